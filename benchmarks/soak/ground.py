@@ -33,7 +33,7 @@ def soak(plan: Plan, folder: Path) -> Generator[Soak]:
         stack.callback(os.environ.pop, LOG_VARIABLE, None)
         horae = stack.enter_context(closing(_client(url, plan)))
         network = stack.enter_context(Network(server.port)) if server else None
-        settings = NodeSettings(application=plan.application, folder=folder, keep=plan.keep)
+        settings = NodeSettings(application=plan.application, folder=folder, keep=plan.keep, forked=plan.forked)
         nodes = _nodes(url, network, settings)[: plan.most_nodes]
         for node in nodes:
             stack.callback(node.close)

@@ -49,6 +49,8 @@ class Plan:
     application: str = "benchmarks.soak.application:horae"
     most_nodes: int = 3
     """Nodes, at most: two share a SQLite file, and the first is never killed."""
+    forked: bool = False
+    """Whether nodes are forked from a process that has imported Horae, so that a short run has more time for the rest."""
 
     @property
     def keep(self) -> float:

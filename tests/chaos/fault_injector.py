@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,6 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tests.harness.body_log import LOG_VARIABLE
+from tests.harness.forked import ForkedProcess
 
 DatabaseFaults = Mapping[str, Callable[[], AbstractContextManager[None]]]
 """Faults of a database by name, each of which lasts as long as a block."""
@@ -22,18 +21,15 @@ NO_FAULTS: Final[DatabaseFaults] = MappingProxyType({})
 
 CLOCK_OFFSETS: Final = (0.0, 7200.0, -7200.0)
 """Seconds by which the clocks of the nodes are wrong, in turn."""
-COMMAND: Final = [
-    sys.executable,
-    "-m",
-    "horae",
+ARGUMENTS: Final = (
     "run",
     "tests.chaos.app:horae",
     "--log-level",
     "error",
     "--grace",
     "2s",
-    "--no-api",  # starts sooner, and all nodes would want the same port
-]
+    "--no-api",  # all nodes would want the same port
+)
 
 
 @dataclass
@@ -51,7 +47,7 @@ class FaultInjector:
     def __post_init__(self) -> None:
         self.processes = [self.start(index) for index in range(self.nodes)]
 
-    def start(self, index: int) -> subprocess.Popen[bytes]:
+    def start(self, index: int) -> ForkedProcess:
         """Start a node; with `skewed` clocks each has another time."""
         offset = CLOCK_OFFSETS[index % len(CLOCK_OFFSETS)] if self.skewed else 0.0
         environment = {
@@ -60,7 +56,7 @@ class FaultInjector:
             "CHAOS_CLOCK_OFFSET": str(offset),
             LOG_VARIABLE: str(self.body_log),
         }
-        return subprocess.Popen(COMMAND, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return ForkedProcess("horae", ARGUMENTS, environment=environment)
 
     def inject_for(self, seconds: float) -> None:
         """Inject one fault after another for so many seconds."""

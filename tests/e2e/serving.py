@@ -3,12 +3,12 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
+from tests.harness.forked import ForkedProcess
 from tests.harness.operating_system import free_loopback_port
 
 ROOT: Final = Path(__file__).parents[2]
@@ -23,18 +23,10 @@ class Served:
     def __init__(self, app: str, database: str, folder: Path, *arguments: str) -> None:
         self.port = free_loopback_port()
         self.url = f"http://127.0.0.1:{self.port}/"
-        self._command = [
-            *(sys.executable, "-m", "horae", "run", app, "--database", database, "--port", str(self.port)),
-            *("--grace", "0", *arguments),
-        ]
-        self._environment = {
-            **os.environ,
-            "HORAE_DATABASE": database,
-            "HORAE_LOCAL_STAFF": "true",
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-        }
+        self._arguments = ["run", app, "--database", database, "--port", str(self.port), "--grace", "0", *arguments]
+        self._environment = {**os.environ, "HORAE_DATABASE": database, "HORAE_LOCAL_STAFF": "true"}
         self._log_file = folder / f"node-{self.port}.log"
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ForkedProcess | None = None
 
     @property
     def log(self) -> str:
@@ -44,8 +36,8 @@ class Served:
     def start(self) -> None:
         """Start it, and wait until it serves requests."""
         with self._log_file.open("a") as log:
-            process = subprocess.Popen(
-                self._command, cwd=ROOT, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
+            process = ForkedProcess(
+                "horae", self._arguments, environment=self._environment, stdout=subprocess.PIPE, stderr=log
             )
         self._process = process
         assert process.stdout is not None

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +14,11 @@ from sqlalchemy import text
 from horae.storage.engine.database import Database
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.fault_application import GRACE_VARIABLE
+from tests.harness.forked import ForkedProcess
 from tests.harness.node_process import SILENCE_VARIABLE
 
 T = TypeVar("T")
 
-ROOT: Final = Path(__file__).parents[2]
 BODY_LOG: Final = "bodies.jsonl"
 """The file, in the folder of logs, that the bodies of all nodes log to."""
 POLL: Final = 0.01
@@ -50,7 +49,7 @@ class NodeProcess:
         grace: float | None = None,
     ) -> None:
         self._database = database
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+        environment = dict(os.environ)
         environment[LOG_VARIABLE] = str(logs / BODY_LOG)
         if silence is not None:
             environment[SILENCE_VARIABLE] = str(silence)
@@ -58,9 +57,9 @@ class NodeProcess:
             environment[GRACE_VARIABLE] = str(grace)
         url = database.url.render_as_string(hide_password=False)
         with (logs / "nodes.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.harness.node_process", url, str(concurrency)],
-                cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=log,
+            self.process = ForkedProcess(
+                "tests.harness.node_process", [url, str(concurrency)], environment=environment,
+                stdin=subprocess.PIPE, stdout=log, stderr=log,
             )  # fmt: skip
 
     def __enter__(self) -> Self:

@@ -31,7 +31,9 @@ WIDE: Final = Bounds(
     rescued_within=60.0,
     ends_within=60.0,
 )
-PLAN: Final = Plan(kind="sqlite", seconds=SHORT, seed=20260101, rate=12.0, fault_pause=(1.0, 1.0), bounds=WIDE)
+PLAN: Final = Plan(
+    kind="sqlite", seconds=SHORT, seed=20260101, rate=12.0, fault_pause=(1.0, 1.0), bounds=WIDE, forked=True
+)
 
 
 def run(plan: Plan, folder: Path) -> Result:

@@ -1,6 +1,5 @@
 """Runs a scenario under a steady load, and compares the rates before, during and after its fault."""
 
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from typing import Final
 from tests.faults.measure.load import MAIN_QUEUE, WINDOWS, Feeder, Rates, Recovery, until_recovered
 from tests.faults.measure.scenarios import Scenario
 from tests.faults.measure.scene import AFTER_GRACE, MAIN_NODES, Scene, Verdict, stop
+from tests.harness.forked import ForkedProcess
 
 SLOTS: Final = 10
 LEAVING: Final = 3
@@ -80,7 +80,7 @@ def _late(stopped: Sequence[float | None], limit: float) -> list[str]:
     return [f"a node ended after {took} s, more than {limit:g}" for took in late]
 
 
-def _start_nodes(scene: Scene) -> subprocess.Popen[bytes]:
+def _start_nodes(scene: Scene) -> ForkedProcess:
     """Start the nodes for the load and one that will be told to end; return that one."""
     scene.main_queues = QUEUES
     started = [scene.launch(concurrency=SLOTS, queues=QUEUES) for _ in range(MAIN_NODES)]
@@ -92,7 +92,7 @@ def _start_nodes(scene: Scene) -> subprocess.Popen[bytes]:
     return leaver
 
 
-def _end(scene: Scene, last: subprocess.Popen[bytes], durations: Durations) -> list[float | None]:
+def _end(scene: Scene, last: ForkedProcess, durations: Durations) -> list[float | None]:
     """Let all jobs end, and then the nodes; return how long the nodes took. `last`: one for the jobs of `leaving`."""
     scene.release()
     scene.until_ready(last)

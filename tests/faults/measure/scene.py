@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Sequence
@@ -23,9 +22,10 @@ from tests.faults.measure import bodies as application
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.checked import findings
 from tests.harness.clocks import CONTROL_VARIABLE, ProcessControl, ServerClock
+from tests.harness.forked import ForkedProcess
 from tests.harness.network import Network
 from tests.harness.node_process import SILENCE_VARIABLE
-from tests.harness.node_processes import BODY_LOG, ROOT, wait_until
+from tests.harness.node_processes import BODY_LOG, wait_until
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer
 
@@ -92,7 +92,7 @@ class Scene:
     silence: float | None = None
     grace: float = GRACE
     main_queues: str | None = None
-    nodes: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
+    nodes: list[ForkedProcess] = field(default_factory=list[ForkedProcess])
 
     def __post_init__(self) -> None:
         self.log = self.folder / BODY_LOG
@@ -109,37 +109,28 @@ class Scene:
         """The database file, on SQLite."""
         return Path(make_url(self.url).database or "")
 
-    def node(
-        self, *, concurrency: int = 10, queues: str | None = None, control: bool = True
-    ) -> subprocess.Popen[bytes]:
+    def node(self, *, concurrency: int = 10, queues: str | None = None, control: bool = True) -> ForkedProcess:
         """Start a node and wait until it is ready. `control`: whether `self.control` applies to it."""
         process = self.launch(concurrency=concurrency, queues=queues, control=control)
         self.until_ready(process)
         return process
 
-    def launch(
-        self, *, concurrency: int = 10, queues: str | None = None, control: bool = True
-    ) -> subprocess.Popen[bytes]:
+    def launch(self, *, concurrency: int = 10, queues: str | None = None, control: bool = True) -> ForkedProcess:
         """Start a node as `node` does, without waiting for it."""
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-            "HORAE_DATABASE": self._nodes_url,
-            LOG_VARIABLE: str(self.log),
-        }
+        environment = {**os.environ, "HORAE_DATABASE": self._nodes_url, LOG_VARIABLE: str(self.log)}
         if control:
             environment[CONTROL_VARIABLE] = str(self.control.file)
         if self.silence is not None:
             environment[SILENCE_VARIABLE] = str(self.silence)
-        command = [sys.executable, "-m", "horae", "run", "tests.faults.measure.bodies:horae", "--no-api"]
-        command += ["--concurrency", str(concurrency), "--grace", f"{self.grace:g}s"]
-        command += ["--queues", queues] if queues else []
+        arguments = ["run", "tests.faults.measure.bodies:horae", "--no-api"]
+        arguments += ["--concurrency", str(concurrency), "--grace", f"{self.grace:g}s"]
+        arguments += ["--queues", queues] if queues else []
         with self._log_of(len(self.nodes)).open("wb") as output:
-            process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
+            process = ForkedProcess("horae", arguments, environment=environment, stdout=output, stderr=output)
         self.nodes.append(process)
         return process
 
-    def until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def until_ready(self, process: ForkedProcess) -> None:
         """Wait until a node is ready."""
         log = self._log_of(self.nodes.index(process))
         wait_until(lambda: b"is ready" in log.read_bytes() or process.poll() is not None, 60)
@@ -149,7 +140,7 @@ class Scene:
     def _log_of(self, number: int) -> Path:
         return self.folder / f"node-{number}.log"
 
-    def main_nodes(self) -> list[subprocess.Popen[bytes]]:
+    def main_nodes(self) -> list[ForkedProcess]:
         """Return the nodes that work for the load, as the scenario started them."""
         return self.nodes[:MAIN_NODES]
 
@@ -212,7 +203,7 @@ class Scene:
         self.watching.close()
 
 
-def stop(process: subprocess.Popen[bytes], within: float = 30.0) -> float | None:
+def stop(process: ForkedProcess, within: float = 30.0) -> float | None:
     """Send SIGTERM, and return the seconds until the process has ended; None if it has not within the time."""
     began = time.monotonic()
     process.terminate()
