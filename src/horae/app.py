@@ -74,11 +74,14 @@ class Horae(Declarations):
     @property
     def schema(self) -> str:
         """The declared schedules as the text that a deployment stores and compares."""
-        return module_schema(self.module, self.declared)
+        return module_schema(self.module, self.declared, self.registry.queues.values())
 
     def deploy(self, *, min_replicas: int = 1, restore: bool = True) -> "Deployed":
-        """Make the schedules declared here the current version of the module, as a node does when it starts."""
-        return self.deployments.deploy(self.module, self.declared, min_replicas=min_replicas, restore=restore)
+        """Make what is declared here the current version of the module, as a node does when it starts."""
+        queues = tuple(self.registry.queues.values())
+        return self.deployments.deploy(
+            self.module, self.declared, queues=queues, min_replicas=min_replicas, restore=restore
+        )
 
     @lazy_property
     def components(self) -> "Components":
@@ -135,7 +138,7 @@ class Horae(Declarations):
 
     @lazy_property
     def queues(self) -> "Queues":
-        """Pause, resume and limit queues, and let owners take turns in them."""
+        """Pause, resume and limit queues, and let owners take turns in them; `queue` declares them."""
         from horae.client.operations.queues import Queues
 
         return Queues(self.components.database, self.components.wakeup)
@@ -160,7 +163,7 @@ class Horae(Declarations):
 
     def _deploy_at_start(self) -> tuple[int, ...]:
         """Deploy what is declared here, also when the last schedule of a deployed module was removed."""
-        if self.declared or self.deployments.current(self.module) is not None:
+        if self.declared or self.registry.queues or self.deployments.current(self.module) is not None:
             return self.deploy(restore=False).schedules
         self.deployments.refresh()
         return ()

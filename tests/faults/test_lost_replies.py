@@ -47,6 +47,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Deployments._refresh_one": "only with calendar functions: tests/schedules/test_exclusions.py",
     "Schedules._ask_calendars": "only with calendar functions: tests/schedules/test_exclusions.py",
     "Schedules._with_days": "only with calendar functions: tests/schedules/test_exclusions.py",
+    "Queues.reset": "only for declared queues: tests/client/test_declared_queues.py",
     "Schedules.reset": "only for declared schedules: tests/schedules/test_overrides.py",
     "writer_to": "only for bodies that log: tests/runtime/test_job_logs.py",
     "Sweeper._forget_logs": "only with log lines that are old: tests/runtime/test_job_logs.py",

@@ -1,16 +1,18 @@
 """The declarations of an application: its job types and schedules, made by decorators."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, overload
 
 from typing_extensions import Unpack
 
+from horae.domain.limits.limit import Limit
 from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
 from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType
+from horae.types.queues import DeclaredQueue
 from horae.types.registry import Registry
 from horae.types.schedule import (
     DeclaredKeywords,
@@ -95,6 +97,19 @@ class Declarations:
             return job_function
 
         return declare
+
+    def queue(
+        self, name: str, /, *, concurrency: int | None = None, fair_by: str | None = None, limits: Sequence[Limit] = ()
+    ) -> None:
+        """Declare the limits of a queue, and who takes turns in it: `horae.queue("mail", fair_by="owner")`.
+
+        They come into force when the module is deployed, as a node does when it starts. What is changed at run time
+        (`horae.queues`) stays in force until code with another declaration is deployed, or until `queues.reset`.
+        `concurrency`: how many of its jobs may run at a time; `limits`: limits of all its jobs, by keys that are
+        formats. A later declaration of the queue replaces this one. Raises `InvalidRequest`.
+        """
+        declared = DeclaredQueue.of(name, concurrency=concurrency, fair_by=fair_by, limits=limits)
+        self.registry.queues[declared.name] = declared
 
     def calendar(self, function: CalendarFunction) -> CalendarFunction:
         """Register a function that returns whether a day is excluded, for schedules that are added at run time.

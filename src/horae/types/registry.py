@@ -9,6 +9,7 @@ from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
+from horae.types.queues import DeclaredQueue
 
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""
@@ -27,13 +28,14 @@ class Listener:
 
 
 class Registry:
-    """Job types by name, and the calendar functions of schedules."""
+    """Job types by name, the calendar functions of schedules, and declared queues."""
 
     def __init__(self) -> None:
         self._types: dict[str, JobType[Any]] = {}
         self._built_in: dict[str, JobType[Any]] = {}
         self._loads: dict[str, object] = {}
         self.calendars: dict[str, CalendarFunction] = {}
+        self.queues: dict[str, DeclaredQueue] = {}
         self._listeners: list[Listener] = []
         self.groups: BodyGroups | None = None
         """Finds the groups of jobs for the bodies of these types."""

@@ -4,9 +4,10 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final, TypedDict, get_origin, get_type_hints
 
 from horae.domain.backoff import Growth
@@ -22,6 +23,7 @@ from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords
 from horae.types.job_type import JobType
+from horae.types.queues import DeclaredQueue
 from horae.types.rules.limits import limits_of_job
 from horae.types.storing import storable_parameters
 from horae.types.values.parameters import ModelParameters
@@ -223,10 +225,11 @@ def job_options_of(kind: JobType[Any], params: str | None) -> JobOptions:
 
 
 _VERB: Final = "  verb "
+_QUEUE: Final = "  queue "
 
 
-def module_schema(module: str, declared: list[Schedule]) -> str:
-    """Return a module's scheduled functions as text, sorted by name, which a deployment stores and compares."""
+def module_schema(module: str, declared: list[Schedule], queues: Iterable[DeclaredQueue] = ()) -> str:
+    """Return a module's scheduled functions and queues as text, by name, which a deployment stores and compares."""
     lines = [f"module {module} {{"]
     for schedule in sorted(declared, key=lambda item: item.name):
         trigger = schedule.rules.trigger
@@ -236,6 +239,7 @@ def module_schema(module: str, declared: list[Schedule]) -> str:
         lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
         texts = {name: getattr(schedule, name) for name in ("params", "limits", "tags")}
         lines.extend(f"    +{name} {text}" for name, text in texts.items() if text is not None)
+    lines.extend(f"{_QUEUE}{queue.name} {queue.text}" for queue in sorted(queues, key=attrgetter("name")))
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -246,6 +250,8 @@ def declared_in(schema: str) -> Mapping[str, str]:
     for line in schema.splitlines():
         if line.startswith(_VERB):
             name = line.removeprefix(_VERB).partition("(")[0]
+        elif line.startswith(_QUEUE):
+            break
         found[name] = found.get(name, "") + line
     return found
 

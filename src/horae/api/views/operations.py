@@ -31,6 +31,9 @@ class QueueItem(View):
     concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
     fair_by: str | None = Field(description="Who takes turns in it; null: its jobs start in the order they are due.")
     limits: dict[str, Any] | None = Field(description="Its limits by key, with their keys and numbers, by name.")
+    declared: dict[str, Any] | None = Field(
+        description="What the code of a deployed module declares for these; changes at run time stay until it changes."
+    )
     pending: int = Field(description="Pending jobs, including those that are due later.")
     due: int = Field(description="Pending jobs that are due.")
     started: int

@@ -104,6 +104,14 @@ def fair(
         typer.echo(f"queue {name!r} is {'in due order' if chosen is None else f'fair by {chosen}'}")
 
 
+@queues_app.command()
+def reset(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
+    """Give the queue the limits and the turns that code declares for it, instead of those set at run time."""
+    with opened(context) as horae:
+        _queues(horae).reset(name)
+    print_json({"name": name, "reset": True}) if as_json else typer.echo(f"queue {name!r} is as it is declared")
+
+
 def _limit_by_key(context: typer.Context, name: str, limit: Limit | None, *, as_json: bool) -> None:
     with opened(context) as horae:
         made = _queues(horae).limit_by_key(name, limit)

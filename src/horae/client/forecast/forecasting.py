@@ -126,7 +126,7 @@ class Forecasting:
     @property
     def _coming(self) -> Sequence[ForecastSchedule]:
         """The schedules after a deployment of this code; the same schema leaves what was altered at run time."""
-        schema = module_schema(self._module, list(self._declared))
+        schema = module_schema(self._module, list(self._declared), self._registry.queues.values())
         if self._known.schema_hash == schema_hash(schema):
             return self._deployed
         rows = self._known.schedules

@@ -1,23 +1,24 @@
 """Operations on queues: list, pause, resume, limit."""
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from horae.client.changes import Change, recorded
 from horae.domain.limits.limit import Limit
-from horae.domain.names import LONGEST_NAME, queue_name
-from horae.errors import InvalidRequest, NotFound, quoted
+from horae.domain.names import queue_name
+from horae.errors import NotFound, quoted
 from horae.storage.engine.database import Database
-from horae.storage.operations import queues
+from horae.storage.operations import declared_queues, queues
 from horae.storage.operations.queues import QueueView
-from horae.types.arguments import LARGEST_NUMBER, check_note, of_kind
+from horae.types.arguments import LARGEST_NUMBER, check_note
+from horae.types.queues import check_concurrency, check_fair_by, stored_limit
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LARGEST_LIMIT: Final = LARGEST_NUMBER
 
 
 class Queues:
-    """Pause, resume and limit queues. A queue needs no declaration: it exists as soon as a job names it."""
+    """Pause, resume and limit queues. A queue exists as soon as a job names it; `Horae.queue` declares its limits."""
 
     def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
         self._database, self._wakeup = database, wakeup
@@ -51,11 +52,7 @@ class Queues:
         Running jobs continue: under a lower limit none starts until enough have ended. Raises `InvalidRequest`.
         """
         queue_name(name)
-        if concurrency_limit is not None and not 0 < concurrency_limit <= LARGEST_LIMIT:
-            raise InvalidRequest(
-                f"concurrency_limit: {concurrency_limit} is not allowed; expected 1 to {LARGEST_LIMIT}, or none; "
-                "to start no job at all, pause the queue"
-            )
+        check_concurrency(concurrency_limit)
         self._database.transact(recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit)
         self._wakeup.send(Hint(HintKind.WORK))
 
@@ -66,7 +63,7 @@ class Queues:
         parameters; a job without such a parameter counts under an empty one. Raises `InvalidRequest`.
         """
         queue_name(name)
-        stored = None if limit is None else (limit.name_for(f"queue {name}"), _stored(limit))
+        stored = None if limit is None else (limit.name_for(f"queue {name}"), stored_limit(limit))
         self._database.transact(recorded(queues.limit_by_key, _change("queue.limit_by_key", name)), name, stored)
         self._wakeup.send(Hint(HintKind.WORK))
         return None if stored is None else stored[0]
@@ -77,17 +74,19 @@ class Queues:
         Within a priority, a job is passed by at most one job of each owner that waits. Raises `InvalidRequest`.
         """
         queue_name(name)
-        if by is not None and (not isinstance(by, str) or not by.isidentifier() or len(by) > LONGEST_NAME):
-            raise InvalidRequest(f"fair by {quoted(by)}: expected 'owner', the name of a parameter, or none")
+        check_fair_by(by)
         self._database.transact(recorded(queues.fair, _change("queue.fair", name)), name, by)
         self._wakeup.send(Hint(HintKind.WORK))
 
+    def reset(self, name: str) -> None:
+        """Give the queue the limits and the turns that code declares for it; a paused queue stays paused. Idempotent.
 
-def _stored(limit: Limit) -> dict[str, Any]:
-    of_kind("limit", limit, Limit, "a Limit")
-    if callable(limit.key):
-        raise InvalidRequest("the key of a queue's limit is stored, so it must be a format such as '{customer_id}'")
-    return {"key": limit.key, "numbers": limit.numbers.to_json()}
+        Raises `NotFound` for a queue that no deployed module declares.
+        """
+        queue_name(name)
+        if not self._database.transact(recorded(declared_queues.reset, _change("queue.reset", name)), name):
+            raise NotFound(f"no deployed module declares the queue {quoted(name)}")
+        self._wakeup.send(Hint(HintKind.WORK))
 
 
 def _change(action: str, name: str) -> Change:

@@ -24,10 +24,12 @@ from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.storage.engine.database import Database
+from horae.storage.operations import declared_queues
 from horae.storage.outcomes import cancelling
 from horae.storage.schedules import deployments, plan_writing, reading
 from horae.storage.schedules.deployments import Deployment
 from horae.storage.schedules.rows import StoredSchedule, rules_of
+from horae.types.queues import DeclaredQueue
 from horae.types.registry import Registry
 from horae.types.schedule import Schedule, module_schema, schema_hash
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -50,11 +52,12 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a module to deploy: its schema, its schedules, and the job types that they run."""
+    """A version of a module to deploy: its schema, its schedules and queues, and its job types."""
 
     module: str
     schema: str
     schedules: Sequence[Definition]
+    queues: Sequence[DeclaredQueue]
     registry: Registry
 
 
@@ -65,13 +68,14 @@ class Deployments:
         self._database, self._registry, self._wakeup = database, registry, wakeup
 
     def deploy(
-        self, module: str, declared: Sequence[Schedule], *, min_replicas: int = 1, restore: bool = True
-    ) -> Deployed:
+        self, module: str, declared: Sequence[Schedule], *, queues: Sequence[DeclaredQueue] = (), min_replicas: int = 1,
+        restore: bool = True,
+    ) -> Deployed:  # fmt: skip
         """Make this the current version of the module; `restore`: even if a newer version had replaced it."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
         definitions = [self._with_days(Definition.declared(module, schedule)) for schedule in declared]
-        version = Version(module, module_schema(module, list(declared)), definitions, self._registry)
+        version = Version(module, module_schema(module, list(declared), queues), definitions, queues, self._registry)
         change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
@@ -79,6 +83,8 @@ class Deployments:
         if result.changed:
             log.info("module %s is deployed as %s", module, result.deployment.key)
             self._notify()
+            if queues:
+                self._wakeup.send(Hint(HintKind.WORK))
         return result
 
     def refresh(self) -> None:
@@ -183,6 +189,7 @@ def deploy(connection: Connection, version: Version, min_replicas: int, *, resto
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)
     _replace_schedules(connection, created, version)
+    declared_queues.declare(connection, module, {queue.name: queue.values for queue in version.queues})
     brought = reading.all_of(connection, module)
     _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(

@@ -21,7 +21,8 @@ class QueueView:
     `concurrency_limit`: how many jobs may run at a time on all nodes together; None: no limit. `due`: how many of the
     pending jobs are due; `oldest_due`: for how many seconds the longest
     waiting one has been due. `fair_by`: who takes turns in the queue; None: jobs are claimed as they are due.
-    `limits`: the limits by key of the queue, with their keys and numbers, by name.
+    `limits`: the limits by key of the queue, with their keys and numbers, by name. `declared`: what the code of a
+    deployed module declares for these, with the name of the module; None: nothing.
     """
 
     name: str
@@ -30,6 +31,7 @@ class QueueView:
     concurrency_limit: int | None
     fair_by: str | None = None
     limits: Mapping[str, Any] | None = None
+    declared: Mapping[str, Any] | None = None
     pending: int
     due: int
     started: int
@@ -90,7 +92,7 @@ _busy = (
     .group_by(_open.c.queue)
     .subquery("busy")
 )
-_settings = (queues.c.paused_at, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits)
+_settings = (queues.c.paused_at, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits, queues.c.declared)
 _kept = or_(*(column.is_not(None) for column in _settings))
 _names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
 VIEW: Final = (
@@ -101,6 +103,7 @@ VIEW: Final = (
         queues.c.concurrency_limit,
         queues.c.fair_by,
         queues.c.limits,
+        queues.c.declared,
         func.coalesce(_busy.c.pending, 0).label("pending"),
         func.coalesce(_busy.c.due, 0).label("due"),
         func.coalesce(_busy.c.started, 0).label("started"),
@@ -134,7 +137,7 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
 def fair(connection: Connection, name: str, fair_by: str | None) -> None:
     """Let owners, or other keys, take turns in the queue; None: claim its jobs in the order in which they are due."""
     connection.execute(FAIR.on(connection), {"name": name, "fair_by": fair_by})
-    _file_again(connection, name)
+    file_again(connection, name)
 
 
 def limit_by_key(connection: Connection, name: str, limit: tuple[str, Mapping[str, Any]] | None) -> None:
@@ -144,10 +147,10 @@ def limit_by_key(connection: Connection, name: str, limit: tuple[str, Mapping[st
     limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
     text = None if limits is None else json.dumps(limits)
     connection.execute(WRITE_LIMITS, {"queue": name, "text": text})
-    _file_again(connection, name)
+    file_again(connection, name)
 
 
-def _file_again(connection: Connection, name: str) -> None:
+def file_again(connection: Connection, name: str) -> None:
     """Put the pending jobs of the queue into lanes anew, or out of them if nothing asks for lanes any more."""
     connection.execute(TO_LANES, {"of_queue": name})
     connection.execute(FROM_LANES, {"of_queue": name})

@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/queues", tags=["operations"])
 QueueName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a queue.")]
 
 NO_QUEUE: Final[Mapping[str, Any]] = {
-    "paused_at": None, "note": None, "concurrency_limit": None, "fair_by": None, "limits": None,
+    "paused_at": None, "note": None, "concurrency_limit": None, "fair_by": None, "limits": None, "declared": None,
     "pending": 0, "due": 0, "started": 0, "oldest_due": None,
 }  # fmt: skip
 """The values of a queue that is unknown: it is not paused, has no limit and no jobs."""
@@ -107,6 +107,14 @@ async def make_queue_fair(services: ServicesHere, actor: Staff, queue: QueueName
     """Let owners, or the values of a parameter, take turns in this queue."""
     async with services.audited(actor, "queue.fair", queue, fairness.by or "none"):
         await services.change(partial(services.queues.fair, queue, fairness.by))
+    return await _item(services, queue)
+
+
+@router.post("/{queue:path}/reset/", responses=documented(400, 404))
+async def reset_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
+    """Give a queue the limits and the turns that the code of a deployed module declares."""
+    async with services.audited(actor, "queue.reset", queue):
+        await services.change(partial(services.queues.reset, queue))
     return await _item(services, queue)
 
 

@@ -1,0 +1,73 @@
+"""What code declares about queues, and how it comes into force.
+
+A deployment changes only the fields whose declaration differs from the one that was deployed before. So what was
+changed at run time stays in force until the code declares something else for the same field (as with schedules,
+ADR 26).
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlalchemy import Connection, Integer, String, Text, bindparam, cast, select, update
+
+from horae.storage.engine.dialect import Json
+from horae.storage.jobs.tables import queues
+from horae.storage.operations.queues import PUT, file_again
+
+_FIELDS: Final = ("concurrency_limit", "fair_by", "limits")
+_name: Final[Any] = bindparam("queue")
+LOCK: Final = (
+    select(queues.c.name, queues.c.declared, *(queues.c[name] for name in _FIELDS))
+    .where(queues.c.name == _name)
+    .with_for_update()
+)
+DECLARED: Final = select(queues.c.name, queues.c.declared).where(queues.c.declared.is_not(None))
+WRITE: Final = (
+    update(queues)
+    .where(queues.c.name == _name)
+    .values(
+        concurrency_limit=bindparam("most", type_=Integer()),
+        fair_by=bindparam("by", type_=String()),
+        limits=cast(bindparam("by_key", type_=Text()), Json()),
+        declared=cast(bindparam("in_code", type_=Text()), Json()),
+    )
+)
+
+
+def declare(connection: Connection, module: str, declared: Mapping[str, Mapping[str, Any]]) -> None:
+    """Replace what a module declares about queues: the declared fields of each by its name, in one order of locks."""
+    before = {row.name for row in connection.execute(DECLARED) if row.declared.get("module") == module}
+    for name in sorted(before | declared.keys()):
+        connection.execute(PUT.on(connection), {"name": name})
+        row = connection.execute(LOCK, {"queue": name}).one()
+        old, new = row.declared or {}, declared.get(name, {})
+        if name not in declared and old.get("module") != module:
+            continue  # another module declares it meanwhile
+        differing = [field for field in _FIELDS if new.get(field) != old.get(field)]
+        # What is not declared any more goes, unless it was changed at run time.
+        changed = {field: new.get(field) for field in differing if field in new or getattr(row, field) == old[field]}
+        _write(connection, row, changed, {**new, "module": module} if name in declared else None)
+
+
+def reset(connection: Connection, name: str) -> bool:
+    """Give a queue what is declared for it; return False if nothing is."""
+    row = connection.execute(LOCK, {"queue": name}).one_or_none()
+    if row is None or row.declared is None:
+        return False
+    _write(connection, row, {field: row.declared.get(field) for field in _FIELDS}, row.declared)
+    return True
+
+
+def _write(connection: Connection, row: Any, changed: Mapping[str, Any], declared: Mapping[str, Any] | None) -> None:
+    after = {field: changed.get(field, getattr(row, field)) for field in _FIELDS}
+    given = {
+        "queue": row.name,
+        "most": after["concurrency_limit"],
+        "by": after["fair_by"],
+        "by_key": None if after["limits"] is None else json.dumps(after["limits"]),
+        "in_code": None if declared is None else json.dumps(declared),
+    }
+    connection.execute(WRITE, given)
+    if any(after[field] != getattr(row, field) for field in ("fair_by", "limits")):
+        file_again(connection, row.name)

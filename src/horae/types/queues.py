@@ -1,0 +1,85 @@
+"""Queues as an application declares them: who takes turns, and what limits their jobs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from horae.domain.limits.limit import Limit, named
+from horae.domain.names import LONGEST_NAME, queue_name
+from horae.errors import InvalidRequest, quoted
+from horae.types.arguments import LARGEST_NUMBER, of_kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredQueue:
+    """A declared queue; None is nothing declared. `limits` are as they are stored, by name."""
+
+    name: str
+    concurrency_limit: int | None = None
+    fair_by: str | None = None
+    limits: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, *, concurrency: int | None = None, fair_by: str | None = None, limits: Sequence[Limit] = ()
+    ) -> "DeclaredQueue":
+        """Check a declaration. Raises `InvalidRequest`."""
+        queue_name(name)
+        if not isinstance(limits, Sequence) or not all(isinstance(limit, Limit) for limit in limits):
+            raise InvalidRequest(
+                f"queue {quoted(name)}: limits is {limits!r}, expected a list such as [Limit(rate='10/s')]"
+            )
+        by_name = {each: stored_limit(limit) for each, limit in named(limits, f"queue {name}")}
+        if concurrency is None and fair_by is None and not by_name:
+            raise InvalidRequest(
+                f"queue {quoted(name)}: nothing is declared; name concurrency=, fair_by= or limits= (a queue without "
+                "them needs no declaration)"
+            )
+        return cls(
+            name=name,
+            concurrency_limit=check_concurrency(concurrency),
+            fair_by=check_fair_by(fair_by),
+            limits=by_name or None,
+        )
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What is declared, by the columns of the queue's row."""
+        given = {"concurrency_limit": self.concurrency_limit, "fair_by": self.fair_by, "limits": self.limits}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def text(self) -> str:
+        """The declaration in the schema of its module."""
+        return json.dumps(self.values, sort_keys=True)
+
+
+def check_concurrency(given: object) -> int | None:
+    """Return how many jobs of a queue may run at a time. Raises `InvalidRequest`."""
+    if given is None:
+        return None
+    most: int = of_kind("concurrency_limit", given, int, "a whole number")
+    if not 0 < most <= LARGEST_NUMBER:
+        raise InvalidRequest(
+            f"concurrency_limit: {most} is not allowed; expected 1 to {LARGEST_NUMBER}, or none; "
+            "to start no job at all, pause the queue"
+        )
+    return most
+
+
+def check_fair_by(given: object) -> str | None:
+    """Return who takes turns in a queue. Raises `InvalidRequest`."""
+    if given is None:
+        return None
+    if not isinstance(given, str) or not given.isidentifier() or len(given) > LONGEST_NAME:
+        raise InvalidRequest(f"fair by {quoted(given)}: expected 'owner', the name of a parameter, or none")
+    return given
+
+
+def stored_limit(limit: Limit) -> dict[str, Any]:
+    """Return a limit as it is stored with its queue. Raises `InvalidRequest`."""
+    of_kind("limit", limit, Limit, "a Limit")
+    if callable(limit.key):
+        raise InvalidRequest("the key of a queue's limit is stored, so it must be a format such as '{customer_id}'")
+    return {"key": limit.key, "numbers": limit.numbers.to_json()}
