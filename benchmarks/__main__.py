@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import drains, fires, flatness, idle, inserts, pick_up, progress, redis, schedules, search
+from benchmarks import drains, fires, flatness, idle, inserts, limits, pick_up, progress, redis, schedules, search
 from benchmarks.conditions import conditions
 from benchmarks.figures import Figure
 from benchmarks.ground import Grounds, Scale, open_grounds
@@ -23,6 +23,7 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "drain": drains.coroutines,
     "threads": drains.functions,
     "group": drains.groups,
+    "limits": limits.limits,
     "flatness": flatness.flatness,
     "pickup": pick_up.pick_up,
     "progress": progress.progress,

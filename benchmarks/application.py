@@ -6,7 +6,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from horae import Horae, JobContext
+from horae import Horae, JobContext, Limit
 
 
 class Measured:
@@ -23,6 +23,8 @@ class Measured:
         self.noop = self.horae.job(name="noop")(self._noop)
         self.noop_function = self.horae.job(name="noop_function")(self._noop_function)
         self.stamp = self.horae.job(name="stamp")(self._stamp)
+        self.limited = self.horae.job(name="limited", limits=[Limit(rate="500/s", burst=50)])(self._noop)
+        self.by_key = self.horae.job(name="by_key", limits=[Limit(rate="1/d", burst=1, key="{key}")])(self._by_key)
         self.count_to = self.horae.job(name="count_to")(self._count_to)
 
     def reset(self) -> None:
@@ -34,6 +36,9 @@ class Measured:
 
     async def _noop(self) -> None:
         self.begun = next(self._counter)
+
+    async def _by_key(self, key: int) -> None:
+        del key
 
     def _noop_function(self) -> None:
         self.begun = next(self._counter)  # unlike +=, this is exact with threads

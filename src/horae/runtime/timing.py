@@ -80,6 +80,8 @@ class ClaimerTiming:
     """Before a queue with a limit is tried again that another node was claiming from."""
     avoided_for: Pauses = Pauses(0.2, 10.0)  # noqa: RUF009 - immutable
     """Before a job type is tried again whose bodies could not begin here."""
+    ahead_rest: float = 20.0
+    """After the answer that no lane may be claimed, how many times as long as it took the next question is put off."""
     slow_scan: float = 0.02
     """A claim from the front of the queue that takes longer is slow: old index entries slow it down (ADR 0008)."""
     scan_rest: float = 30.0
