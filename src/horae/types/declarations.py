@@ -12,8 +12,8 @@ from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType
-from horae.types.queues import DeclaredQueue
 from horae.types.registry import Registry
+from horae.types.rules.queues import DeclaredQueue
 from horae.types.schedule import (
     DeclaredKeywords,
     ParameterKeywords,

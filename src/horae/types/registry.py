@@ -9,7 +9,7 @@ from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.queues import DeclaredQueue
+from horae.types.rules.queues import DeclaredQueue
 
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""

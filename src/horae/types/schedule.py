@@ -23,8 +23,8 @@ from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords
 from horae.types.job_type import JobType
-from horae.types.queues import DeclaredQueue
 from horae.types.rules.limits import limits_of_job
+from horae.types.rules.queues import DeclaredQueue
 from horae.types.storing import storable_parameters
 from horae.types.values.parameters import ModelParameters
 from horae.types.values.secret import has_secrets

@@ -11,7 +11,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import declared_queues, queues
 from horae.storage.operations.queues import QueueView
 from horae.types.arguments import LARGEST_NUMBER, check_note
-from horae.types.queues import check_concurrency, check_fair_by, stored_limit
+from horae.types.rules.queues import check_concurrency, check_fair_by, stored_limit
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LARGEST_LIMIT: Final = LARGEST_NUMBER

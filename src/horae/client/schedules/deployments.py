@@ -29,8 +29,8 @@ from horae.storage.outcomes import cancelling
 from horae.storage.schedules import deployments, plan_writing, reading
 from horae.storage.schedules.deployments import Deployment
 from horae.storage.schedules.rows import StoredSchedule, rules_of
-from horae.types.queues import DeclaredQueue
 from horae.types.registry import Registry
+from horae.types.rules.queues import DeclaredQueue
 from horae.types.schedule import Schedule, module_schema, schema_hash
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
