@@ -195,7 +195,7 @@ class Horae(Declarations):
         `with node.running(): …` in a thread of its own while the block lasts. Pass the same `slots` to the nodes of
         several applications in one process to limit the jobs of all of them together.
         """
-        from horae.runtime.components import NodeOptions
+        from horae.runtime.components import options_from
         from horae.runtime.node.node import Node
 
         given: NodeKeywords = {
@@ -211,7 +211,7 @@ class Horae(Declarations):
             "keep_logs_for": self.settings.keep_logs_for,
         }
         given.update(options)
-        node = Node(self.components, NodeOptions(**given), self._deploy_at_start, slots)
+        node = Node(self.components, options_from(self.settings.roles, given), self._deploy_at_start, slots)
         self._nodes.add(node)
         return node
 

@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from horae.domain.cluster.roles import ALL_ROLES, Role, parse_roles
 from horae.domain.jobs.log_lines import MOST_BYTES, MOST_LINES
 from horae.domain.sizes import parse_size
 from horae.domain.times.duration import parse_duration
@@ -94,6 +95,16 @@ def _size(value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
+def _roles(value: Any) -> tuple[Role, ...]:
+    """Read `worker,scheduler`; an empty variable is a mistake, as a process without a role would do nothing."""
+    if not isinstance(value, str | list | tuple | set | frozenset):
+        raise ValueError("expected names separated by commas")  # noqa: TRY004 - Pydantic reports ValueError
+    try:
+        return parse_roles(value)
+    except InvalidRequest as error:
+        raise ValueError(str(error).removeprefix("roles: ")) from error
+
+
 def _redis_url(url: SecretStr) -> SecretStr:
     checked_redis_url(url.get_secret_value())
     return url
@@ -142,6 +153,9 @@ class Settings(BaseSettings):
         None,
         ge=1_000_000,
         description="Memory above which a child process is replaced after a job, such as 500MB. Default: no limit.",
+    )
+    roles: Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_roles)] = Field(
+        ALL_ROLES, description="What a process does: worker, scheduler, web, separated by commas. Default: all."
     )
     queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
         None, description="Queues that a node serves, separated by commas. Default: all."

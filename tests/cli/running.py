@@ -71,9 +71,11 @@ def of_the_other() -> str:
 class Running:
     """A `horae run` under way, without a web server unless a port is named. What its bodies print is on its stdout."""
 
-    def __init__(self, folder: Path, url: str, *arguments: str) -> None:
+    def __init__(self, folder: Path, url: str, *arguments: str, switches: bool = True) -> None:
+        """`switches`: add what a node needs beside its arguments to serve HTTP to this machine, or not to serve it."""
         command = [sys.executable, "-m", "horae", "run", "application:horae", "--database", url, *arguments]
-        command.append("--local-staff" if "--port" in arguments else "--no-api")
+        if switches:
+            command.append("--local-staff" if "--port" in arguments else "--no-api")
         self.process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )  # fmt: skip
@@ -126,8 +128,8 @@ def begin(folder: Path, database: Database) -> Iterator[Begin]:
     """Begin a `horae run` with these arguments, and wait until it says that it is ready."""
     running: list[Running] = []
 
-    def begin(*arguments: str) -> Running:
-        node = Running(folder, database.url.render_as_string(hide_password=False), *arguments)
+    def begin(*arguments: str, switches: bool = True) -> Running:
+        node = Running(folder, database.url.render_as_string(hide_password=False), *arguments, switches=switches)
         running.append(node)
         if "ready" not in node.ready:
             code = node.end()

@@ -129,9 +129,32 @@ def test_several_applications_each_have_a_node(begin: Begin, start: Callable[...
 
 
 @pytest.mark.parametrize(
+    ("roles", "queues", "shown"),
+    [
+        ("worker", "a,b", ["worker"]),
+        ("scheduler", None, ["scheduler"]),
+        ("worker,scheduler", None, ["scheduler", "worker"]),
+    ],
+)
+def test_a_node_has_the_roles_and_queues_that_are_named(
+    begin: Begin, database: Database, roles: str, queues: str | None, shown: list[str]
+) -> None:
+    node = begin("--roles", roles, *(["--queues", queues] if queues else []), switches=False)
+    assert "http" not in node.ready
+    [view] = database.autocommit(nodes.view)
+    assert (view.roles, view.queues) == (shown, queues.split(",") if queues else None)
+    assert database.autocommit(nodes.schedulers) == ([view.id] if "scheduler" in shown else [])
+    node.signal(signal.SIGTERM)
+    assert node.end() == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["tests.cli.shop:horae", "--no-worker", "--no-scheduler", "--no-api"], "leave nothing to run"),
+        (["tests.cli.shop:horae", "--roles", ""], "expected one or more of worker, scheduler, web"),
+        (["tests.cli.shop:horae", "--roles", "worker,cook"], "'cook' is no role; expected one or more of worker"),
+        (["tests.cli.shop:horae", "--roles", "worker", "--no-api"], "do not combine it with --no-worker"),
         ([], "name the application to run, such as `horae run app:horae`"),
         (["tests.cli.shop:horae", "tests.cli.shop:horae"], "is named twice"),
         (["tests.cli.shop:horae", "--grace", "soon"], "interval 'soon'"),

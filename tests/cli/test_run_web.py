@@ -65,6 +65,24 @@ def test_without_roles_it_is_a_web_server_and_no_node(
     assert server.end() == 0
 
 
+def test_the_role_web_alone_is_a_web_server_and_no_node(begin: Begin, database: Database) -> None:
+    server = begin("--roles", "web", "--port", "0", "--log-format", "json")
+    ready = json.loads(server.ready)
+    assert ready["nodes"] == database.autocommit(nodes.view) == []
+    assert read(f"{ready['urls'][0]}readyz") == {"status": "ready"}
+    server.signal(signal.SIGTERM)
+    assert server.end() == 0
+
+
+def test_a_node_that_serves_http_has_the_role_web(begin: Begin, database: Database) -> None:
+    node = begin("--roles", "web,worker", "--port", "0")
+    [url] = addresses(node.ready)
+    assert [view.roles for view in database.autocommit(nodes.view)] == [["worker", "web"]]
+    assert [item["roles"] for item in read(f"{url}api/nodes/")["nodes"]] == [["worker", "web"]]
+    node.signal(signal.SIGTERM)
+    assert node.end() == 0
+
+
 def test_several_applications_have_a_port_each(begin: Begin) -> None:
     both = begin("application:other", "--port", "0")
     first, second = addresses(both.ready)

@@ -1,10 +1,12 @@
 """What a node consists of, as `app.py` chooses it, and the options of one node."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.roles import Role, parse_roles
 from horae.domain.jobs.log_lines import KeepLogs
 from horae.domain.sizes import parse_size
 from horae.errors import ConfigurationError, InvalidRequest
@@ -30,10 +32,15 @@ class Components:
 
 
 class NodeKeywords(TypedDict, total=False):
-    """The options of one node as keyword arguments; see `NodeOptions`."""
+    """The options of one node as keyword arguments; see `NodeOptions`.
 
+    `roles`: names of roles, in place of `worker`, `scheduler` and `web`.
+    """
+
+    roles: Iterable[str]
     worker: bool
     scheduler: bool
+    web: bool
     concurrency: int
     processes: int | None
     spare_children: int
@@ -52,8 +59,9 @@ class NodeKeywords(TypedDict, total=False):
 class NodeOptions:
     """How one node behaves.
 
-    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `concurrency`: jobs that run at a time;
-    `processes`: jobs that run in child processes at a time, apart from `concurrency`, None to count them with it;
+    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `web`: whether its process also serves
+    HTTP, which is only shown; `concurrency`: jobs that run at a time; `processes`: jobs that run in child processes at
+    a time, apart from `concurrency`, None to count them with it;
     `spare_children`: child processes that are kept ready for jobs to come; `max_jobs_per_child`, `max_child_memory`:
     when a child process is replaced, after so many jobs or if it then uses more memory (bytes, or such as "500MB");
     `queues`: the ones it serves, None for all; `grace`: how long jobs may run on after a shutdown is ordered; `keep`:
@@ -65,6 +73,7 @@ class NodeOptions:
 
     worker: bool = True
     scheduler: bool = True
+    web: bool = False
     concurrency: int = 10
     processes: int | None = None
     spare_children: int = 1
@@ -109,6 +118,28 @@ class NodeOptions:
     def most_children(self) -> int:
         """How many child processes there may be at a time."""
         return self.concurrency if self.processes is None else self.processes
+
+
+def options_from(default_roles: Iterable[str], given: NodeKeywords) -> NodeOptions:
+    """Return the options of a node that has these roles unless others are given. Raises `ConfigurationError`."""
+    options: dict[str, Any] = dict(given)
+    named = options.pop("roles", None)
+    try:
+        roles = parse_roles(default_roles if named is None else named)
+    except InvalidRequest as error:
+        raise ConfigurationError(str(error)) from error
+    # That this process serves HTTP is known only if the caller names the role: by default it need not.
+    kept = {
+        "worker": Role.WORKER in roles,
+        "scheduler": Role.SCHEDULER in roles,
+        "web": named is not None and Role.WEB in roles,
+    }
+    options = {**kept, **options}
+    if not {"worker", "scheduler"} & given.keys() and not (options["worker"] or options["scheduler"]):
+        raise ConfigurationError(
+            "roles: a node needs the role worker or scheduler; to serve HTTP alone, use `horae run --roles web`"
+        )
+    return NodeOptions(**options)
 
 
 _LEAST: Final = {"concurrency": 1, "processes": 1, "spare_children": 0, "max_jobs_per_child": 1}

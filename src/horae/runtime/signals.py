@@ -67,6 +67,9 @@ class Signals:
     work: Signal[[]] = field(default_factory=Signal)
     """There may be a job to claim: one was started, retried or handed back, here or by another process."""
 
+    filled: Signal[[int]] = field(default_factory=Signal)
+    """A claim of so many jobs filled all slots, so there may be more jobs for other nodes."""
+
     settled: Signal[Sequence[FinishedRun], Settled] = field(default_factory=Signal)
     """The results of these runs are committed."""
 

@@ -165,6 +165,26 @@ class MembershipTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeersTiming:
+    """How many nodes share what each would do alone (PostgreSQL)."""
+
+    read_every: float = 10.0
+    """Between two readings of which other nodes claim the same jobs."""
+    busy_for: float = 5.0
+    """How long other nodes count as busy that have announced it; announced again after that, at the earliest."""
+    answered_within: float = 1.0
+    """How long after a hint a claim is taken to answer it."""
+    known_after: float = 12.0
+    """After which time every idle node has polled and so knows when the next job is due: more than it pauses."""
+    spare_delay: float = 0.1
+    """How much later than at a due time, for each node, the nodes wake that need not claim this job."""
+    slowest: float = 5.0
+    """How many times as long each of many nodes waits between two searches that the others make as well, at most."""
+    slowest_poll: float = 2.0
+    """The same for claims of an idle node that receives hints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweeperTiming(CleaningTiming):
     """How often a node rescues jobs, checks limits, and cleans up the live store and journals."""
 
@@ -255,6 +275,7 @@ class Timing:
     controller: ControllerTiming = field(default_factory=ControllerTiming)
     heartbeat: HeartbeatTiming = field(default_factory=HeartbeatTiming)
     membership: MembershipTiming = field(default_factory=MembershipTiming)
+    peers: PeersTiming = field(default_factory=PeersTiming)
     sweeper: SweeperTiming = field(default_factory=SweeperTiming)
     journals: JournalTiming = field(default_factory=JournalTiming)
     run_monitor: RunMonitorTiming = field(default_factory=RunMonitorTiming)

@@ -10,7 +10,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.storage.outcomes.follow_ups import CancelledMember, FollowUps
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel, work
 
 CANCELLED_AT_ONCE: Final = 500
 """Members that one transaction cancels."""
@@ -25,7 +25,7 @@ class GroupCanceller:
     def act_on(self, followed: FollowUps) -> None:
         """Do what follows from a committed transaction that ended jobs: send hints, cancel the members of groups."""
         if followed.released:
-            self._wakeup.send(Hint(HintKind.WORK))
+            self._wakeup.send(work(len(followed.released)))
         if followed.ended:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(job.id for job in followed.ended)))
         for group_id in followed.cancelled:

@@ -4,11 +4,11 @@ Hints only reduce latency. A hint may be lost, duplicated or late, so every rece
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs.job import JobId, NodeId
 
 
 class HintKind(StrEnum):
@@ -27,6 +27,17 @@ class Hint:
 
     kind: HintKind
     job_ids: tuple[JobId, ...] = ()
+    count: int | None = field(default=None, compare=False)
+    """Of WORK: how many jobs were added; None if that is unknown, so that every node has to query the database."""
+    seed: int | None = field(default=None, compare=False)
+    """Of WORK: a random number that decides which nodes respond; None: all of them."""
+    busy: tuple[NodeId, ...] = field(default=(), compare=False)
+    """Of WORK: nodes without a free slot, which leave these jobs to others."""
+
+
+def work(count: int | None = 1) -> Hint:
+    """Return the hint that so many jobs were added, due or not; None: their number is unknown."""
+    return Hint(HintKind.WORK, count=count)
 
 
 ALL_KINDS: Final = tuple(Hint(kind) for kind in HintKind)

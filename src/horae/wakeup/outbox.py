@@ -7,6 +7,7 @@ and are merged. So a quiet system adds no latency, and a busy one sends no more 
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -30,6 +31,7 @@ class Merged:
 
     def __init__(self) -> None:
         self._ids: dict[HintKind, dict[JobId, None] | None] = {}
+        self._work: Hint | None = None
 
     def __bool__(self) -> bool:
         """Return whether there is a hint."""
@@ -37,6 +39,8 @@ class Merged:
 
     def add(self, hint: Hint) -> None:
         """Merge a hint with the one of its kind; if either has no ids, neither has the result."""
+        if hint.kind is HintKind.WORK:
+            self._work = hint if self._work is None else _added(self._work, hint)
         ids = self._ids.setdefault(hint.kind, {})
         if ids is None:
             return
@@ -47,7 +51,27 @@ class Merged:
     def take(self) -> list[Hint]:
         """Remove and return all hints."""
         taken, self._ids = self._ids, {}
-        return [Hint(kind, tuple(ids or ())) for kind, ids in taken.items()]
+        work, self._work = self._work, None
+        hints = [Hint(kind, tuple(ids or ())) for kind, ids in taken.items()]
+        return _with_work(hints, work)
+
+
+def _added(first: Hint, second: Hint) -> Hint:
+    """Return the hint for the jobs of both; if every node must respond to either, then to the result as well."""
+    counts, seeds = (first.count, second.count), (first.seed, second.seed)
+    return Hint(
+        HintKind.WORK,
+        count=None if None in counts else sum(count or 0 for count in counts),
+        seed=None if None in seeds else second.seed,
+        busy=tuple(dict.fromkeys((*first.busy, *second.busy))),
+    )
+
+
+def _with_work(hints: list[Hint], work: Hint | None) -> list[Hint]:
+    """Give the hint for work what was merged beside its ids."""
+    if work is None:
+        return hints
+    return [replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint for hint in hints]
 
 
 class Outbox:

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from random import getrandbits
 from typing import Any, Final
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs.job import JobId, NodeId
 from horae.wakeup.channel import Hint, HintKind
 
 CHANNEL: Final = "horae"
@@ -17,8 +19,16 @@ LARGEST_ID: Final = 2**63 - 1
 
 def encode(tag: str, hint: Hint, limit: int) -> str:
     """Encode a hint in at most `limit` ASCII characters, without its ids if they do not fit."""
-    text = _text(tag, {"kind": hint.kind, "ids": hint.job_ids})
+    chosen = {"count": hint.count, "seed": hint.seed, "busy": hint.busy} if hint.seed is not None else {}
+    text = _text(tag, {"kind": hint.kind, "ids": hint.job_ids, **chosen})
     return text if len(text) <= limit else _text(tag, {"kind": hint.kind})
+
+
+def with_seed(hint: Hint) -> Hint:
+    """Choose at random which nodes respond to a hint, if it tells how many jobs there are."""
+    if hint.kind is not HintKind.WORK or hint.count is None:
+        return hint
+    return replace(hint, seed=getrandbits(32))
 
 
 def decode(text: str) -> tuple[str, Hint] | None:
@@ -26,9 +36,17 @@ def decode(text: str) -> tuple[str, Hint] | None:
     tag, _, body = text.partition(" ")
     try:
         fields: Any = json.loads(body)
-        return tag, Hint(HintKind(fields["kind"]), _job_ids(fields.get("ids", [])))
+        return tag, Hint(HintKind(fields["kind"]), _job_ids(fields.get("ids", [])), **_responders(fields))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _responders(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides which nodes respond; nothing if a part is missing, as from an earlier version."""
+    count, seed, busy = (fields.get(name) for name in ("count", "seed", "busy"))
+    if type(count) is not int or type(seed) is not int or not isinstance(busy, list):
+        return {}
+    return {"count": max(count, 1), "seed": seed, "busy": tuple(NodeId(str(node)) for node in busy)}
 
 
 def _job_ids(ids: list[object]) -> tuple[JobId, ...]:

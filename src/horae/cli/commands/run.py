@@ -1,7 +1,7 @@
 """`horae run`: runs nodes, the HTTP API and the dashboard in the foreground."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
@@ -18,6 +18,7 @@ from horae.cli.serving.logs import LogFormat, LogLevel, configure
 from horae.cli.serving.process import raise_descriptor_limit, tune_garbage_collector
 from horae.cli.serving.serving import Service
 from horae.cli.values import duration
+from horae.domain.cluster.roles import Role, parse_roles
 from horae.errors import ConfigurationError
 from horae.runtime.claims.slots import Slots
 from horae.runtime.node.node import Node
@@ -46,9 +47,13 @@ MaxMemory = Annotated[
 QueueNames = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all.")
 ]
-Worker = Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs.")]
-Scheduler = Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Fire schedules.")]
-Api = Annotated[bool, typer.Option("--api/--no-api", help="Serve the HTTP API and the dashboard.")]
+Roles = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="What the process does: worker, scheduler, web, with commas. Default: all."),
+]
+Worker = Annotated[bool | None, typer.Option("--worker/--no-worker", help="Run jobs.")]
+Scheduler = Annotated[bool | None, typer.Option("--scheduler/--no-scheduler", help="Fire schedules.")]
+Api = Annotated[bool | None, typer.Option("--api/--no-api", help="Serve the HTTP API and the dashboard.")]
 Host = Annotated[str | None, typer.Option(metavar="NAME", help="Address to listen on. [127.0.0.1]")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one. [8080]")]
 LocalStaff = Annotated[
@@ -79,9 +84,10 @@ def run(  # noqa: PLR0913 - one argument for each option
     queues: QueueNames = None,
     name: Name = None,
     grace: Grace = None,
-    worker: Worker = True,
-    scheduler: Scheduler = True,
-    api: Api = True,
+    roles: Roles = None,
+    worker: Worker = None,
+    scheduler: Scheduler = None,
+    api: Api = None,
     host: Host = None,
     port: Port = None,
     local_staff: LocalStaff = False,
@@ -91,8 +97,9 @@ def run(  # noqa: PLR0913 - one argument for each option
     """Run a node in the foreground, with the HTTP API and the dashboard.
 
     The node runs jobs, fires schedules and takes over the jobs of nodes that died. When it is ready it prints one line
-    with the address of the dashboard. Each part can be switched off; with --no-worker and --no-scheduler it is only a
-    web server. The HTTP API needs the packages of horae[web]; without them use --no-api.
+    with the address of the dashboard. --roles limits it to some of this: `--roles worker` only runs jobs, `--roles web`
+    is a web server and no node. --no-worker, --no-scheduler and --no-api take away one role each. The HTTP API needs
+    the packages of horae[web]; without them leave out the role web.
 
     SIGTERM or SIGINT (Ctrl-C) shuts it down in order: it claims no more jobs, lets running ones continue for the grace
     period, cancels the rest, records their outcome and exits. A second signal exits at once, with 128 plus the
@@ -104,8 +111,8 @@ def run(  # noqa: PLR0913 - one argument for each option
     own node, on the database that its code names, and its own port: the next one up if the first is taken.
 
     Options that are not given default to the application's code, then to HORAE_CONCURRENCY, HORAE_PROCESSES,
-    HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_QUEUES, HORAE_NODE_NAME, HORAE_GRACE, HORAE_LOCAL_STAFF,
-    HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
+    HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_ROLES, HORAE_QUEUES, HORAE_NODE_NAME, HORAE_GRACE,
+    HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
     """
     given = {
         "concurrency": concurrency,
@@ -115,17 +122,15 @@ def run(  # noqa: PLR0913 - one argument for each option
         "queues": None if queues is None else tuple(part.strip() for part in queues.split(",") if part.strip()),
         "name": name,
         "grace": None if grace is None else duration(grace),
-        "worker": worker,
-        "scheduler": scheduler,
     }
-    if not (worker or scheduler or api):
-        raise ConfigurationError("--no-worker, --no-scheduler and --no-api together leave nothing to run")
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+    switches = {Role.WORKER: worker, Role.SCHEDULER: scheduler, Role.WEB: api}
     horaes = applications(target_of(context), apps or [])
     if local_staff:
         for horae in horaes:
             horae.settings = horae.settings.model_copy(update={"local_staff": True})
     settings = horaes[0].settings
+    chosen = chosen_roles(settings.roles, roles, switches)
     configure(log_format or settings.log_format, log_level or settings.log_level)
     as_json = (log_format or settings.log_format) == "json"
     raise_descriptor_limit()
@@ -133,13 +138,31 @@ def run(  # noqa: PLR0913 - one argument for each option
     with ExitStack() as stack:
         for horae in horaes:
             stack.callback(horae.close)
-        nodes = [horae.node(slots=slots, **options) for horae in horaes] if worker or scheduler else []
-        servers = serve(horaes, host, port) if api else []
+        servers = serve(horaes, host, port) if Role.WEB in chosen else []
+        for server in servers:
+            stack.callback(server.close)
+        kept = [role for role in chosen if role is not Role.WEB or servers]
+        is_node = not {Role.WORKER, Role.SCHEDULER}.isdisjoint(chosen)
+        nodes = [horae.node(slots=slots, roles=kept, **options) for horae in horaes] if is_node else []
         tune_garbage_collector()
         on_ready = partial(announce, horaes, nodes, servers, options, as_json=as_json)
         succeeded = Service(nodes, servers, on_ready).run()
     if not succeeded:
         raise typer.Exit(FAILED)
+
+
+def chosen_roles(settings: Sequence[Role], named: str | None, switches: Mapping[Role, bool | None]) -> tuple[Role, ...]:
+    """Return the roles of this process. Raises `InvalidRequest` for unknown names, `ConfigurationError` for no role."""
+    given = [role for role, wanted in switches.items() if wanted is not None]
+    if named is not None and given:
+        raise ConfigurationError(
+            "--roles names all roles; do not combine it with --no-worker, --no-scheduler or --no-api"
+        )
+    roles = parse_roles(settings if named is None else named)
+    found = tuple(role for role in Role if (role in roles if switches[role] is None else switches[role]))
+    if not found:
+        raise ConfigurationError("--no-worker, --no-scheduler and --no-api together leave nothing to run")
+    return found
 
 
 def applications(target: Target, references: Sequence[str]) -> list[Horae]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.domain.cluster.roles import Role
 from horae.storage.operations.nodes import NodeView
 from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 
@@ -17,6 +18,7 @@ def schedule_findings(
 ) -> Iterator[Finding]:
     """Report problems of schedules. `known`: the job types that this application declares."""
     found = [
+        *_without_scheduler(troubles, alive),
         *_overdue(troubles.overdue, alive),
         *_gave_up([each for each in troubles.failing if each.gave_up]),
         *_failing([each for each in troubles.failing if not each.gave_up]),
@@ -27,12 +29,27 @@ def schedule_findings(
         yield ok(CHECK, f"{sum(troubles.job_types.values())} enabled, none is late or failing")
 
 
+def _without_scheduler(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
+    """Report that no live node fires schedules; once schedules are late, `_overdue` reports that as a problem."""
+    enabled = sum(troubles.job_types.values())
+    if enabled and alive and troubles.overdue is None and not _fires(alive):
+        yield warning(
+            CHECK,
+            f"{counted(enabled, 'enabled schedule')}, and no live node has the role scheduler, so none will start",
+            "Start one: `horae run module:attribute --roles scheduler`.",
+        )
+
+
+def _fires(alive: Sequence[NodeView]) -> bool:
+    return any(Role.SCHEDULER in view.roles for view in alive)
+
+
 def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Iterator[Finding]:
     if overdue is None:
         return
     others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
     what = f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but did not"
-    if any("scheduler" in view.roles for view in alive):
+    if _fires(alive):
         yield problem(CHECK, what, "Read the logs of the nodes: they cannot start schedules, or cannot keep up.")
     else:
         yield problem(CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`.")
@@ -60,7 +77,7 @@ def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
 
 def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]) -> Iterator[Finding]:
     """Report types that no worker knows; if no worker runs at all, another check reports that."""
-    workers = [view for view in alive if "worker" in view.roles]
+    workers = [view for view in alive if Role.WORKER in view.roles]
     if not workers:
         return
     served = {name for view in workers for name in view.types}

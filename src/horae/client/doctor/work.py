@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.domain.cluster.roles import Role
 from horae.domain.jobs.bulk import BULK_TYPE
 from horae.storage.jobs.owed_hooks import LeftoverJobs
 from horae.storage.operations.doctor import DueWork
@@ -14,10 +15,16 @@ Dead = tuple[NodeView, str]
 
 def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[Finding]:
     """Check which nodes run, and which stopped without unregistering."""
-    workers = [view for view in alive if "worker" in view.roles]
+    workers = [view for view in alive if Role.WORKER in view.roles]
     slots = sum(view.concurrency for view in workers)
     if workers:
         yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.running for view in workers)} busy")
+    elif alive:
+        yield warning(
+            "nodes",
+            f"{counted(len(alive), 'node')} alive, and none has the role worker, so no job runs",
+            "Start one: `horae run module:attribute --roles worker`.",
+        )
     elif not dead:
         yield ok("nodes", "no node runs")
     for view, cause in dead:
@@ -78,7 +85,7 @@ def _knows(view: NodeView, job_type: str) -> bool:
 
 
 def _serves(view: NodeView, work: DueWork) -> bool:
-    return "worker" in view.roles and (view.queues is None or work.queue in view.queues)
+    return Role.WORKER in view.roles and (view.queues is None or work.queue in view.queues)
 
 
 def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
@@ -88,8 +95,14 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
     )
     if work.awaited:
         what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
-    if not any("worker" in view.roles for view in alive):
+    if not alive:
         return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
+    if not any(Role.WORKER in view.roles for view in alive):
+        return problem(
+            "work",
+            f"{what}, and no live node has the role worker",
+            "Start one: `horae run module:attribute --roles worker`.",
+        )
     if not any(_knows(view, work.type) for view in alive):
         known_here = ", but this application does" if work.type in known else ""
         return problem(

@@ -44,13 +44,13 @@ from horae.types.schedule import (
 from horae.types.schedule import rules_of as rules_given
 from horae.types.storing import storable_parameters
 from horae.types.values.parameters import MappedParameters
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel, work
 
 Reference: TypeAlias = int | str
 ScheduleViews: TypeAlias = list[ScheduleView]
 TickList: TypeAlias = list[StoredTicks]
 FailedRuns: TypeAlias = list[FailedRun]
-WORK: Final = Hint(HintKind.WORK)
+WORK: Final = work()
 
 
 class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):

@@ -30,6 +30,8 @@ class Claimer:
         """The queues with limits among those that the node serves."""
         self.exhausted = False
         """Whether the last claim left nothing that could be claimed."""
+        self.next_due: int | None = None
+        """Identifies the time at which the next job is due, as `look_ahead` found it."""
         self.pause = math.inf
         """Seconds after which another claim may take what the last one had to skip."""
         self._database, self._scope, self._timing, self._rng = database, scope, timing, rng
@@ -119,6 +121,7 @@ class Claimer:
         self._limits_read_at = time.monotonic()
         scope = self._scope.queues
         self.lanes.in_use = ahead.lanes
+        self.next_due = ahead.due_at
         self.limited = ahead.limited if scope is None else ahead.limited.intersection(scope)
         return ahead.due_in
 

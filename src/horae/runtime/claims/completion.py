@@ -22,7 +22,7 @@ from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.outcomes.settling import Settled
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.groups import GroupCanceller
-from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.channel import Hint, HintKind, work
 
 LONGEST_CANCELLER: Final = 200
 """Characters of the name under which a job is cancelled: as many as its column holds."""
@@ -80,8 +80,10 @@ class Completion:
         self._send_schedules_changed(
             list({run.claim.schedule_id for run in batch if run.already and run.claim.schedule_id is not None})
         )
-        if result.returned or result.follow_ups.released or any(run.releases for run in batch):
-            self._send_work()
+        if any(run.releases for run in batch):
+            self._send_work(None)
+        elif added := len(result.returned) + len(result.follow_ups.released):
+            self._send_work(added)
         self.act_on(result.follow_ups)
         if result.runs:
             self._signals.runs_ended.send(result.runs)
@@ -103,8 +105,8 @@ class Completion:
 
     def _decided(self, decisions: Sequence[AppliedPlan]) -> None:
         """Start what this node's controller has fired, and stop the runs that the next ones are to replace."""
-        if any(decision.fired is not None for decision in decisions):
-            self._send_work()
+        if fired := sum(decision.fired is not None for decision in decisions):
+            self._send_work(fired)
         for decision in decisions:
             if decision.stop is not None and decision.schedule.run_token is not None:
                 stop = partial(self._stop_run, decision, JobId(decision.schedule.run_token))
@@ -156,10 +158,11 @@ class Completion:
         if job.node_id is None:
             self._hooks.wake()
         self._send_jobs_ended([job.id])
-        self._send_work()  # jobs that waited for it may be claimed now
+        self._send_work(None)  # jobs that waited for it may be claimed now
 
-    def _send_work(self) -> None:
-        self._wakeup.send(Hint(HintKind.WORK))
+    def _send_work(self, count: int | None) -> None:
+        """Notify this node and others of jobs that can be claimed; None: their number is unknown."""
+        self._wakeup.send(work(count))
         self._signals.work.send()
 
     def _send_jobs_ended(self, job_ids: Sequence[JobId]) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -26,7 +27,16 @@ log = logging.getLogger("horae.runtime")
 class HookService:
     """Calls owed hooks and deletes old jobs."""
 
-    def __init__(self, database: Database, hooks: Hooks, keep_seconds: float, timing: HookTiming) -> None:
+    def __init__(
+        self,
+        database: Database,
+        hooks: Hooks,
+        keep_seconds: float,
+        timing: HookTiming,
+        pace: Callable[[], float] = lambda: 1.0,
+    ) -> None:
+        """`pace`: how many times as long it may wait between two searches, as other nodes search as well."""
+        self._pace = pace
         self._database, self._hooks = database, hooks
         self._keep_seconds, self._timing = keep_seconds, timing
         self._threads = HookThreads(hooks)
@@ -52,7 +62,7 @@ class HookService:
             ):
                 self._clean(name, kept, oldest)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._timing.look_every):
+                async with asyncio.timeout(self._timing.look_every * self._pace()):
                     await self._due.wait()
 
     async def finish(self) -> None:

@@ -28,6 +28,7 @@ from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Executor, Run, stop_runs
 from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.claims.claimer import Claimer
+from horae.runtime.claims.peers import Peers
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.suspects import Suspects
@@ -40,7 +41,7 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup.channel import WakeupChannel, work
 
 log = logging.getLogger("horae.runtime")
 Choose = Callable[[JobType[Any]], Executor]
@@ -54,7 +55,8 @@ class Worker:
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, signals: Signals, settler: Settler,
-        reporter: Reporter, choose: Choose, slots: Slots, wakeup: WakeupChannel, timing: Timing, rng: Random,
+        reporter: Reporter, choose: Choose, slots: Slots, wakeup: WakeupChannel, peers: Peers, timing: Timing,
+        rng: Random,
     ) -> None:  # fmt: skip
         self.running: dict[JobId, Run] = {}
         self._signals, self._wakeup, self._timing = signals, wakeup, timing.worker
@@ -62,7 +64,7 @@ class Worker:
         self._claimer = Claimer(environment.database, scope, timing.claimer, rng)
         self._suspects = Suspects(environment.database, timing.worker.suspect_pause, rng)
         self._settler, self._reporter = settler, reporter
-        self._choose, self._slots, self._rng = choose, slots, rng
+        self._choose, self._slots, self._rng, self._peers = choose, slots, rng, peers
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput(timing.throughput)
         self._unavailable = ThrottledWarning()
@@ -104,12 +106,12 @@ class Worker:
         limited = self._claimer.limited
         if limited and not limited.isdisjoint(queues):
             self.wake()
-            self._wakeup.send(Hint(HintKind.WORK))
+            self._wakeup.send(work())
 
     def _lanes_freed(self) -> None:
         """Claim, and let other nodes claim, what the end of a job under a limit has made possible."""
         self.wake()
-        self._wakeup.send(Hint(HintKind.WORK))
+        self._wakeup.send(work())
 
     def stop(self) -> None:
         """Claim nothing more; `run` hands back the jobs that have not begun and ends."""
@@ -132,6 +134,11 @@ class Worker:
         self._hand_back_prefetched()
         if time.monotonic() < self._reply_lost_until:
             await self._hand_back_orphaned()
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether it would claim jobs now."""
+        return self._room() > 0
 
     def _room(self) -> int:
         if self._settler.is_full or self._isolated:
@@ -158,6 +165,8 @@ class Worker:
         self._exhausted = self._claimer.exhausted and wakes == self._wakes
         if taken:
             self._poll = self._timing.poll_without_hints.shortest
+        if len(taken) >= room:
+            self._signals.filled.send(len(taken))
         self._due_known, self._due_at = False, None  # a due time in the past would make the loop spin
         now = time.monotonic()
         if self._claimer.lanes.in_use:
@@ -187,7 +196,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._unavailable.warn("cannot read when the next job is due: %s", error)
             due_in = None
-        self._due_at = None if due_in is None else time.monotonic() + due_in
+        later = self._peers.delay(self._claimer.next_due)
+        self._due_at = None if due_in is None else time.monotonic() + due_in + later
         if self._claimer.limited - known or self._claimer.lanes.in_use > had_lanes:
             self.wake()
 
@@ -212,7 +222,7 @@ class Worker:
             return self._poll * spread
         if self._due_at is None:
             return self._timing.poll_with_hints * spread
-        return max(0.0, min(self._timing.poll_idle * spread, self._due_at - time.monotonic()))
+        return max(0.0, min(self._timing.poll_idle * self._peers.poll_pace * spread, self._due_at - time.monotonic()))
 
     def _start_prefetched(self) -> None:
         while self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0:

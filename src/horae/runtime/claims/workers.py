@@ -59,6 +59,11 @@ class Workers:
             worker.stop()
 
     @property
+    def has_room(self) -> bool:
+        """Return whether one of the workers would claim jobs now."""
+        return any(worker.has_room for worker in self._workers)
+
+    @property
     def may_hold_unknown_jobs(self) -> bool:
         """Whether a claim without an answer may still take effect."""
         return any(worker.may_hold_unknown_jobs for worker in self._workers)

@@ -40,7 +40,7 @@ from horae.storage.outcomes.settling import Settled
 from horae.types.context import JobContext
 from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
-from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.channel import Hint, HintKind, work
 
 LOGS_WITHIN: Final = 1.0
 """Seconds that the caller waits for the log lines of a job to be written."""
@@ -164,7 +164,7 @@ class InlineNode:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
     def _send_work(self) -> None:
-        self._components.wakeup.send(Hint(HintKind.WORK))
+        self._components.wakeup.send(work(None))
 
     def _settled(self, finished: FinishedRun, settled: Settled) -> None:
         claim = finished.claim
@@ -181,7 +181,7 @@ class InlineNode:
             if finished.error is not None:
                 self._hooks.remember(claim.id, finished.error)
             self._hooks.call_here(claim.id, claim.type)
-        self._components.wakeup.send(Hint(HintKind.WORK if state is JobState.PENDING else HintKind.ENDED, (claim.id,)))
+        self._components.wakeup.send(work() if state is JobState.PENDING else Hint(HintKind.ENDED, (claim.id,)))
 
 
 class _CallingThread:

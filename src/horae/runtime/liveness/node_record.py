@@ -5,19 +5,19 @@ import secrets
 from importlib.metadata import version
 from typing import Final
 
+from horae.domain.cluster.roles import Role
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.identity import encoded, new_node_id, this_process
 from horae.storage.operations.nodes import NodeRecord
 from horae.types.registry import Registry
 
-WORKER: Final = "worker"
-SCHEDULER: Final = "scheduler"
 INLINE: Final = "inline"
 
 
 def record_of(registry: Registry, options: NodeOptions, *, inline: bool = False) -> NodeRecord:
     """Return the row of a new incarnation of this process."""
-    wanted = [(INLINE, inline), (SCHEDULER, options.scheduler and not inline), (WORKER, options.worker and not inline)]
+    had = [(Role.SCHEDULER, options.scheduler), (Role.WORKER, options.worker), (Role.WEB, options.web)]
+    roles = [INLINE] if inline else [role.value for role, has in had if has]
     process = this_process()
     return NodeRecord(
         id=new_node_id(),
@@ -25,7 +25,7 @@ def record_of(registry: Registry, options: NodeOptions, *, inline: bool = False)
         host=encoded(process),
         pid=process.pid,
         version=version("horae"),
-        roles=json.dumps([role for role, has in wanted if has]),
+        roles=json.dumps(roles),
         queues=None if options.queues is None else json.dumps(options.queues),
         types=json.dumps(sorted(registry.by_name)),
         concurrency=options.concurrency + (options.processes or 0),

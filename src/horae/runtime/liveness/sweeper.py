@@ -50,12 +50,12 @@ class Sweeper:
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
         journals: Journals, groups: GroupSweeper, keep_seconds: float, keep_logs_for: timedelta | None,
-        timing: SweeperTiming, rng: Random,
+        timing: SweeperTiming, rng: Random, pace: Callable[[], float],
         on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
         on_runs: Callable[[Sequence[AppliedPlan]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
-        self._live, self._timing, self._rng = live, timing, rng
+        self._live, self._timing, self._rng, self._pace = live, timing, rng, pace
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
         self._journals, self._groups, self._keep_logs_for = journals, groups, keep_logs_for
         self._born = time.monotonic()
@@ -66,7 +66,8 @@ class Sweeper:
         self._suspected = self._again = False
         self._announced = frozenset[NodeId]()
         self._states: dict[NodeId, Counter[str]] = {}
-        self._rounds = self._unremoved = self._locked_rounds = 0
+        self._unremoved = self._locked_rounds = 0
+        self._rounds_without_look = self._rounds_without_limits = math.inf
         self._kept_journals: deque[tuple[float, NodeId]] = deque()
 
     def suspect(self) -> None:
@@ -106,7 +107,9 @@ class Sweeper:
 
     async def _round(self) -> None:
         self._remove_journals(until=time.monotonic())
-        routine = self._rounds % self._timing.look_every == 0
+        self._rounds_without_look += 1
+        self._rounds_without_limits += 1
+        routine = self._rounds_without_look >= self._timing.look_every * self._pace()
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
         if look or self._database.dialect == SQLITE:  # on PostgreSQL a step forward makes other nodes seem silent
@@ -115,10 +118,13 @@ class Sweeper:
             self._announce(dead)
         if dead or routine:
             await self.rescue(dead)
-        if self._rounds % self._timing.limits_every == 0:
+        if routine:
+            self._rounds_without_look = 0
+        if self._rounds_without_limits >= self._timing.limits_every * self._pace():
             await self.enforce_limits()
             await self.end_lost_runs()
             await self._database.in_service(self._groups.sweep)
+            self._rounds_without_limits = 0
         if time.monotonic() >= self._clean_at:
             self._clean_at = time.monotonic() + self._clean_every
             await self._database.in_service(self._forget_ended)
@@ -126,7 +132,6 @@ class Sweeper:
             await self._database.in_service(self._journals.sweep)
             await self._database.in_service(self._forget_logs)
             await self._database.in_service(self._groups.forget_ended)
-        self._rounds += 1
 
     def _announce(self, dead: Mapping[NodeId, Death]) -> None:
         """Log each dead node once, however long it stays registered because its jobs are locked."""

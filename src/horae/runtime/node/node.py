@@ -23,6 +23,7 @@ from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.claims.completion import Completion
 from horae.runtime.claims.hook_service import HookService
+from horae.runtime.claims.peers import Peers
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.worker import Worker
@@ -138,7 +139,12 @@ class Incarnation:
         self.signals = Signals()
         self._reporter = Reporter(components.live, self._environment.journal)
         hooks = Hooks(components.database, components.registry)
-        self._hook_service = HookService(components.database, hooks, options.keep.total_seconds(), self._timing.hooks)
+        self._peers = Peers(
+            components.database, self.id, components.wakeup, self.signals, self._timing.peers, self._rng
+        )
+        self._hook_service = HookService(
+            components.database, hooks, options.keep.total_seconds(), self._timing.hooks, lambda: self._peers.pace
+        )
         self._membership: Membership = membership_of(components.database, record, options.liveness, self._timing)
         self._died = asyncio.Event()
         self._broken = False
@@ -179,6 +185,7 @@ class Incarnation:
                 services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
                 services.create_task(self._watch_file()),
                 services.create_task(self._refresh_calendars()),
+                services.create_task(self._peers.run()),
                 services.create_task(self._sustained("the hook service", self._hook_service.run)),
             ]
             settling = services.create_task(self._sustained("the settler", self._settler.run))
@@ -260,6 +267,7 @@ class Incarnation:
             choose=self._executors.choose,
             slots=slots,
             wakeup=self._components.wakeup,
+            peers=self._peers,
             timing=self._timing,
             rng=self._rng,
         )
@@ -288,6 +296,7 @@ class Incarnation:
             keep_logs_for=self._options.keep_logs_for,
             timing=self._timing.sweeper,
             rng=self._rng,
+            pace=lambda: self._peers.pace,
             on_rescue=signals.rescued.send,
             on_expiry=signals.expired.send,
             on_runs=signals.runs_ended.send,
@@ -295,7 +304,7 @@ class Incarnation:
 
     def _on_hint(self, hint: Hint) -> None:
         if hint.kind is HintKind.WORK:
-            self.signals.work.send()
+            self._peers.receive(hint, self._worker)
         elif hint.kind is HintKind.SCHEDULES:
             self.signals.schedules_changed.send(hint.job_ids)
         elif hint.kind is HintKind.CANCEL:

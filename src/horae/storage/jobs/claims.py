@@ -42,6 +42,7 @@ from horae.storage.engine.dialect import (
     database_now,
     json_rows,
     member_of,
+    microseconds_of,
     now_or_later,
     one_of,
     seconds_from_now,
@@ -59,12 +60,13 @@ class NextWork(NamedTuple):
     """When the next job becomes due, which queues have a concurrency limit, and whether jobs wait in lanes.
 
     `due_in`: seconds until the next pending job becomes due; infinite if there is none, None if too many are pending to
-    find it cheaply.
+    find it cheaply; `due_at`: the same moment in whole microseconds, None if `due_in` is no number.
     """
 
     due_in: float | None
     limited: frozenset[str]
     lanes: bool = False
+    due_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +182,9 @@ def _next_work(dialect: str) -> Executable:
     limited = select(type_coerce(together(queues.c.name), Json())).where(queues.c.concurrency_limit.is_not(None))
     first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
     in_lanes = select(jobs.c.id).where(WAITS_FOR_LIMIT).exists()
-    return select(func.count(), -seconds_since(first), limited.scalar_subquery(), in_lanes).select_from(_waiting)
+    return select(
+        func.count(), -seconds_since(first), limited.scalar_subquery(), in_lanes, microseconds_of(first)
+    ).select_from(_waiting)
 
 
 NEXT_WORK: Final = PerDialect(_next_work)
@@ -252,11 +256,13 @@ def execute_claim(
 def next_work(connection: Connection) -> NextWork:
     """Return when the next job becomes due, which queues have limits, and whether jobs wait in lanes."""
     row = connection.execute(NEXT_WORK.on(connection)).one()
-    waiting, seconds, limited, lanes = cast_type("tuple[int, float | None, list[str] | None, bool]", row)
+    waiting, seconds, limited, lanes, due_at = cast_type(
+        "tuple[int, float | None, list[str] | None, bool, int | None]", row
+    )
     names = frozenset(limited or ())
     if waiting >= MOST_SCANNED:
         return NextWork(None, names, bool(lanes))
-    return NextWork(math.inf if seconds is None else max(0.0, seconds), names, bool(lanes))
+    return NextWork(math.inf if seconds is None else max(0.0, seconds), names, bool(lanes), due_at)
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:

@@ -23,10 +23,10 @@ from horae.storage.jobs import reading
 from horae.types.arguments import LARGEST_ID, of_kind
 from horae.types.hooks.hooks import Hooks
 from horae.types.registry import Registry
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup.channel import WakeupChannel, work
 
 T = TypeVar("T")
-WORK: Final = Hint(HintKind.WORK)
+WORK: Final = work()
 
 
 class JobsBase:

@@ -15,7 +15,6 @@ from horae.client.jobs.creating.creation import Creation
 from horae.client.jobs.creating.members import INSERTED_AT_ONCE, Batch, Member, MemberParser, size_of
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import with_live_reports
-from horae.client.jobs.methods.base import WORK
 from horae.client.jobs.methods.reading import ReadsJobs
 from horae.client.jobs.methods.starting import StartsJobs, Within
 from horae.client.jobs.waiting import until_group_ended
@@ -33,6 +32,7 @@ from horae.storage.outcomes.follow_ups import FollowUps
 from horae.types.arguments import LARGEST_ID, Timeout, of_kind, seconds_of
 from horae.types.groups import GroupCanceller
 from horae.types.rules.start_options import StartOptions
+from horae.wakeup.channel import work
 
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
 ATOMIC: Final = 10_000
@@ -72,7 +72,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         group_id = self._alone(partial(start, batches=first, complete=rest is None))
         if rest is not None:
             self._insert_rest(group_id, rest, batches)
-        self._wakeup.send(WORK)
+        self._wakeup.send(work(None))
         return self.get_group(group_id)
 
     def add_to_group(
@@ -161,7 +161,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         connection = self._within(session)
         with conflicts_as_busy():
             group = groups.get(connection, create(connection))
-        after_commit(session, partial(self._wakeup.send, WORK))
+        after_commit(session, partial(self._wakeup.send, work(None)))
         assert group is not None  # noqa: S101 - it was just inserted
         return group
 
@@ -170,7 +170,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         try:
             while batch is not None:
                 self._alone(partial(_add, group_id=group_id, batches=[batch], by_starter=True))
-                self._wakeup.send(WORK)
+                self._wakeup.send(work(None))
                 batch = next(batches, None)
         except BaseException:
             self._cancel_open(self._stored_group(group_id, EVERYBODY), "the error that ended its creation")

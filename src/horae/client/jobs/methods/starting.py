@@ -26,6 +26,7 @@ from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference
 from horae.types.rules.start_options import DependencyFailure, StartOptions
 from horae.types.rules.uniqueness import check_batch
+from horae.wakeup.channel import work
 
 Within: TypeAlias = Session | Connection
 T = TypeVar("T")
@@ -75,7 +76,7 @@ class StartsJobs(JobsBase):
                 raise InvalidRequest("sync=True runs the job at once, so it cannot wait for other jobs (after)")
             return self._start_inline(wanted, session)
         if session is not None:
-            return self._insert_within(session, partial(creation.create, wanted=wanted))[0]
+            return self._insert_within(session, partial(creation.create, wanted=wanted), lambda _: 1)[0]
         if wanted.is_plain and not is_requested():
             job = self._database.autocommit(creation.create_plain, wanted)
         else:
@@ -121,21 +122,21 @@ class StartsJobs(JobsBase):
 
         return self._insert(insert, session)
 
-    def _insert(self, insert: Callable[[Connection], T], session: Within | None) -> T:
+    def _insert(self, insert: Callable[[Connection], list[JobId]], session: Within | None) -> list[JobId]:
         """Create jobs in the caller's transaction, or in one of their own, and notify nodes once it has committed."""
         if session is not None:
-            return self._insert_within(session, insert)
+            return self._insert_within(session, insert, len)
         created = self._alone(insert)
-        self._wakeup.send(WORK)
+        self._wakeup.send(work(len(created)))
         return created
 
-    def _insert_within(self, session: Within, insert: Callable[[Connection], T]) -> T:
+    def _insert_within(self, session: Within, insert: Callable[[Connection], T], count: Callable[[T], int]) -> T:
         connection = self._within(session)
 
         def attempt() -> T:
             with conflicts_as_busy():
                 created = insert(connection)
-            after_commit(session, partial(self._wakeup.send, WORK))
+            after_commit(session, partial(self._wakeup.send, work(count(created))))
             return created
 
         return self._run_attempt(attempt)

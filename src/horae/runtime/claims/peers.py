@@ -1,0 +1,130 @@
+"""Shares among many nodes what each of them would do alone: responding to hints, and searching the tables.
+
+A hint reaches every node. If all of them queried the database for a single job, most would find nothing, and the load
+of the server would grow with the number of nodes. So a hint says how many jobs there are, and only that many nodes
+respond, and two more. A chosen node that has no free slot sends the hint again and names itself as busy, so that other
+nodes are chosen. Nothing depends on this: a job that no chosen node takes is found by polling.
+"""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from random import Random
+from typing import Final, Protocol
+
+from horae.domain.cluster.responders import responds
+from horae.domain.jobs.job import NodeId
+from horae.runtime.signals import Signals
+from horae.runtime.timing import PeersTiming
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.operations import peers
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+ENOUGH: Final = 2
+"""Nodes that search the tables at their full pace together; with more of them, each searches less often."""
+log = logging.getLogger("horae.runtime")
+
+
+class ClaimsJobs(Protocol):
+    """The worker of the node."""
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether it would claim jobs now."""
+        ...
+
+
+class Peers:
+    """What one node knows of the other nodes that claim the same jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        node: NodeId,
+        wakeup: WakeupChannel,
+        signals: Signals,
+        timing: PeersTiming,
+        rng: Random,
+    ) -> None:
+        self._database, self._node, self._wakeup, self._signals = database, node, wakeup, signals
+        self._timing, self._rng = timing, rng
+        self._known = peers.Peers()
+        self._changed = asyncio.Event()
+        self._busy: dict[NodeId, float] = {}
+        self._announced_at = self._responded_at = -timing.busy_for
+        self._expected = 0
+        signals.filled.connect(self._filled)
+        signals.node_suspected.connect(self._changed.set)
+
+    async def run(self) -> None:
+        """Read from time to time which other nodes there are. On SQLite, all nodes respond to all hints."""
+        while self._database.dialect == POSTGRESQL:
+            self._changed.clear()
+            try:
+                self._known = await self._database.autocommit_async(peers.peers_of, self._node)
+            except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
+                log.debug("cannot read which other nodes there are: %s", error)
+                self._known = peers.Peers()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._timing.read_every * self._rng.uniform(0.9, 1.1)):
+                    await self._changed.wait()
+
+    @property
+    def pace(self) -> float:
+        """Return how many times as long this node may wait between two searches that other nodes make as well."""
+        return min(max(1.0, self._known.informed / ENOUGH), self._timing.slowest)
+
+    @property
+    def poll_pace(self) -> float:
+        """Return the same for claims while there is nothing to do."""
+        return min(max(1.0, len(self._known.alike) / ENOUGH), self._timing.slowest_poll)
+
+    def receive(self, hint: Hint, worker: ClaimsJobs) -> None:
+        """Let the worker claim if this node responds to the hint. Called on the node's loop."""
+        now = time.monotonic()
+        self._busy.update(dict.fromkeys(hint.busy, now))
+        if hint.seed is None or hint.count is None:
+            self._signals.work.send()
+            return
+        chosen = self._is_chosen(hint.seed, hint.count, now)
+        if not worker.has_room:
+            self._signals.work.send()  # costs nothing now: the worker claims when a slot becomes free
+            if chosen:
+                self._announce_busy(hint.count, now)
+        elif chosen:
+            self._responded_at, self._expected = now, hint.count
+            self._signals.work.send()
+
+    def delay(self, key: int | None) -> float:
+        """Return how much later than the job with the next due time this node wakes; zero for few nodes.
+
+        `key`: identifies the due time. A node that has responded to a hint lately may be one of few that know of the
+        job, because the others learn of it when they poll the next time.
+        """
+        now = time.monotonic()
+        if key is None or now - self._responded_at < self._timing.known_after or self._is_chosen(key, 1, now):
+            return 0.0
+        each = self._timing.spare_delay
+        return self._rng.uniform(each, each * len(self._known.alike))
+
+    def _is_chosen(self, seed: int, count: int, now: float) -> bool:
+        if self._node not in self._known.alike:
+            return True  # nothing is known of the others yet
+        self._busy = {node: at for node, at in self._busy.items() if now - at < self._timing.busy_for}
+        others = [node for node in self._known.alike if node != self._node and node not in self._busy]
+        return responds(self._node, others, seed, count)
+
+    def _filled(self, taken: int) -> None:
+        """Pass on what this node may have no slots for: its last claim filled all of them."""
+        now = time.monotonic()
+        hinted = now - self._responded_at < self._timing.answered_within
+        if not hinted or self._expected > taken:  # without a hint, nobody knows how many jobs there are
+            self._announce_busy(max(self._expected - taken, 1) if hinted else 1, now)
+
+    def _announce_busy(self, count: int, now: float) -> None:
+        if now - self._announced_at < self._timing.busy_for:
+            return  # the other nodes still know it
+        self._announced_at = now
+        self._wakeup.send(Hint(HintKind.WORK, count=count, busy=(self._node,)))

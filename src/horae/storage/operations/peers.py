@@ -1,0 +1,42 @@
+"""The nodes that claim the same jobs as one of them: which of them respond to a hint depends on their ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, Text, bindparam, cast, func, select
+
+from horae.domain.jobs.job import NodeId
+from horae.storage.engine.dialect import seconds_from_now
+from horae.storage.jobs.tables import nodes
+
+SILENT_AFTER: Final = 5.0
+"""Seconds without a heartbeat after which a node is not expected to respond; PostgreSQL only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """Live workers. `alike`: of the same job types and queues as the one that asks; `informed`: of the same types."""
+
+    alike: Sequence[NodeId] = ()
+    informed: int = 1
+
+
+_own = nodes.alias("own")
+_types, _own_types = cast(nodes.c.types, Text()), cast(_own.c.types, Text())
+_queues, _own_queues = cast(nodes.c.queues, Text()), cast(_own.c.queues, Text())
+PEERS: Final = (
+    select(nodes.c.id, (func.coalesce(_queues, "") == func.coalesce(_own_queues, "")).label("alike"))
+    .join(_own, _own_types == _types)
+    .where(
+        _own.c.id == bindparam("node"),
+        cast(nodes.c.roles, Text()).contains('"worker"', autoescape=True),
+        nodes.c.heartbeat_at > seconds_from_now("since"),
+    )
+)
+
+
+def peers_of(connection: Connection, node: NodeId) -> Peers:
+    """Return the live workers that know the job types of this one, itself included (PostgreSQL)."""
+    rows = connection.execute(PEERS, {"node": node, "since": -SILENT_AFTER}).all()
+    return Peers([NodeId(row.id) for row in rows if row.alike], max(1, len(rows)))

@@ -1,0 +1,71 @@
+"""The roles of a process: what is accepted, and what is refused with what is allowed."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from horae import Horae
+from horae.domain.cluster.roles import ALL_ROLES, Role, parse_roles
+from horae.errors import ConfigurationError, InvalidRequest
+from horae.runtime.components import NodeKeywords, options_from
+from horae.settings import settings
+
+ALLOWED = "expected one or more of worker, scheduler, web"
+
+
+@pytest.mark.parametrize(
+    ("given", "roles"),
+    [
+        ("worker", (Role.WORKER,)),
+        ("web, worker", (Role.WORKER, Role.WEB)),
+        (["scheduler", "worker", "worker"], (Role.WORKER, Role.SCHEDULER)),
+        ("worker,scheduler,web,", ALL_ROLES),
+    ],
+)
+def test_roles_are_read(given: str | Iterable[str], roles: tuple[Role, ...]) -> None:
+    assert parse_roles(given) == roles
+
+
+@pytest.mark.parametrize("given", ["", " , ", [], "workers", "worker,Web"])
+def test_none_and_unknown_ones_are_refused(given: str | Iterable[str]) -> None:
+    with pytest.raises(InvalidRequest, match=ALLOWED):
+        parse_roles(given)
+
+
+@pytest.mark.parametrize("text", ["", "janitor"])
+def test_the_variable_is_checked(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HORAE_ROLES", text)
+    with pytest.raises(ConfigurationError, match=f"HORAE_ROLES.*{ALLOWED}"):
+        settings()
+
+
+def test_the_variable_and_the_argument_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings().roles == ALL_ROLES
+    monkeypatch.setenv("HORAE_ROLES", "scheduler,worker")
+    assert settings().roles == (Role.WORKER, Role.SCHEDULER)
+    assert settings(roles=["web"]).roles == (Role.WEB,)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (True, True, False)),
+        ({"roles": ("worker",)}, (True, False, False)),
+        ({"roles": ("scheduler", "web")}, (False, True, True)),
+        ({"scheduler": False}, (True, False, False)),
+        ({"roles": ("worker", "scheduler"), "scheduler": False}, (True, False, False)),
+        ({"worker": False, "scheduler": False}, (False, False, False)),
+    ],
+)
+def test_a_node_has_the_roles_that_it_is_given(given: NodeKeywords, expected: tuple[bool, bool, bool]) -> None:
+    options = options_from(ALL_ROLES, given)
+    assert (options.worker, options.scheduler, options.web) == expected
+
+
+def test_a_node_that_would_only_be_a_web_server_is_refused(tmp_path: object) -> None:
+    horae = Horae(f"sqlite:///{tmp_path}/horae.db", roles=("web",))
+    with pytest.raises(ConfigurationError, match="needs the role worker or scheduler"):
+        horae.node()
+    with pytest.raises(ConfigurationError, match=ALLOWED):
+        horae.node(roles=("boss",))
+    horae.close()
