@@ -80,6 +80,21 @@ async def test_backlog_and_slots(horae: Horae, client: Client) -> None:
     assert (found[("horae_slots",)], found[("horae_slots_used",)], found["horae_nodes", "alive"]) == (4, 0, 1)
 
 
+async def test_the_work_of_queues_is_shown_for_autoscalers(horae: Horae, client: Client) -> None:
+    for queue in ("slow", "slow", "quick"):
+        horae.jobs.start("rebuild_index", queue=queue)
+    found = await figures(client)
+    assert (found["horae_queue_due_jobs", "slow"], found["horae_queue_due_jobs", "quick"]) == (2, 1)
+    assert (found["horae_queue_work_seconds", "slow"], found["horae_queue_slots", "slow"]) == (2, 0)
+    assert found["horae_queue_seconds_ahead", "slow"] == float("inf")
+    await client("root").post("/api/queues/slow/pause/", json={})
+    await client("root").post("/api/queues/quick/pause/", json={})
+    async with running_node(horae, concurrency=4):
+        found = await figures(client)
+    assert (found["horae_queue_work_seconds", "slow"], found["horae_queue_slots", "slow"]) == (0, 4)
+    assert found["horae_queue_seconds_ahead", "slow"] == 0
+
+
 async def test_lateness_is_counted_of_what_a_schedule_started_at_its_time(horae: Horae, client: Client) -> None:
     late, by_hand = (horae.schedules.add("rebuild_index", name=name, cron="* * * * *").id for name in ("late", "hand"))
     make_late(horae, late, 600)

@@ -49,6 +49,23 @@ def test_queues(horae: Call, bare: Call) -> None:
     assert values(bare("queues", "resume", "slow", "--json")) == {"name": "slow", "paused": False}
 
 
+async def test_the_depth_of_queues(url: str) -> None:
+    shop = ("--app", "tests.cli.shop:horae", "--database", url)
+    for queue in ("mail", "mail", "export"):
+        assert call("jobs", "start", "import_csv", "path=a", "--queue", queue, *shop).exit_code == 0
+    found = values(call("queues", "depth", "--json", "--database", url))
+    assert [(each["name"], each["due"], each["work_seconds"], each["slots"]) for each in found["queues"]] == [
+        ("export", 1, 1.0, 0),
+        ("mail", 2, 2.0, 0),
+    ]
+    assert (found["total"]["due"], found["total"]["seconds_ahead"]) == (3, None)
+    [mail, unknown] = values(call("queues", "depth", "mail", "unknown", "--json", "--database", url))["queues"]
+    assert (mail["due"], unknown["due"], unknown["seconds_ahead"]) == (2, 0, 0.0)
+    shown = call("queues", "depth", "--database", url).stdout
+    assert "no node serves it" in shown
+    assert shown.splitlines()[-1].startswith("total")
+
+
 def test_limits_of_queues(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a", "--queue", "slow")
     assert bare("queues", "limit", "slow", "3").stdout == "queue 'slow' runs at most 3 at a time\n"

@@ -5,6 +5,7 @@ value of several, never their sum. The number of labels is limited: job types th
 those with the most pending jobs, count as `other`.
 """
 
+import math
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +20,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
+from horae.client.operations.depth import Depth, depths
+from horae.domain.cluster.roles import Role
 from horae.runtime.components import Components
-from horae.runtime.node.node_status import look
+from horae.runtime.node.node_status import SeenNode, look
 from horae.storage.engine import unreadable_rows
 from horae.storage.operations import metrics, queues
 from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
@@ -88,8 +91,11 @@ class Metrics(Collector):
             yield InfoMetricFamily("horae", "The version of this process.", {"version": version("horae")})
             yield from self._jobs()
         yield from _queues(self._components.database.autocommit(queues.view), self._limits.queues)
+        seen = look(self._components.database)
+        found = depths(self._components.database, [node.view for node in seen if node.alive])
+        yield from _depths(found.queues, self._limits.queues)
         yield from _overdue(self._components.database.autocommit(health.overdue))
-        yield from self._nodes()
+        yield from _nodes(seen)
         by_table = {(table,): count for table, count in unreadable_rows.count_by_table().items()}
         yield _gauge("horae_unreadable_rows", "Rows that this process could not read.", "table", by_table)
 
@@ -122,15 +128,15 @@ class Metrics(Collector):
         text = "From nominal time to fired, of ended jobs of schedules."
         yield _histogram("horae_schedule_lateness_seconds", text, self._lateness)
 
-    def _nodes(self) -> Iterator[Metric]:
-        seen = look(self._components.database)
-        alive = [node.view for node in seen if node.alive and "worker" in node.view.roles]
-        slots = sum(view.concurrency for view in alive)
-        yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
-        yield GaugeMetricFamily("horae_slots_used", "Jobs that live nodes hold.", sum(view.running for view in alive))
-        living = sum(node.alive for node in seen)
-        by_state = {("alive",): living, ("dead",): len(seen) - living}
-        yield _gauge("horae_nodes", "Nodes by state.", "state", by_state)
+
+def _nodes(seen: Sequence[SeenNode]) -> Iterator[Metric]:
+    alive = [node.view for node in seen if node.alive and Role.WORKER in node.view.roles]
+    slots = sum(view.concurrency for view in alive)
+    yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
+    yield GaugeMetricFamily("horae_slots_used", "Jobs that live nodes hold.", sum(view.running for view in alive))
+    living = sum(node.alive for node in seen)
+    by_state = {("alive",): living, ("dead",): len(seen) - living}
+    yield _gauge("horae_nodes", "Nodes by state.", "state", by_state)
 
 
 def _gauge(name: str, text: str, label: str, values: Mapping[tuple[str], float]) -> Metric:
@@ -161,6 +167,26 @@ def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
     yield _gauge("horae_running_jobs", "Running jobs.", "queue", started)
     yield _gauge("horae_oldest_due_seconds", "For how long the longest waiting job has been due.", "queue", oldest)
     yield _gauge("horae_queue_paused", "Whether the queue is paused.", "queue", paused)
+
+
+def _depths(found: Sequence[Depth], most: int) -> Iterator[Metric]:
+    """Gauges of the work of each queue, for autoscalers."""
+    ordered = sorted(found, key=lambda each: (-each.due, each.name))
+    named = {each.name: [each] for each in ordered[:most]}
+    if ordered[most:]:
+        named.setdefault(OTHER, []).extend(ordered[most:])
+    due = {(name,): sum(each.due for each in group) for name, group in named.items()}
+    work = {(name,): sum(each.work_seconds for each in group) for name, group in named.items()}
+    slots = {(name,): max(each.slots for each in group) for name, group in named.items()}
+    ahead = {(name,): max(map(_seconds_ahead, group)) for name, group in named.items()}
+    yield _gauge("horae_queue_due_jobs", "Due jobs that wait only for a slot.", "queue", due)
+    yield _gauge("horae_queue_work_seconds", "How long one slot would need for the due jobs.", "queue", work)
+    yield _gauge("horae_queue_slots", "Slots of the live nodes that can run the due jobs.", "queue", slots)
+    yield _gauge("horae_queue_seconds_ahead", "How long these slots need for the due jobs.", "queue", ahead)
+
+
+def _seconds_ahead(found: Depth) -> float:
+    return math.inf if found.seconds_ahead is None else found.seconds_ahead
 
 
 def _overdue(overdue: OverdueSchedules | None) -> Iterator[Metric]:

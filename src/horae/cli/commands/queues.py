@@ -1,4 +1,4 @@
-"""`horae queues`: list, pause, resume and limit queues."""
+"""`horae queues`: list, measure, pause, resume and limit queues."""
 
 from typing import Annotated, Final
 
@@ -7,14 +7,25 @@ import typer
 from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.options import AsJson, Queue
-from horae.cli.printing.output import Columns, brief, print_json, print_list
+from horae.cli.printing.output import Columns, brief, print_json, print_list, print_table
+from horae.client.operations.depth import as_values, depth_named, depths
 from horae.client.operations.queues import Queues
 from horae.domain.limits.limit import Limit
 from horae.errors import InvalidRequest, quoted
+from horae.runtime.node.node_status import look
 
 LONGEST_NUMBER: Final = 10
 """Digits of a limit, so that it fits the column."""
 
+DEPTH_COLUMNS: Final[Columns] = {
+    "QUEUE": "name",
+    "DUE": "due",
+    "RUNNING": "running",
+    "OLDEST DUE": lambda each: brief(each.oldest_due),
+    "WORK": lambda each: brief(each.work_seconds),
+    "SLOTS": "slots",
+    "AHEAD": lambda each: "no node serves it" if each.seconds_ahead is None else brief(each.seconds_ahead),
+}
 queues_app = typer.Typer(help="List, pause, resume and limit queues, and let owners take turns.", no_args_is_help=True)
 
 
@@ -35,6 +46,30 @@ def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
     }
     empty = "No queue has work, and none is paused or has a limit."
     print_list("queues", found, columns, empty=empty, as_json=as_json)
+
+
+@queues_app.command("depth")
+def show_depth(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of queues. Default: all.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show how much work each queue has, for an autoscaler: due jobs, and the time that they will take.
+
+    The time is computed from the mean durations of the job types and the slots of the live nodes. Jobs that wait for a
+    limit by key, or for other jobs, are not counted: more nodes would not start them sooner.
+    """
+    with opened(context) as horae:
+        database = horae.components.database
+        found = depths(database, [node.view for node in look(database) if node.alive])
+    chosen = [depth_named(found, name) for name in names] if names else found.queues
+    if as_json:
+        print_json({"queues": [as_values(each) for each in chosen], "total": as_values(found.total)})
+        return
+    print_table(DEPTH_COLUMNS, [*chosen, *([] if names else [found.total])])
 
 
 @queues_app.command()

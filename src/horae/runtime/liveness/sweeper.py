@@ -127,11 +127,13 @@ class Sweeper:
             self._rounds_without_limits = 0
         if time.monotonic() >= self._clean_at:
             self._clean_at = time.monotonic() + self._clean_every
-            await self._database.in_service(self._forget_ended)
-            await self._database.in_service(self._clean_lanes)
-            await self._database.in_service(self._journals.sweep)
-            await self._database.in_service(self._forget_logs)
-            await self._database.in_service(self._groups.forget_ended)
+            await self._clean()
+
+    async def _clean(self) -> None:
+        """Remove what is left of jobs and groups that have ended."""
+        journals, groups = self._journals, self._groups
+        for remove in (self._forget_ended, self._clean_lanes, journals.sweep, self._forget_logs, groups.forget_ended):
+            await self._database.in_service(remove)
 
     def _announce(self, dead: Mapping[NodeId, Death]) -> None:
         """Log each dead node once, however long it stays registered because its jobs are locked."""

@@ -1,0 +1,146 @@
+"""How much work each queue has: the figures by which an autoscaler chooses the number of nodes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from horae.domain.cluster.roles import Role
+from horae.domain.jobs.bulk import BULK_TYPE
+from horae.storage.engine.database import Database
+from horae.storage.operations import depth, queues
+from horae.storage.operations.depth import DueJobs, Durations
+from horae.storage.operations.nodes import NodeView
+from horae.storage.operations.queues import QueueView
+
+UNMEASURED: Final = 1.0
+"""Seconds that a job is taken to need while no job of any type has ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """The work of one queue, or of all.
+
+    `due`: jobs that wait only for a slot; `running`: jobs that nodes hold; `oldest_due`: for how many seconds the
+    oldest due job has waited; `work_seconds`: how long one slot would need for the due jobs, by the mean durations of
+    their types, zero while the queue is paused; `unmeasured`: due jobs whose types have no measured duration, so that
+    the mean of all types is used; `slots`: of live nodes that can run the due jobs, at most the limit of the queue;
+    `seconds_ahead`: how long these slots need for the due jobs, None if there is work and no slot.
+    """
+
+    name: str
+    paused: bool
+    due: int
+    running: int
+    oldest_due: float
+    work_seconds: float
+    unmeasured: int
+    slots: int
+    seconds_ahead: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """The work of each queue, and of all queues together."""
+
+    queues: Sequence[Depth]
+    total: Depth
+
+
+def depths(database: Database, alive: Sequence[NodeView]) -> Depths:
+    """Read the work of all queues. `alive`: the live nodes."""
+
+    def read(connection: Connection) -> Depths:
+        due = depth.due_jobs(connection)
+        known = depth.durations(connection, {each.type for each in due}) if due else Durations({}, None)
+        return depths_of(due, known, queues.view(connection), alive)
+
+    return database.autocommit(read)
+
+
+def depths_of(
+    due: Sequence[DueJobs], durations: Durations, views: Sequence[QueueView], alive: Sequence[NodeView]
+) -> Depths:
+    """Compute the work of each queue and of all together."""
+    by_name = {view.name: view for view in views}
+    workers = [view for view in alive if Role.WORKER in view.roles]
+    parts = [
+        _depth(name, [each for each in due if each.queue == name], durations, by_name.get(name), workers)
+        for name in sorted({*by_name, *(each.queue for each in due)})
+    ]
+    slots = sum(view.concurrency for view in workers)
+    work = sum(part.work_seconds for part in parts)
+    total = Depth(
+        name="total",
+        paused=False,
+        due=sum(part.due for part in parts),
+        running=sum(part.running for part in parts),
+        oldest_due=max((part.oldest_due for part in parts), default=0.0),
+        work_seconds=work,
+        unmeasured=sum(part.unmeasured for part in parts),
+        slots=slots,
+        seconds_ahead=_ahead(work, slots),
+    )
+    return Depths(parts, total)
+
+
+def depth_named(found: Depths, name: str) -> Depth:
+    """Return the work of a queue, which is none if the queue is unknown."""
+    empty = Depth(
+        name=name, paused=False, due=0, running=0, oldest_due=0.0, work_seconds=0.0, unmeasured=0, slots=0,
+        seconds_ahead=0.0,
+    )  # fmt: skip
+    return next((each for each in found.queues if each.name == name), empty)
+
+
+def _depth(
+    name: str, due: Sequence[DueJobs], durations: Durations, view: QueueView | None, workers: Sequence[NodeView]
+) -> Depth:
+    paused = view is not None and view.paused_at is not None
+    work = 0.0 if paused else sum(each.count * _duration(each.type, durations) for each in due)
+    slots = sum(node.concurrency for node in workers if _can_run(node, name, [each.type for each in due]))
+    limit = None if view is None else view.concurrency_limit
+    slots = slots if limit is None else min(slots, limit)
+    return Depth(
+        name=name,
+        paused=paused,
+        due=sum(each.count for each in due),
+        running=0 if view is None else view.started,
+        oldest_due=max((each.oldest for each in due), default=0.0),
+        work_seconds=work,
+        unmeasured=sum(each.count for each in due if each.type not in durations.by_type),
+        slots=slots,
+        seconds_ahead=_ahead(work, slots),
+    )
+
+
+def _duration(job_type: str, durations: Durations) -> float:
+    fallback = UNMEASURED if durations.overall is None else durations.overall
+    return durations.by_type.get(job_type, fallback)
+
+
+def _can_run(node: NodeView, queue: str, types: Sequence[str]) -> bool:
+    serves = node.queues is None or queue in node.queues
+    return serves and (not types or any(name == BULK_TYPE or name in node.types for name in types))
+
+
+def _ahead(work: float, slots: int) -> float | None:
+    if not work:
+        return 0.0
+    return work / slots if slots else None
+
+
+def as_values(found: Depth) -> Mapping[str, object]:
+    """Return the figures of a queue as `--json` prints them; the fields are documented and stable."""
+    return {
+        "name": found.name,
+        "paused": found.paused,
+        "due": found.due,
+        "running": found.running,
+        "oldest_due": round(found.oldest_due, 3),
+        "work_seconds": round(found.work_seconds, 3),
+        "unmeasured": found.unmeasured,
+        "slots": found.slots,
+        "seconds_ahead": None if found.seconds_ahead is None else round(found.seconds_ahead, 3),
+    }

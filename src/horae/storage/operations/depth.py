@@ -1,0 +1,75 @@
+"""The due jobs of each queue and type, and how long jobs of a type take: what an autoscaler's figure is made from."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from horae.domain.jobs.job import JobState
+from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
+from horae.storage.jobs.tables import IS_READY, has_not_expired, jobs
+from horae.storage.operations.overview import DURATION
+
+DAY: Final = 86_400.0
+"""The period in seconds from which durations are taken."""
+SAMPLES: Final = (5_000, 100_000)
+"""Jobs that ended last, from which the durations are taken; the larger number only if a type is not among the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueJobs:
+    """Due jobs of one type in one queue that only wait for a slot; `oldest`: for how many seconds one has been due."""
+
+    queue: str
+    type: str
+    count: int
+    oldest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Mean durations of bodies in seconds, by job type; `overall`: of all of them, None if none has ended."""
+
+    by_type: Mapping[str, float]
+    overall: float | None
+
+
+DUE_JOBS: Final = (
+    select(
+        jobs.c.queue, jobs.c.type, func.count().label("count"), func.max(seconds_since(jobs.c.run_at)).label("oldest")
+    )
+    .where(IS_READY, jobs.c.run_at <= database_now(), has_not_expired())
+    .group_by(jobs.c.queue, jobs.c.type)
+    .order_by(jobs.c.queue, jobs.c.type)
+)
+_latest = (
+    select(jobs.c.type, DURATION.label("seconds"))
+    .where(
+        jobs.c.finished_at > seconds_from_now("since"),
+        jobs.c.started_at.is_not(None),
+        jobs.c.state.in_([JobState.FINISHED, JobState.FAILED]),  # the end of a cancelled body tells nothing
+    )
+    .order_by(jobs.c.finished_at.desc())
+    .limit(bindparam("limit"))
+    .subquery("latest")
+)
+MEANS: Final = select(_latest.c.type, func.count(), func.sum(_latest.c.seconds)).group_by(_latest.c.type)
+
+
+def due_jobs(connection: Connection) -> list[DueJobs]:
+    """Return the due jobs that wait for a slot: not those that a limit by key or another job holds back."""
+    return [DueJobs(**row) for row in connection.execute(DUE_JOBS).mappings()]
+
+
+def durations(connection: Connection, types: Collection[str]) -> Durations:
+    """Return the mean durations of the jobs that ended last; `types`: those that should be among them."""
+    found = Durations({}, None)
+    for size in SAMPLES:
+        rows = connection.execute(MEANS, {"since": -DAY, "limit": size}).all()
+        means = {name: max(0.0, seconds / count) for name, count, seconds in rows}
+        total = sum(count for _, count, _ in rows)
+        found = Durations(means, max(0.0, sum(seconds for *_, seconds in rows) / total) if total else None)
+        if total < size or means.keys() >= set(types):
+            break
+    return found

@@ -1,0 +1,134 @@
+"""The figures by which an autoscaler chooses the number of nodes, compared with known content."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+
+from horae import Horae
+from horae.client.operations.depth import Depth, depth_named, depths, depths_of
+from horae.domain.jobs.job import NodeId
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
+from horae.storage.operations.depth import DueJobs, Durations
+from horae.storage.operations.nodes import NodeView
+from tests.harness.applications import application, claim_as_another_node, execute
+
+ENDED: Final = "UPDATE horae_jobs SET state = 'finished', node_id = NULL, started_at = {began}, finished_at = {ended}"
+MOMENTS: Final = {
+    "postgresql": ("now() - interval '{} seconds'", "now()"),
+    "sqlite": ("horae_now() - {} * 1000000", "horae_now()"),
+}
+
+
+def node(name: str, slots: int, queues: list[str] | None = None, **changes: Any) -> NodeView:
+    given: dict[str, Any] = dict.fromkeys(NodeView.__dataclass_fields__)
+    given |= {"id": NodeId(name), "roles": ["worker"], "queues": queues, "types": ["quick", "slow"]}
+    return NodeView(**{**given, "concurrency": slots, "running": 0, **changes})
+
+
+def due(queue: str, kind: str, count: int, oldest: float = 1.0) -> DueJobs:
+    return DueJobs(queue=queue, type=kind, count=count, oldest=oldest)
+
+
+def figures(depth: Depth) -> tuple[Any, ...]:
+    return depth.due, depth.work_seconds, depth.slots, depth.seconds_ahead
+
+
+KNOWN: Final = Durations({"quick": 0.5, "slow": 60.0}, 2.0)
+
+
+def test_work_is_measured_by_type_and_shared_by_the_slots_that_can_run_it() -> None:
+    waiting = [due("mail", "quick", 100, 7.0), due("export", "slow", 4, 90.0), due("export", "strange", 3, 5.0)]
+    found = depths_of(waiting, KNOWN, [], [node("a", 4), node("b", 6, ["mail"]), node("c", 9, ["other"])])
+    assert figures(depth_named(found, "mail")) == (100, 50.0, 10, 5.0)
+    assert figures(depth_named(found, "export")) == (7, 246.0, 4, 61.5)  # what is not measured counts as the mean
+    assert (depth_named(found, "export").unmeasured, depth_named(found, "export").oldest_due) == (3, 90.0)
+    assert figures(found.total) == (107, 296.0, 19, 296.0 / 19)
+    assert (found.total.oldest_due, found.total.unmeasured) == (90.0, 3)
+
+
+def test_work_without_a_slot_has_no_time() -> None:
+    waiting = [due("mail", "quick", 2)]
+    for alive in ([], [node("a", 4, ["other"])], [node("a", 4, types=["other"])], [node("a", 4, roles=["scheduler"])]):
+        assert figures(depth_named(depths_of(waiting, KNOWN, [], alive), "mail")) == (2, 1.0, 0, None)
+
+
+def test_a_job_takes_a_second_until_one_has_ended() -> None:
+    assert depths_of([due("mail", "quick", 5)], Durations({}, None), [], []).total.work_seconds == 5.0
+
+
+def test_an_unknown_queue_has_no_work() -> None:
+    assert figures(depth_named(depths_of([], KNOWN, [], [node("a", 1)]), "mail")) == (0, 0.0, 0, 0.0)
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[Horae]:
+    with application(database) as horae:
+
+        @horae.job
+        async def quick() -> None: ...
+
+        @horae.job
+        async def slow() -> None: ...
+
+        yield horae
+
+
+def end(horae: Horae, kind: str, *seconds: float) -> None:
+    """End a job of this type for each of these durations."""
+    began, ended = MOMENTS[horae.components.database.dialect]
+    for each in seconds:
+        job = horae.jobs.start(kind, queue="past")
+        execute(horae, f"{ENDED.format(began=began.format(each), ended=ended)} WHERE id = :id", id=job.id)
+
+
+def test_the_figures_of_known_content(horae: Horae) -> None:
+    end(horae, "quick", 1, 3)
+    end(horae, "slow", 30)
+    for _ in range(3):
+        horae.jobs.start("quick", queue="mail")
+    horae.jobs.start("slow", queue="mail")
+    horae.jobs.start("slow", queue="mail", delay=timedelta(hours=1))
+    first = horae.jobs.start("quick", queue="after")
+    horae.jobs.start("quick", queue="after", after=[first])
+    horae.jobs.start("slow", queue="held")
+    horae.queues.pause("held")
+    for _ in range(4):
+        horae.jobs.start("slow", queue="limited")
+    horae.queues.limit("limited", 2)
+    horae.jobs.start("quick", queue="running")
+    claim_as_another_node(horae, queues=["running"])
+    found = depths(horae.components.database, [node("a", 8)])
+    assert figures(depth_named(found, "mail")) == (4, pytest.approx(36.0, abs=0.1), 8, pytest.approx(4.5, abs=0.1))
+    assert depth_named(found, "after").due == 1
+    held = depth_named(found, "held")
+    assert (held.paused, held.due, held.work_seconds, held.seconds_ahead) == (True, 1, 0.0, 0.0)
+    assert figures(depth_named(found, "limited"))[2:] == (2, pytest.approx(60.0, abs=0.1))
+    assert (depth_named(found, "running").due, depth_named(found, "running").running) == (0, 1)
+    assert found.total.due == 4 + 1 + 1 + 4
+    assert found.total.oldest_due >= 0
+
+
+def test_cancelled_jobs_measure_nothing(horae: Horae) -> None:
+    end(horae, "quick", 4)
+    horae.jobs.cancel(horae.jobs.start("slow").id)
+    horae.jobs.start("slow")
+    [found] = depths(horae.components.database, []).queues
+    assert found.unmeasured == 1
+    assert found.work_seconds == pytest.approx(4.0, abs=0.1)
+
+
+def test_a_rare_type_is_measured_behind_many_others(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("horae.storage.operations.depth.SAMPLES", (2, 100))
+    end(horae, "slow", 50)
+    end(horae, "quick", 1, 1, 1)
+    horae.jobs.start("slow")
+    assert depths(horae.components.database, []).total.work_seconds == pytest.approx(50.0, abs=0.1)
+
+
+def test_nodes_that_are_gone_give_no_slots(horae: Horae) -> None:
+    horae.jobs.start("quick")
+    assert horae.components.database.autocommit(nodes.view) == []
+    assert depths(horae.components.database, []).total.seconds_ahead is None
