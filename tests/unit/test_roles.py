@@ -1,14 +1,21 @@
 """The roles of a process: what is accepted, and what is refused with what is allowed."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from horae import Horae
+from horae.client.doctor.finding import Level
+from horae.client.doctor.schedules import schedule_findings
+from horae.client.doctor.work import node_findings
 from horae.domain.cluster.roles import ALL_ROLES, Role, parse_roles
+from horae.domain.jobs.job import NodeId
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.runtime.components import NodeKeywords, options_from
 from horae.settings import settings
+from horae.storage.operations.nodes import NodeView
+from horae.storage.schedules.health import ScheduleHealth
 
 ALLOWED = "expected one or more of worker, scheduler, web"
 
@@ -69,3 +76,30 @@ def test_a_node_that_would_only_be_a_web_server_is_refused(tmp_path: object) -> 
     with pytest.raises(ConfigurationError, match=ALLOWED):
         horae.node(roles=("boss",))
     horae.close()
+
+
+def node(*roles: str) -> NodeView:
+    given: dict[str, Any] = dict.fromkeys(NodeView.__dataclass_fields__)
+    return NodeView(
+        **{**given, "id": NodeId("a"), "roles": list(roles), "types": ["a"], "concurrency": 1, "running": 0}
+    )
+
+
+def schedules(count: int) -> ScheduleHealth:
+    return ScheduleHealth(overdue=None, failing=[], job_types={"a": count} if count else {})
+
+
+@pytest.mark.parametrize(
+    ("roles", "count", "messages"),
+    [
+        (["worker", "scheduler"], 2, []),
+        (["worker"], 0, []),
+        (["worker"], 2, ["2 enabled schedules, and no live node has the role scheduler, so none will start"]),
+        (["scheduler"], 2, ["1 node alive, and none has the role worker, so no job runs"]),
+    ],
+)
+def test_the_doctor_warns_of_a_role_that_no_live_node_has(roles: list[str], count: int, messages: list[str]) -> None:
+    alive = [node(*roles)]
+    found = [*node_findings(alive, []), *schedule_findings(schedules(count), alive, known=["a"])]
+    assert [finding.message for finding in found if finding.level is Level.WARNING] == messages
+    assert all(finding.level is not Level.PROBLEM for finding in found)

@@ -100,7 +100,7 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
     if not any(Role.WORKER in view.roles for view in alive):
         return problem(
             "work",
-            f"{what}, and no live node has the role worker",
+            f"{what}, and no node runs jobs: none has the role worker",
             "Start one: `horae run module:attribute --roles worker`.",
         )
     if not any(_knows(view, work.type) for view in alive):
