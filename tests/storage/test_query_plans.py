@@ -2,17 +2,22 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 from sqlalchemy import Connection, event, text
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs.job import JobState, NodeId
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
+from horae.domain.jobs.query import parse_query
 from horae.storage.engine.database import Database
-from horae.storage.jobs import claims, owed_hooks, premature
+from horae.storage.jobs import claims, owed_hooks, premature, reading
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import limited_claims
+from horae.storage.jobs.reading import OPEN_STATES, JobFilter
+from horae.storage.jobs.search import searching
+from horae.storage.jobs.search.searching import Search
 from horae.storage.operations import doctor, nodes, queues
 from horae.storage.outcomes import crashed_nodes, run_ending, time_limits
 
@@ -42,9 +47,19 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "owed hooks": lambda connection: owed_hooks.due(connection, ["import"], 60.0),
     "nodes": nodes.view,
     "queues": queues.view,
+    "list of pending jobs": lambda connection: reading.page(connection, JobFilter(states=[JobState.PENDING])),
+    "list of started jobs": lambda connection: reading.page(connection, JobFilter(states=[JobState.STARTED])),
+    "search of pending jobs": lambda connection: found(connection, "state:pending type:imp*"),
+    "list of open jobs, searched": lambda connection: found(connection, "type:imp*", states=OPEN_STATES),
+    "newest open jobs": lambda connection: reading.newest(connection, OPEN_STATES, 10),
     "due work": doctor.due_work,
     "started jobs": doctor.started,
 }
+
+
+def found(connection: Connection, query: str, **wanted: Any) -> Any:
+    search = Search(query=parse_query(query), types={})
+    return searching.find(connection, JobFilter(**wanted), search, limit=10)
 
 
 @pytest.mark.parametrize("asked", REPEATED.values(), ids=list(REPEATED))
@@ -54,6 +69,43 @@ def test_a_repeated_statement_reads_no_ended_jobs(filled: Database, asked: Calla
     assert plans
     read = [line for plan in plans for line in plan if reads_all_jobs(line)]
     assert read == []
+
+
+def test_states_are_counted_by_indexes_without_reading_jobs(filled: Database) -> None:
+    with filled.engine.begin() as connection, explained(connection) as plans:
+        assert reading.counts(connection) == {JobState.FINISHED: ENDED_JOBS}
+    lines = [line for plan in plans for line in plan]
+    assert [line for line in lines if reads_all_jobs(line) and "horae_jobs_ended" not in line] == []
+    assert any("horae_jobs_ended" in line for line in lines)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 5])
+def test_pages_of_open_jobs_are_complete(database: Database, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Whether the newest ids fill a page, or the indexes of open jobs are read."""
+    monkeypatch.setattr(reading, "NEWEST", 4)
+    now = {"sqlite": "1700000000000000", "postgresql": "now()"}[database.dialect]
+    kinds = [
+        ("finished", now, "NULL"),
+        ("pending", "NULL", "NULL"),
+        ("failed", now, "'n1'"),
+        ("started", "NULL", "'n1'"),
+    ]
+    with database.engine.begin() as connection:
+        for number in (0, 1, 1, 1, 0, 0, 2, 0, 3, 0, 0, 1, 0, 0, 0, 0):
+            state, ended, node = kinds[number]
+            connection.execute(
+                text(
+                    "INSERT INTO horae_jobs (type, queue, priority, state, run_at, created_at, updated_at, finished_at, "
+                    f"node_id) VALUES ('import', 'default', 0, '{state}', {now}, {now}, {now}, {ended}, {node})"
+                )
+            )
+        everything = reading.page(connection, JobFilter(limit=100))
+        for states in ([JobState.PENDING], [JobState.STARTED], OPEN_STATES):
+            wanted, pages = JobFilter(states=states, limit=limit), list[int]()
+            while found_now := reading.page(connection, wanted):
+                pages += [job.id for job in found_now]
+                wanted = replace(wanted, before=found_now[-1].id)
+            assert pages == [job.id for job in everything if job.state in states]
 
 
 def test_a_statement_without_an_index_is_recognised(filled: Database) -> None:

@@ -183,6 +183,7 @@ END),
     CONSTRAINT horae_jobs_state CHECK (((state)::text = ANY ((ARRAY['pending'::character varying, 'started'::character varying, 'finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[]))),
     CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
 );
+CREATE INDEX horae_jobs_cancelled ON horae_jobs USING btree (id) WHERE ((state)::text = 'cancelled'::text);
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE (((state)::text = 'pending'::text) AND (expires_at IS NOT NULL));
 CREATE INDEX horae_jobs_failed ON horae_jobs USING btree (id) WHERE ((state)::text = 'failed'::text);

@@ -313,6 +313,7 @@ CREATE UNIQUE INDEX horae_groups_then_id ON horae_groups (then_id) WHERE then_id
 CREATE INDEX horae_groups_unsettled ON horae_groups (id) WHERE ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL);
 CREATE INDEX horae_job_logs_at ON horae_job_logs (at);
 CREATE INDEX horae_job_tags_job_id ON horae_job_tags (job_id);
+CREATE INDEX horae_jobs_cancelled ON horae_jobs (id) WHERE state = 'cancelled';
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_expiring ON horae_jobs (expires_at) WHERE state = 'pending' AND expires_at IS NOT NULL;
 CREATE INDEX horae_jobs_failed ON horae_jobs (id) WHERE state = 'failed';

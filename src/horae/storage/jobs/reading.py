@@ -1,6 +1,6 @@
 """Read jobs: one by its id, several, pages of them; their states, leases and attempts."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
@@ -8,16 +8,21 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Row,
     Select,
     Text,
+    and_,
     bindparam,
     case,
     cast,
     func,
+    literal,
+    literal_column,
     select,
     type_coerce,
+    union_all,
 )
 
 from horae.domain.backoff import Backoff
@@ -26,7 +31,7 @@ from horae.storage.engine.dialect import IdList, TextList, among, longer_than, m
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.group_tables import group_parts
-from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
+from horae.storage.jobs.tables import IS_HELD, IS_OPEN, IS_READY, IS_WAITING, job_attempts, jobs
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
@@ -53,7 +58,23 @@ _LISTED: Final[Sequence[ColumnElement[Any]]] = (
     *(longer_than(jobs.c[name], _longest).label(f"{name}_is_longer") for name in _LONG),
 )
 _LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
-COUNTS: Final = select(jobs.c.state, func.count()).group_by(jobs.c.state)
+OPEN_STATES: Final = frozenset({JobState.PENDING, JobState.STARTED})
+NEWEST: Final = 10_000
+"""Ids that a list of open jobs reads first: where most jobs are open, they fill the page."""
+
+
+def _counted(*where: ColumnElement[bool]) -> Any:
+    return select(func.count()).select_from(jobs).where(*where).scalar_subquery()
+
+
+# By indexes only, of which that of the ended jobs is large. Literals, as SQLite uses a partial index for no parameter.
+COUNTS: Final = select(
+    (_counted(IS_READY) + _counted(IS_WAITING)).label(JobState.PENDING),
+    _counted(IS_HELD, jobs.c.finished_at.is_(None)).label(JobState.STARTED),
+    _counted(jobs.c.finished_at.is_not(None)).label("ended"),
+    _counted(jobs.c.state == literal_column(f"'{JobState.FAILED}'")).label(JobState.FAILED),
+    _counted(jobs.c.state == literal_column(f"'{JobState.CANCELLED}'")).label(JobState.CANCELLED),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +95,11 @@ class JobFilter:
     before: JobId | None = None
     limit: int | None = 100
     most_bytes: int | None = None
+
+    @property
+    def is_open_only(self) -> bool:
+        """Whether only jobs that have not ended are wanted."""
+        return self.states is not None and bool(self.states) and OPEN_STATES.issuperset(self.states)
 
     @property
     def longest(self) -> int | None:
@@ -145,15 +171,61 @@ def page(connection: Connection, wanted: JobFilter) -> list[Job]:
         return connection.execute(chosen, lists if longest is None else {**lists, "longest": longest}).all()
 
     make = job_from if longest is None else _listed_from
+    if wanted.is_open_only and wanted.limit is not None and wanted.ids is None:
+        return _open_page(connection, wanted, make)
     return readable_page(jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
+
+
+def _open_page(connection: Connection, wanted: JobFilter, make: Callable[[Row[Any]], Job]) -> list[Job]:
+    """Return a page of open jobs without reading those that have ended.
+
+    If most jobs are open, the newest ids have enough of them; if few are, the small indexes of open jobs have all.
+    """
+    lists, longest = lists_of(wanted), wanted.longest
+    given: dict[str, Any] = lists if longest is None else {**lists, "longest": longest}
+    among_newest = True
+
+    def fetch(before: JobId | None) -> Sequence[Row[Any]]:
+        nonlocal among_newest
+        asked = replace(wanted, before=before)
+        if among_newest:
+            last = func.coalesce(select(func.max(jobs.c.id)).scalar_subquery(), 0)
+            highest = last if before is None else literal(before, BigInteger())
+            newest_ids = _page(connection.dialect.name, asked).where(jobs.c.id > highest - NEWEST)
+            rows = connection.execute(newest_ids, given).all()
+            if len(rows) == wanted.limit:
+                return rows
+            among_newest = False
+        return connection.execute(_page_of_open(connection.dialect.name, asked), given).all()
+
+    return readable_page(jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
+
+
+def _page_of_open(dialect: str, wanted: JobFilter) -> Select[Any]:
+    newest_first = _newest_of(open_jobs(conditions_of(dialect, wanted))).limit(wanted.limit)
+    return _page(dialect, replace(wanted, before=None)).where(jobs.c.id.in_(newest_first))
+
+
+def _newest_of(found: CompoundSelect[int]) -> Select[tuple[int]]:
+    """Sort jobs by their ids only after they were found: otherwise PostgreSQL would read the primary key backwards."""
+    rows = found.cte("found").prefix_with("MATERIALIZED")
+    return select(rows.c.id).order_by(rows.c.id.desc())
+
+
+def open_jobs(conditions: Sequence[ColumnElement[bool]]) -> CompoundSelect[int]:
+    """Select the ids of open jobs that meet the conditions, from the indexes of such jobs."""
+    parts = (IS_READY, IS_WAITING, and_(IS_HELD, jobs.c.finished_at.is_(None)))
+    return union_all(*(select(jobs.c.id).where(part, *conditions) for part in parts))
 
 
 def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:
     """Return the ids of the newest jobs in these states, or in any."""
     chosen = select(jobs.c.id).order_by(jobs.c.id.desc()).limit(limit)
-    return [
-        JobId(id_) for id_ in connection.scalars(chosen if states is None else chosen.where(jobs.c.state.in_(states)))
-    ]
+    if states is not None and OPEN_STATES.issuperset(states):
+        chosen = _newest_of(open_jobs([jobs.c.state.in_(states)])).limit(limit)
+    elif states is not None:
+        chosen = chosen.where(jobs.c.state.in_(states))
+    return [JobId(id_) for id_ in connection.scalars(chosen)]
 
 
 def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
@@ -164,7 +236,9 @@ def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
 
 def counts(connection: Connection) -> dict[JobState, int]:
     """Return the number of jobs in each state."""
-    return {JobState(state): count for state, count in connection.execute(COUNTS)}
+    found = dict(connection.execute(COUNTS).mappings().one())
+    found[JobState.FINISHED] = found.pop("ended") - found[JobState.FAILED] - found[JobState.CANCELLED]
+    return {state: found[state] for state in JobState if found[state]}
 
 
 def job_from(row: Row[Any]) -> Job:

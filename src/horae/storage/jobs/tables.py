@@ -171,6 +171,7 @@ partial_index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("
 _unreported = text("awaited > 0 AND finished_at IS NOT NULL")
 partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)
 partial_index("horae_jobs_failed", jobs.c.id, where=text("state = 'failed'"))
+partial_index("horae_jobs_cancelled", jobs.c.id, where=text("state = 'cancelled'"))
 partial_index("horae_jobs_slow", jobs.c.id, where=condition_per_dialect(**IS_SLOW))
 Index(
     "horae_jobs_params",

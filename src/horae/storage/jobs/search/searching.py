@@ -50,7 +50,7 @@ from horae.domain.jobs.query import (
     Term,
 )
 from horae.storage.engine.dialect import SQLITE, Instant, Json, seconds_between, seconds_from_now
-from horae.storage.jobs.reading import JobFilter, conditions_of, lists_of
+from horae.storage.jobs.reading import OPEN_STATES, JobFilter, conditions_of, lists_of, open_jobs
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SLOW, IS_WAITING, SLOW_SECONDS, job_tags, jobs
 
 RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
@@ -191,6 +191,8 @@ def _matching(
         *(_of_term(dialect, term, search) for term in terms if search is not None),
     ]
     chosen = select(jobs.c.id)
+    if wanted.is_open_only or any(_names_open_state(term) for term in terms):
+        return select(open_jobs(conditions).cte("found").prefix_with("MATERIALIZED").c.id)
     if dialect == SQLITE:
         return chosen.where(*conditions)
     if any(isinstance(term.condition, HasParameter) and not term.negated for term in terms):
@@ -201,6 +203,15 @@ def _matching(
     else:
         found = chosen.where(*conditions).cte("found")
     return select(found.prefix_with("MATERIALIZED").c.id)
+
+
+def _names_open_state(term: Term) -> bool:
+    return (
+        isinstance(term.condition, Is)
+        and not term.negated
+        and term.condition.field is Field.STATE
+        and (term.condition.text in OPEN_STATES)
+    )
 
 
 def _of_term(dialect: str, term: Term, search: Search) -> ColumnElement[bool]:

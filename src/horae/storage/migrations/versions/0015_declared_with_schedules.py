@@ -1,4 +1,4 @@
-"""Limits and tags of the jobs of schedules, and what code declares about queues."""
+"""Limits and tags of the jobs of schedules, what code declares about queues, and an index of cancelled jobs."""
 
 from typing import Final
 
@@ -26,10 +26,15 @@ def upgrade() -> None:
         postgresql_where=has_options,
         sqlite_where=has_options,
     )
+    is_cancelled = sa.text("state = 'cancelled'")
+    op.create_index(
+        "horae_jobs_cancelled", "horae_jobs", ["id"], postgresql_where=is_cancelled, sqlite_where=is_cancelled
+    )
 
 
 def downgrade() -> None:
     """Take back."""
+    op.drop_index("horae_jobs_cancelled", "horae_jobs")
     op.drop_index("horae_schedules_options", "horae_schedules")
     for table, column in reversed(_COLUMNS):
         op.drop_column(table, column)
