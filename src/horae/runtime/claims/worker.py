@@ -204,7 +204,12 @@ class Worker:
     async def _wait(self) -> None:
         if not self._due_known and (self._claimer.is_stale or (self._exhausted and self._wakeup.connected)):
             await self._look_ahead()
-        timeout = min(self._poll_interval(), self._claimer.pause)
+        timeout = self._poll_interval()
+        if self._room() > 0:
+            timeout = min(timeout, self._claimer.pause)
+        elif self._claimer.pause < math.inf:
+            # Claim when there is room, and not after the pause: one that is over would make the loop spin until then.
+            self._exhausted = False
         if self._prefetched:
             timeout = min(timeout, self._timing.prefetched_for / 4)
         try:
