@@ -12,7 +12,6 @@ from typing import Any, Final
 from horae.client.jobs import cancelling as client_cancelling
 from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact
-from horae.domain.limits.choosing import Chooser
 from horae.runtime.bodies import finished_run, runner
 from horae.runtime.claims.settler import Repetition, Settler
 from horae.runtime.claims.worker import Worker
@@ -27,8 +26,9 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import crashed_nodes, run_ending, settling, settling_statements
 from horae.storage.schedules import ticks, writing
-from tests.simulation import group_removals, removals, schedule_removals, time_removals
-from tests.simulation.plan import Operation, Plan, faults_of, plan_of
+from tests.simulation import feature_removals, group_removals, removals, schedule_removals, time_removals
+from tests.simulation.operations import Operation
+from tests.simulation.plan import Plan, faults_of, plan_of
 from tests.simulation.removals import Patch, instead, statement, together
 
 HEARTBEATS: Final[Mapping[str, Any]] = {"heartbeats": True, "one_host": False}
@@ -41,7 +41,7 @@ class Ablation:
 
     `faults`: the kinds of faults under which its absence shows, so that few seeds suffice; none for the usual mixture.
     `change`: what else is different from the plan of a seed. `start`: job types that callers start in addition.
-    `test`: the test of the suite that fails without the guard; None for the simulation.
+    `calls`: what callers do in addition. `test`: the test of the suite that fails without the guard; None for the simulation.
     """
 
     name: str
@@ -50,17 +50,18 @@ class Ablation:
     faults: Sequence[str] = ()
     change: Mapping[str, Any] = field(default_factory=dict[str, Any])
     start: str | None = None
+    calls: Sequence[Operation] = ()
     test: str | None = None
 
     def plan(self, seed: int) -> Plan:
         """Return the plan of a seed, with the faults under which the absence shows."""
-        plan = replace(plan_of(seed), **self.change)
+        plan = replace(plan_of(seed, features=False), **self.change)
         if self.faults:
             plan = replace(plan, faults=tuple(faults_of(Random(f"{seed} ablation"), plan.nodes, self.faults)))
         if self.start is not None:
             more = tuple(Operation(0.4 * number, "start", self.start) for number in range(20))
             plan = replace(plan, operations=plan.operations + more)
-        return plan
+        return replace(plan, operations=(*plan.operations, *self.calls))
 
 
 IN_SIMULATION: Final = (
@@ -171,6 +172,22 @@ IN_SIMULATION: Final = (
         "limit-not-counted", "a queue's limit counts the jobs that run",
         statement(limited_claims, "CLAIM", removals.unlimited), start="limited",
     ),
+    Ablation(
+        "bucket-read-early", "the state of a rate is read in the transaction that counts the start",
+        feature_removals.reading_rates_early, ("slow",), {"nodes": 3}, calls=feature_removals.METERED,
+    ),
+    Ablation(
+        "fair-queue-starves", "an owner who had a turn waits behind the others",
+        feature_removals.forgetting_turns, calls=feature_removals.IN_TURNS,
+    ),
+    Ablation(
+        "snooze-counts", "a snooze uses up no attempt",
+        feature_removals.counting_snoozes, calls=feature_removals.SNOOZING,
+    ),
+    Ablation(
+        "then-outside-transaction", "the job after a group is released in the transaction that ends the last member",
+        feature_removals.reporting_after_commit, ("crash at commit",), calls=feature_removals.GROUPS,
+    ),
 )  # fmt: skip
 
 IN_SUITE: Final = (
@@ -223,11 +240,6 @@ IN_SUITE: Final = (
         test="tests/client/test_keep.py::test_each_job_is_kept_as_its_type_declares_for_its_state[sqlite]",
     ),
     Ablation(
-        "then-outside-transaction", "the job after a group is released in the transaction that ends the last member",
-        group_removals.then_outside_the_transaction,
-        test="tests/storage/test_groups.py::test_then_may_be_claimed_once_the_last_member_has_finished[sqlite]",
-    ),
-    Ablation(
         "dependency-not-noted", "the row of a job notes that others wait for its end",
         group_removals.ends_unobserved,
         test="tests/storage/test_groups.py::test_a_job_waits_for_the_last_of_several[sqlite]",
@@ -236,11 +248,6 @@ IN_SUITE: Final = (
         "bucket-read-unlocked", "the state of a rate is read under its lock",
         instead(lane_statements, "LOCK_BUCKETS", removals.UNLOCKED_BUCKETS),
         test="tests/storage/test_lanes.py::test_two_claims_do_not_take_the_same_start_of_a_rate[postgresql]",
-    ),
-    Ablation(
-        "fair-queue-starves", "an owner who had a turn waits behind the others",
-        instead(Chooser, "_place", lambda _, lane: (-lane.priority, lane.place)),
-        test="tests/storage/test_lanes.py::test_owners_take_turns_in_a_fair_queue[sqlite]",
     ),
     Ablation(
         "gap-is-run", "a nominal time that is excluded or skipped once is not run", schedule_removals.running_in_gaps,

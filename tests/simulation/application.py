@@ -36,6 +36,7 @@ class Entry:
 def record(what: str, job_id: int, lease: int, attempt: int = 0) -> None:
     """Add an entry to the log of the bodies."""
     here = world.current()
+    here.running.process.check()  # the code of a killed process may go on for a moment while it is unwound
     log = here.surroundings.bodies
     log.append(Entry(len(log), here.now, what, job_id, lease, here.running.process.name, attempt))
     here.note(f"{what} {job_id}/{lease}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from horae.client.jobs.async_jobs import AsyncJobs
 from horae.client.jobs.jobs import Jobs
 from horae.client.schedules.deployments import Deployments
 from horae.client.schedules.schedules import Schedules
@@ -18,12 +19,13 @@ from horae.runtime.node.node import Node
 from horae.runtime.timing import HookTiming, Pauses, RunMonitorTiming, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.operations import queues
-from tests.simulation import application
+from tests.simulation import application, features
 from tests.simulation.application import app
 from tests.simulation.faults import Fault, Gate, Trap, unanswered
 from tests.simulation.invariants import Answers
 from tests.simulation.loop import SimulatedLoop
-from tests.simulation.plan import Operation, Plan
+from tests.simulation.operations import Operation
+from tests.simulation.plan import Plan
 from tests.simulation.replaced import SimulatedChannel, SimulatedLiveStore
 from tests.simulation.world import Clock, Lane, Process, World
 
@@ -70,6 +72,8 @@ class Cluster:
         """The jobs whose creation was confirmed."""
         self.cancelled: list[int] = []
         """The jobs whose cancel was answered with success."""
+        self.after: list[tuple[int, int]] = []
+        """Jobs that wait for another one, with that one."""
         self.lives = deque(plan.lives)
         """How the next processes of nodes end."""
         self._drift = Random(f"{plan.seed} clocks")
@@ -171,6 +175,7 @@ class Cluster:
             steady_clock="server clock" not in kinds,
             unreadable_journals=frozenset(self.world.surroundings.unreadable_journals),
             well=well - self.struck,
+            after=self.after,
         )
 
     @property
@@ -228,6 +233,8 @@ class NodePlace:
     async def _run(self, process: Process) -> None:
         try:
             components = self.cluster.components(process)
+            process.jobs = jobs_of(components)
+            process.aio = AsyncJobs(process.jobs, components.database, components.wakeup)
             deployments = Deployments(components.database, components.registry, components.wakeup)
             options = NodeOptions(
                 concurrency=self.cluster.plan.concurrency,
@@ -362,6 +369,19 @@ def _is_excused(error: BaseException, world: World) -> bool:
     return "database does not answer" in text or "answer was lost" in text or "connection was lost" in text
 
 
+def jobs_of(components: Components) -> Jobs:
+    """Return a client of a process."""
+    inline: Any = None
+    return Jobs(
+        components.database,
+        components.registry,
+        components.live,
+        components.wakeup,
+        keep=timedelta(days=30),
+        inline=inline,
+    )
+
+
 class Caller:
     """A program that starts and cancels jobs and changes schedules; each call has a thread of its own."""
 
@@ -380,14 +400,11 @@ class Caller:
         """Open the database at the first use."""
         if self._clients is None:
             components = self.cluster.components(self.process)
-            inline: Any = None
-            self._clients = (
-                components,
-                Jobs(components.database, components.registry, components.live, components.wakeup,
-                     keep=timedelta(days=30), inline=inline),
-                Schedules(components.database, components.registry, components.wakeup, lambda _ids: None),
-            )  # fmt: skip
+            schedules = Schedules(components.database, components.registry, components.wakeup, lambda _ids: None)
+            self._clients = (components, jobs_of(components), schedules)
             components.database.transact(queues.limit, "narrow", NARROW)
+            if any(operation.name == "shared" for operation in self.cluster.plan.operations):
+                components.database.transact(queues.fair, features.FAIR_QUEUE, "owner")
         return self._clients
 
     def _attempt(self, operation: Operation) -> None:
@@ -406,8 +423,6 @@ class Caller:
         match operation.what:
             case "start":
                 self._created([jobs.start(name, owner="someone").id])
-            case "start many":
-                self._created(jobs.start_many(name, [{} for _ in range(operation.number)]))
             case "cancel":
                 self._cancel(jobs, operation.number)
             case "run now":
@@ -416,10 +431,12 @@ class Caller:
                 schedules.pause(name)
             case "resume":
                 schedules.resume(name)
-            case "start later":
-                self._created([jobs.start(name, delay=timedelta(seconds=operation.number)).id])
             case "skip" | "undo skip" | "move" | "exclude" | "include" | "backfill" | "undo backfill":
                 _change_start(schedules, operation)
+            case "start after":
+                self._start_after(jobs, operation)
+            case what if what in features.ACTS:
+                self._created(features.ACTS[what](jobs, operation))
             case "pause queue":
                 components.database.transact(queues.pause, name, None)
             case _:
@@ -431,6 +448,14 @@ class Caller:
             jobs.cancel(job_id)
             self.cluster.cancelled.append(job_id)
             self.world.note(f"cancelled {job_id}")
+
+    def _start_after(self, jobs: Jobs, operation: Operation) -> None:
+        if self.cluster.started:
+            before = self.cluster.started[operation.number % len(self.cluster.started)]
+            failure: Any = "run" if operation.number % 2 else "cancel"
+            job_id = jobs.start(operation.name, after=[before], on_dependency_failure=failure).id
+            self.cluster.after.append((job_id, before))
+            self._created([job_id])
 
     def _created(self, job_ids: Any) -> None:
         self.cluster.started.extend(job_ids)

@@ -6,13 +6,14 @@ Nothing here uses Horae's own code: `sim_history` is written by triggers, and th
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.checker.body_log import Record
 from tests.checker.checks import check
 from tests.checker.settings import Settings
+from tests.simulation.feature_invariants import broken_features
 
 LIMIT: Final = 2
 """Jobs of the queue `narrow` that may be started at a time."""
@@ -29,6 +30,17 @@ MOST_RUNS: Final = {
     "threaded": 2,
     "transfer": 3,
     "limited": 2,
+    "keyed": 2,
+    "metered": 2,
+    "member": 2,
+    "windowed": 1,
+    "shared": 1,
+    "snoozing": 1,
+    "single": 1,
+    "settled": 1,
+    "expiring": 1,
+    "combined": 1,
+    "successor": 1,
 }
 """How often the body of a job may begin, by its type."""
 
@@ -50,6 +62,8 @@ class Answers:
     """Dead nodes of which the node that rescued their jobs could not read what they had begun."""
     well: frozenset[str]
     """The processes that lived to the end and always reached the database whenever any did."""
+    after: Sequence[tuple[int, int]] = ()
+    """Jobs that wait for another one, with that one."""
 
 
 def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
@@ -70,7 +84,7 @@ def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
         _deaths,
     ):
         found += [f"{rule.__name__.strip('_')}: {text}" for text in rule(database, answers)]
-    return found
+    return [*found, *broken_features(database, answers)]
 
 
 def _shared_rules(database: sqlite3.Connection, answers: Answers) -> list[str]:
@@ -156,7 +170,8 @@ def _changes(database: sqlite3.Connection) -> Iterator[Any]:
 
 
 INTERRUPTED: Final = (
-    "SELECT job_id, count(*) FROM horae_job_attempts WHERE outcome = 'interrupted' GROUP BY job_id"  # by orderly stops
+    # by orderly stops, and by request of the body
+    "SELECT job_id, count(*) FROM horae_job_attempts WHERE outcome IN ('interrupted', 'snoozed') GROUP BY job_id"
 )
 ENDED: Final = frozenset({"finished", "failed", "cancelled"})
 

@@ -7,20 +7,12 @@ from typing import Any, Final
 
 from tests.simulation.application import KINDS
 from tests.simulation.faults import Fault
+from tests.simulation.features import features_of
+from tests.simulation.operations import Operation
 
 ACTIVE: Final = 5.0
 """Virtual seconds in which callers act and faults happen."""
 SCHEDULES: Final = ("every_four", "repeating", "buffered", "replaced")
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What a caller does at a moment."""
-
-    at: float
-    what: str
-    name: str = ""
-    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +49,8 @@ class Plan:
         return replace(self, operations=tuple(item for item in self.operations if item not in left_out))
 
 
-def plan_of(seed: int) -> Plan:
-    """Draw a plan."""
+def plan_of(seed: int, *, features: bool = True) -> Plan:
+    """Draw a plan; `features`: also with what `tests.simulation.features` names."""
     rng = Random(f"{seed} plan")
     nodes, heartbeats = rng.choice((2, 2, 2, 2, 3)), rng.random() < 0.5
     schedules = tuple(sorted(rng.sample(SCHEDULES, rng.choice((1, 1, 2, 2, 3)))))
@@ -76,6 +68,7 @@ def plan_of(seed: int) -> Plan:
         operations=(
             *_operations(Random(f"{seed} operations"), schedules),
             *_start_changes(Random(f"{seed} start changes"), schedules),
+            *(features_of(Random(f"{seed} features"), ACTIVE) if features else ()),
         ),
         faults=tuple(_all_faults(seed, nodes, heartbeats)),
     )

@@ -136,6 +136,8 @@ def connect(path: str, **options: Any) -> "SimulatedConnection":
     Opening a file and preparing statements anew takes more time than running them.
     """
     around = world.current().surroundings
+    if around.connections and path != around.connections[0].path:
+        raise RuntimeError(f"{path} is not the database of this simulation")
     around.waiting_for_lock = around.waiting_for_lock or Waiters()
     patience = float(options.pop("timeout", 30.0))
     if around.free_connections:

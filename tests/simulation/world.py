@@ -281,6 +281,9 @@ class Process:
         self.paused_until = 0.0
         self.gate: Any = None
         """What stands between its statements and the database."""
+        self.jobs: Any = None
+        self.aio: Any = None
+        """Clients for its bodies."""
         self.incarnations = count(1)
         self.put_off: list[Any] = []
         """What the process does later than it should, where a guard is removed."""

@@ -1,0 +1,194 @@
+"""What must hold for the jobs of `features`, read by plain SQL from the tables and from the history of triggers."""
+
+import json
+import math
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, product
+from typing import Any, Final
+
+ENDED: Final = frozenset({"finished", "failed", "cancelled"})
+PASSED_BY: Final = 2
+"""How many claims of one owner may come before the first waiting job of another one: one turn, and one that was under way."""
+RATES: Final[Mapping[str, tuple[float, float]]] = {"metered": (2.0, 2.0)}
+"""Starts in a second, and starts at once, of each type with a token bucket."""
+WINDOWS: Final[Mapping[str, tuple[int, float]]] = {"windowed": (3, 2.0)}
+"""Starts in any period of so many seconds, of each type with a sliding window."""
+EXPIRES: Final = 0.8
+TOLERANCE: Final = 1e-4
+"""Virtual seconds by which moments may differ that were rounded to microseconds."""
+
+
+class History:
+    """The rows of jobs and their changes, read once."""
+
+    def __init__(self, database: sqlite3.Connection, answers: Any) -> None:
+        self.database, self.answers = database, answers
+        self.changes = database.execute("SELECT * FROM sim_history ORDER BY number").fetchall()
+        query = "SELECT id, type, state, owner, params, unique_key, group_id, attempt FROM horae_jobs"
+        self.jobs = {row["id"]: row for row in database.execute(query)}
+        self.begun = Counter((entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin")
+
+    def starts(self, types: str) -> Iterator[Any]:
+        """Yield the changes that are claims of jobs of a type."""
+        for row in self.changes:
+            if row["type"] == types and row["state"] == "started" != row["old_state"]:
+                yield row
+
+    def key(self, job: int) -> Any:
+        """Return the parameter that the limits of a job are by."""
+        return json.loads(self.jobs[job]["params"] or "{}").get("key") if job in self.jobs else None
+
+
+def broken_features(database: sqlite3.Connection, answers: Any) -> Iterator[str]:
+    """Yield what is broken, with the name of the rule."""
+    history = History(database, answers)
+    for rule in (_one_at_a_time, _rates, _turns, _unique, _one_pending, _expired, _snoozed, _groups, _after):
+        yield from (f"{rule.__name__.strip('_')}: {text}" for text in rule(history))
+
+
+def _one_at_a_time(history: History) -> Iterator[str]:
+    """One job of each key runs at a time."""
+    running: defaultdict[Any, set[int]] = defaultdict(set)
+    for row in history.changes:
+        if row["type"] == "keyed":
+            key, holds = history.key(row["job_id"]), row["state"] == "started" or row["node_id"] is not None
+            (running[key].add if holds else running[key].discard)(row["job_id"])
+            if len(running[key]) > 1:
+                yield f"jobs {sorted(running[key])} of key {key} run at once"
+
+
+def _rates(history: History) -> Iterator[str]:
+    """No window has more starts than its length allows."""
+    if not history.answers.steady_clock:
+        return
+    for kind, (rate, burst) in RATES.items():
+        moments: defaultdict[Any, list[float]] = defaultdict(list)
+        for row in history.starts(kind):
+            moments[history.key(row["job_id"])].append(row["at"])
+        for key, at in moments.items():
+            yield from _too_many(f"{kind} with key {key}", at, lambda length, r=rate, b=burst: r * length + b)
+    for kind, (most, period) in WINDOWS.items():
+        at = [row["at"] for row in history.starts(kind)]
+        yield from _too_many(kind, at, lambda length, m=most, p=period: m if length < p - TOLERANCE else math.inf)
+
+
+def _too_many(name: str, moments: Sequence[float], allowed: Any) -> Iterator[str]:
+    for first, begin in enumerate(moments):
+        for last in range(first + 1, len(moments)):
+            if last - first + 1 > allowed(moments[last] - begin) + TOLERANCE * 10:
+                yield f"{last - first + 1} jobs of {name} started within {moments[last] - begin:.3f} s"
+                return
+
+
+def _turns(history: History) -> Iterator[str]:
+    """The first job of an owner that waits in a lane is passed by few jobs of each other owner."""
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    passed: dict[int, Counter[str]] = {}
+    rows = [row for row in history.changes if row["type"] == "shared"]
+    for _, each in groupby(rows, key=lambda row: (row["at"], row["node_id"])):  # what one claim starts, and one filing
+        batch = [(row["job_id"], history.jobs[row["job_id"]]["owner"], row) for row in each]
+        for job, owner, row in batch:
+            _note_waiting(waiting[owner], passed, job, row)
+        started = [owner for _, owner, row in batch if row["state"] == "started" != row["old_state"]]
+        for owner, (job, counts) in product(started, passed.items()):
+            counts[owner] += history.jobs[job]["owner"] != owner
+            if counts[owner] > PASSED_BY:
+                yield f"job {job} waits while {counts[owner]} jobs of {owner} start"
+                return
+
+
+def _note_waiting(waiting: list[int], passed: dict[int, Counter[str]], job: int, row: Any) -> None:
+    """Note that a job waits in a lane, or no longer does; `waiting`: the jobs of its owner, `passed`: the first ones."""
+    if row["state"] == "pending" and row["lane"] is not None and job not in waiting:
+        if not waiting:
+            passed[job] = Counter()
+        waiting.append(job)
+    elif row["state"] != "pending" and job in waiting:
+        waiting.remove(job)
+        passed.pop(job, None)
+
+
+def _unique(history: History) -> Iterator[str]:
+    """One job of each key is active."""
+    active: defaultdict[str, set[int]] = defaultdict(set)
+    for row in history.changes:
+        if row["type"] == "single":
+            key = history.jobs[row["job_id"]]["unique_key"]
+            (active[key].discard if row["state"] in ENDED else active[key].add)(row["job_id"])
+            if len(active[key]) > 1:
+                yield f"jobs {sorted(active[key])} have one key"
+
+
+def _one_pending(history: History) -> Iterator[str]:
+    """Calls that follow each other move one job, unless it was claimed."""
+    pending: defaultdict[str, set[int]] = defaultdict(set)
+    for row in history.changes:
+        if row["type"] == "settled":
+            key = history.jobs[row["job_id"]]["unique_key"]
+            (pending[key].add if row["old_state"] is None else pending[key].discard)(row["job_id"])
+            if len(pending[key]) > 1:
+                yield f"jobs {sorted(pending[key])} wait for the same calls to end"
+
+
+def _expired(history: History) -> Iterator[str]:
+    """No job begins for the first time after it has expired."""
+    created: dict[int, float] = {}
+    begun: set[int] = set()
+    for row in history.changes if history.answers.steady_clock else ():
+        job = row["job_id"]
+        if row["type"] == "expiring":
+            created.setdefault(job, row["at"])
+            if row["state"] == "started" != row["old_state"] and job not in begun:
+                if row["at"] > created[job] + EXPIRES + TOLERANCE:
+                    yield f"job {job} was claimed {row['at'] - created[job]:.3f} s after it was created"
+                if history.begun[job, row["lease"]]:
+                    begun.add(job)
+
+
+def _snoozed(history: History) -> Iterator[str]:
+    """A snooze uses up no attempt, and is no failure."""
+    lost = {"crashed", "interrupted", "timed_out"}
+    outcomes: defaultdict[int, list[str]] = defaultdict(list)
+    for job, outcome in history.database.execute("SELECT job_id, outcome FROM horae_job_attempts ORDER BY lease"):
+        outcomes[job].append(outcome)
+    for job, row in history.jobs.items():
+        if row["type"] == "snoozing":
+            if row["attempt"] > 1:
+                yield f"job {job} has used {row['attempt']} attempts by {outcomes[job]}"
+            if row["state"] == "failed" and lost.isdisjoint(outcomes[job]):
+                yield f"job {job} failed after {outcomes[job]}"
+
+
+def _groups(history: History) -> Iterator[str]:
+    """Each group has one job after it, which begins once, after all members have ended."""
+    ended = {row["job_id"]: row["number"] for row in history.changes if row["state"] in ENDED != row["old_state"]}
+    claimed: dict[int, int] = {}
+    for row in history.starts("combined"):
+        claimed.setdefault(row["job_id"], row["number"])
+    query = "SELECT id, then_id, cancelled_at, ended_at FROM horae_groups"
+    groups = history.database.execute(query).fetchall()
+    for group in groups:
+        then = group["then_id"]
+        members = [job for job, row in history.jobs.items() if row["group_id"] == group["id"] and job != then]
+        if group["ended_at"] is None:
+            yield f"group {group['id']} has not ended"
+        if then in claimed and group["cancelled_at"] is not None:
+            yield f"group {group['id']} was cancelled, but job {then} after it began"
+        early = [job for job in members if then in claimed and ended.get(job, claimed[then]) >= claimed[then]]
+        if early:
+            yield f"job {then} after group {group['id']} began before the end of {early}"
+    thens = Counter(group["then_id"] for group in groups)
+    yield from (f"job {job} follows {count} groups" for job, count in thens.items() if count > 1)
+    alone = [job for job, row in history.jobs.items() if row["type"] == "combined" and job not in thens]
+    yield from (f"job {job} follows no group" for job in alone)
+
+
+def _after(history: History) -> Iterator[str]:
+    """A job that waits for others is claimed after they have ended."""
+    ended = {row["job_id"]: row["number"] for row in history.changes if row["state"] in ENDED}
+    claimed = {row["job_id"]: row["number"] for row in history.starts("successor")}
+    for job, before in history.answers.after:
+        if job in claimed and ended.get(before, claimed[job]) >= claimed[job]:
+            yield f"job {job} was claimed before job {before} had ended"
