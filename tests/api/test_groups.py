@@ -32,3 +32,58 @@ async def test_a_group_is_cancelled(horae: Horae, client: Client) -> None:
     assert error_of(again) == (400, "ERROR_GROUP_NOT_CANCELLABLE")
     listed = (await client("root").get("/api/audit/")).json()["entries"]
     assert any(entry["action"] == "group.cancel" for entry in listed)
+
+
+async def test_a_group_is_started(horae: Horae, client: Client) -> None:
+    @horae.job(public=True, max_count=None)
+    def resize(image: int) -> int:
+        return image
+
+    members = [{"type": "resize", "params": {"image": n}} for n in range(3)]
+    body = {"members": members, "then": {"type": "resize", "params": {"image": 9}}, "on_failure": "cancel"}
+    answer = await client("alice").post("/api/groups/", json=body)
+    group = answer.json()
+    expected = {"state": "open", "total": 3, "owner": "alice", "on_failure": "cancel"}
+    assert (answer.status_code, expected.items() <= group.items()) == (202, True)
+    ids = [job["id"] for job in (await client("alice").get(f"/api/jobs/?group_id={group['id']}")).json()["jobs"]]
+    assert len(ids) == 3
+    horae.jobs.cancel(ids[0])
+    assert horae.jobs.get(group["then_id"]).state == "cancelled"
+    listed = (await client("root").get("/api/audit/")).json()["entries"]
+    assert any(entry["action"] == "group.start" for entry in listed)
+
+
+async def test_only_public_types_may_be_started_as_a_group(horae: Horae, client: Client) -> None:
+    for body in (
+        {"members": [{"type": "rebuild_index"}]},
+        {"members": [], "then": {"type": "rebuild_index"}},
+        {"members": [{"type": "no such type"}]},
+    ):
+        refused = await client("alice").post("/api/groups/", json=body)
+        assert error_of(refused) == (400, "ERROR_JOB_TYPE_DOES_NOT_EXIST")
+    assert horae.jobs.list().jobs == []
+
+
+async def test_a_group_does_not_evade_the_count_limit(horae: Horae, client: Client) -> None:
+    member = {"type": "duplicate_table", "params": {"table_id": 1}}
+    refused = await client("alice").post("/api/groups/", json={"members": [member, member]})
+    assert error_of(refused) == (400, "ERROR_MAX_JOB_COUNT_EXCEEDED")
+    assert horae.jobs.list().jobs == []
+    assert (await client("alice").post("/api/groups/", json={"members": [member]})).status_code == 202
+
+
+async def test_bad_groups_are_refused(client: Client) -> None:
+    alice = client("alice")
+    locked = {"type": "duplicate_table", "params": {"table_id": 423}}
+    wrong: list[tuple[object, tuple[int, str]]] = [
+        ({"members": [{"type": "duplicate_table"}] * 1001}, (400, "ERROR_REQUEST_BODY_VALIDATION")),
+        ({"members": [], "on_failure": "stop"}, (400, "ERROR_REQUEST_BODY_VALIDATION")),
+        (
+            {"members": [{"type": "duplicate_table", "params": {"table_id": "x"}}]},
+            (400, "ERROR_REQUEST_BODY_VALIDATION"),
+        ),
+        ({"members": [locked]}, (400, "ERROR_TABLE_LOCKED")),
+    ]
+    for body, expected in wrong:
+        assert error_of(await alice.post("/api/groups/", json=body)) == expected
+    assert (await client("auditor").post("/api/groups/", json={"members": []})).status_code == 403

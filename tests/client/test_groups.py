@@ -1,5 +1,6 @@
 """Groups and dependencies as callers use them: `then` runs once, members add members, wrong calls are refused."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,6 +26,7 @@ from horae.storage.operations import doctor
 from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import claim_as_another_node, own_engine, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.runtime import process_bodies
 
 
 @pytest.fixture(autouse=True)
@@ -252,6 +254,49 @@ def test_a_dependency_of_another_owner_looks_missing(horae: Horae, types: Any) -
     assert horae.jobs.start(types.square, n=2, owner="bob", after=[of_bob]).waits_for == "jobs"
 
 
+@pytest.mark.parametrize("on_failure", ["cancel", "run"])
+def test_a_batch_waits_for_other_jobs(horae: Horae, types: Any, on_failure: Any) -> None:
+    first = horae.jobs.start(types.fail)
+    options = StartOptions(after=[first], on_dependency_failure=on_failure)
+    ids = horae.jobs.start_many(types.square, [{"n": n} for n in range(3)], options=options)
+    assert {horae.jobs.get(job_id).waits_for for job_id in ids} == {"jobs"}
+    horae.jobs.cancel(first.id)
+    found = [horae.jobs.get(job_id) for job_id in ids]
+    expected = ("cancelled", None) if on_failure == "cancel" else ("pending", None)
+    assert {(job.state, job.waits_for) for job in found} == {expected}
+    late = horae.jobs.start_many(types.square, [{"n": 1}], options=options)
+    assert horae.jobs.get(late[0]).state == expected[0], "the job has ended already"
+
+
+def test_a_batch_after_an_unknown_job_leaves_nothing(horae: Horae, types: Any) -> None:
+    with pytest.raises(JobDoesNotExist):
+        horae.jobs.start_many(types.square, [{"n": 1}, {"n": 2}], options=StartOptions(after=[7]))
+    assert rows(horae, "SELECT id FROM horae_jobs") == []
+
+
+def test_the_end_of_a_job_that_runs_inline_releases_those_after_it(horae: Horae, types: Any) -> None:
+    started: list[int] = []
+
+    @horae.job
+    def first(job: JobContext) -> None:
+        started.append(horae.jobs.start(types.square, n=3, after=[job.id]).id)
+        started.append(horae.jobs.start_group([(types.square, {"n": 1})], then=(types.combine)).then_id or 0)
+
+    assert horae.jobs.start(first, sync=True).state == "finished"
+    assert [horae.jobs.get(job_id).waits_for for job_id in started] == [None, "jobs"]
+
+
+async def test_members_run_in_child_processes(horae: Horae, types: Any) -> None:
+    horae.registry.add(process_bodies.add.job_type)
+    given = [("add", {"left": n, "right": 1}) for n in range(2)]
+    group = await horae.aio.jobs.start_group(given, then=types.combine)
+    assert group.then_id is not None
+    async with running_node(horae):
+        results = await horae.aio.jobs.wait(group.then_id, timeout="60s")
+    assert [result["sum"] for result in results] == [1, 2]
+    assert os.getpid() not in {result["pid"] for result in results}
+
+
 WRONG: list[tuple[str, Callable[[Horae, Any], object]]] = [
     ("is also then", lambda horae, types: horae.jobs.start_group([types.combine], then=types.combine)),
     ("on_failure", lambda horae, types: horae.jobs.start_group([types.fail], on_failure="stop")),  # type: ignore[arg-type]
@@ -267,7 +312,6 @@ WRONG: list[tuple[str, Callable[[Horae, Any], object]]] = [
     ("on_dependency_failure", lambda horae, types: horae.jobs.start(types.fail, on_dependency_failure="run")),
     ("expected 'cancel'", lambda _, __: StartOptions(after=[], on_dependency_failure="no")),  # type: ignore[arg-type]
     ("wait for other jobs", lambda horae, types: horae.jobs.start(types.fail, after=[1], sync=True)),
-    ("start_many", lambda horae, types: horae.jobs.start_many(types.fail, [{}], options=StartOptions(after=[1]))),
 ]
 
 

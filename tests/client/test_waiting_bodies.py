@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from horae import Horae
+from horae import Horae, Limit
+from horae.client.jobs import waiting
 from horae.runtime.claims import slots
+from horae.storage.operations import doctor
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 
 PARENTS = 6
@@ -160,3 +162,39 @@ async def test_too_many_waiting_bodies_are_refused(horae: Horae, monkeypatch: py
         assert "WaitRefused" in (failed.error or "")
         horae.jobs.cancel(first.id)
         await until(lambda: not horae.jobs.get(first.id).occupied)
+
+
+@pytest.mark.parametrize("kind", ["function", "coroutine"])
+async def test_a_wait_names_a_child_that_no_node_can_start(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    monkeypatch.setattr(waiting, "HINDERED_AFTER", 0.0)
+
+    @horae.job(queue="elsewhere")
+    def child() -> None: ...
+
+    @horae.job
+    def parent() -> None:
+        horae.jobs.wait(horae.jobs.start(child).id)
+
+    @horae.job
+    async def parent_async() -> None:
+        await horae.aio.jobs.wait((await horae.aio.jobs.start(child)).id)
+
+    job = horae.jobs.start(parent if kind == "function" else parent_async)
+    async with running_node(horae, queues=["default"]):
+        await until(lambda: "the wait may not end" in caplog.text)
+        horae.jobs.cancel(job.id)
+    (line,) = {record.getMessage() for record in caplog.records if "the wait may not end" in record.getMessage()}
+    assert line.endswith(
+        "of type 'child' in queue 'elsewhere' cannot start: no node that runs and knows its type serves its queue"
+    )
+
+
+def test_doctor_names_work_in_lanes_that_no_node_can_start(horae: Horae) -> None:
+    @horae.job(limits=[Limit(concurrency=1)])
+    def limited() -> None: ...
+
+    horae.jobs.start(limited)
+    (work,) = horae.components.database.autocommit(doctor.due_work)
+    assert (work.type, work.count) == ("limited", 1)

@@ -1,13 +1,66 @@
-"""`/api/groups/`: read and cancel groups of jobs; `GET /api/jobs/?group_id=` lists the members."""
+"""`/api/groups/`: start, read and cancel groups of jobs; `GET /api/jobs/?group_id=` lists the members."""
+
+from contextlib import ExitStack
+from typing import Any, Final, Literal
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere
-from horae.api.models import GroupIdInPath
+from horae.api.models import GroupIdInPath, RequestModel, Storable
 from horae.api.problems import documented
+from horae.api.resources.job_types import translated
+from horae.api.services import Services
 from horae.api.views.groups import GroupView, group_view
+from horae.client.jobs.creating.members import Member
+from horae.domain.names import LONGEST_NAME
+from horae.errors import UnknownJobType
+from horae.types.job_type import JobType
 
 router = APIRouter(prefix="/api/groups", tags=["jobs"])
+
+MOST_MEMBERS: Final = 1_000
+"""Members of a group that one request may start."""
+
+
+class NewMember(RequestModel):
+    """A job of a group, of a public job type."""
+
+    type: Storable = Field(min_length=1, max_length=LONGEST_NAME)
+    params: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class NewGroup(RequestModel):
+    """The jobs of a new group, and the one that runs after all of them."""
+
+    members: list[NewMember] = Field(max_length=MOST_MEMBERS)
+    then: NewMember | None = None
+    on_failure: Literal["continue", "cancel"] = "continue"
+
+
+@router.post("/", status_code=202, responses=documented(400, 413))
+async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -> GroupView:
+    """Start jobs of public types as a group, all or none; `max_count` holds for each type as for single jobs."""
+    kinds = {each.type: _public(services, each.type) for each in (*group.members, *filter(None, [group.then]))}
+    members: list[Member] = [(each.type, each.params) for each in group.members]
+    then: Member | None = None if group.then is None else (group.then.type, group.then.params)
+    async with services.audited(actor, "group.start", str(len(members))):
+        with ExitStack() as stack:
+            for kind in kinds.values():
+                stack.enter_context(translated(kind))
+            started = await services.jobs.start_group(
+                members, then=then, on_failure=group.on_failure, owner=actor.id, counted=True
+            )
+    return group_view(started)
+
+
+def _public(services: Services, name: str) -> JobType[Any]:
+    """Return the job type of a member. Raises `UnknownJobType` for one that is not public."""
+    registry = services.components.registry
+    kind = registry.find(name)
+    if kind is None or not kind.public:
+        raise UnknownJobType(name, [each.type for each in registry if each.public])
+    return kind
 
 
 @router.get("/{group_id}/", responses=documented(404))

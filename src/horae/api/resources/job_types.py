@@ -73,7 +73,7 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
         text = await request.body()
         given: dict[str, Any] = json.loads(text) if text else {}
         async with services.audited(actor, "job.start", job_type.type):
-            with _translated(job_type):
+            with translated(job_type):
                 job = await services.jobs.create(job_type, given, StartOptions(owner=actor.id))
         detail = await detail_of(services, actor, job)
         return Response(detail.model_dump_json(), 202, media_type="application/json")
@@ -84,7 +84,7 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
 
 
 @contextmanager
-def _translated(job_type: JobType[Any]) -> Generator[None]:
+def translated(job_type: JobType[Any]) -> Generator[None]:
     """Turn an exception into the response that the type's `api_exceptions_map` gives for it."""
     try:
         yield

@@ -1,6 +1,7 @@
 """Waits for the end of a job or a group: woken by a hint, and polling with growing pauses in case no hint arrives."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
@@ -18,16 +19,20 @@ from horae.errors import GroupDoesNotExist, JobDoesNotExist, WaitTimeout
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
+from horae.storage.operations.unserved import why_unserved
 from horae.types.context import JobContext, LendsSlots, Loan
 from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
+log = logging.getLogger("horae.jobs")
 GONE: Final = "was deleted before its result could be read; see the option keep of its type"
 """Completes the error of a caller that waits for a job and finds it deleted."""
 FIRST_POLL: Final = 0.05
 """Seconds before the second look at the row; each further pause doubles."""
 LONGEST_POLL: Final = 1.0
 """Seconds between two looks at the row at most."""
+HINDERED_AFTER: Final = 5.0
+"""Seconds of a wait between two looks whether the awaited job can start at all."""
 CHECK_EVERY: Final = 0.1
 """Seconds between checks whether the body that waits was told to stop itself."""
 
@@ -39,6 +44,26 @@ class Awaited:
     has_ended: Callable[[Connection], bool]
     concerns: Callable[[Hint], bool]
     timed_out: Callable[[float], WaitTimeout]
+    hindrance: Callable[[Connection], str | None] = lambda _: None  # why it cannot even start
+
+
+class _Poll:
+    """Polls the rows, and logs what keeps the awaited job from starting, if the wait takes long."""
+
+    def __init__(self, awaited: Awaited) -> None:
+        self._awaited, self._look_at, self._logged = awaited, time.monotonic() + HINDERED_AFTER, ""
+
+    def __call__(self, connection: Connection) -> bool:
+        """Return whether the wait is over."""
+        if self._awaited.has_ended(connection):
+            return True
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + HINDERED_AFTER
+            why = self._awaited.hindrance(connection)
+            if why is not None and why != self._logged:
+                self._logged = why
+                log.warning("the wait may not end: %s", why)
+        return False
 
 
 def of_job(job_id: JobId) -> Awaited:
@@ -50,7 +75,8 @@ def of_job(job_id: JobId) -> Awaited:
             raise JobDoesNotExist(job_id, GONE)
         return states[job_id] in ENDED
 
-    return Awaited(has_ended, partial(_concerns, job_id=job_id), partial(WaitTimeout, job_id))
+    concerns, timed_out = partial(_concerns, job_id=job_id), partial(WaitTimeout, job_id)
+    return Awaited(has_ended, concerns, timed_out, partial(why_unserved, job_id=job_id))
 
 
 def of_group(group_id: GroupId) -> Awaited:
@@ -81,16 +107,16 @@ def until_group_ended(database: Database, wakeup: WakeupChannel, group_id: Group
 def until(database: Database, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:
     """Wait in this thread."""
     context = current_context()
-    hinted = threading.Event()
+    hinted, poll = threading.Event(), _Poll(awaited)
     end = wakeup.subscribe(lambda hint: hinted.set() if awaited.concerns(hint) else None)
     try:
-        if database.autocommit(awaited.has_ended):
+        if database.autocommit(poll):
             return
         with _slot_lent(context):
             for pause in _pauses(awaited, timeout):
                 _wait(hinted, pause, context)
                 hinted.clear()
-                if database.autocommit(awaited.has_ended):
+                if database.autocommit(poll):
                     return
     finally:
         end()
@@ -169,7 +195,7 @@ async def until_ended_async(database: Database, wakeup: WakeupChannel, awaited: 
 
     end = wakeup.subscribe(listen)
     try:
-        has_ended = partial(database.autocommit, awaited.has_ended)
+        has_ended = partial(database.autocommit, _Poll(awaited))
         if await database.in_thread(has_ended):
             return
         async with _slot_lent_async(current_context()):

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, case, func, select, text
+from sqlalchemy import Connection, case, func, select, text, union_all
 from sqlalchemy.exc import DBAPIError
 
 from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import Job, JobState
 from horae.storage.engine.dialect import database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
+from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import IS_HELD, IS_READY, jobs
 
@@ -96,17 +97,19 @@ ROW_ESTIMATE: Final = text("""
     FROM pg_stat_user_tables WHERE relid = 'horae_jobs'::regclass
 """)
 
+_columns = (jobs.c.queue, jobs.c.type, jobs.c.run_at, jobs.c.awaited)
+_is_due = jobs.c.run_at <= database_now()
+_due = union_all(*(select(*_columns).where(each, _is_due) for each in (IS_READY, WAITS_FOR_LIMIT))).subquery("due")
 DUE_WORK: Final = (
     select(
-        jobs.c.queue,
-        jobs.c.type,
+        _due.c.queue,
+        _due.c.type,
         func.count().label("count"),
-        func.max(seconds_since(jobs.c.run_at)).label("oldest"),
-        func.count(case((jobs.c.awaited > REPORTED, 1))).label("awaited"),
+        func.max(seconds_since(_due.c.run_at)).label("oldest"),
+        func.count(case((_due.c.awaited > REPORTED, 1))).label("awaited"),
     )
-    .where(IS_READY, jobs.c.run_at <= database_now())
-    .group_by(jobs.c.queue, jobs.c.type)
-    .order_by(jobs.c.queue, jobs.c.type)
+    .group_by(_due.c.queue, _due.c.type)
+    .order_by(_due.c.queue, _due.c.type)
 )
 STARTED: Final = (
     select(*COLUMNS).where(IS_HELD, jobs.c.state == JobState.STARTED).order_by(jobs.c.started_at, jobs.c.id)

@@ -36,13 +36,14 @@ class Run:
 
     job_type: JobType[Any]
     options: StartOptions
+    in_batch: bool = True
     stored: list[Stored] = field(default_factory=list[Stored])
     values: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     def insert(self, connection: Connection, group_id: GroupId) -> list[JobId]:
         """Insert the members; return their ids in order."""
         new = creation.new_job(self.job_type, self.options, None)
-        template = Creation(self.job_type, new, {}, self.stored[0], in_batch=True)
+        template = Creation(self.job_type, new, {}, self.stored[0], in_batch=self.in_batch)
         return creation.create_many(connection, template, self.stored, self.values, group_id)
 
 
@@ -52,9 +53,14 @@ Batch: TypeAlias = Sequence[Run]
 class MemberParser:
     """Parses members. Raises `InvalidRequest`, `InvalidParameters`, `UnknownJobType`."""
 
-    def __init__(self, registry: Registry, owner: str | None, options: StartOptions | None) -> None:
-        """`owner`: of the group and all its members; `options`: those of members that have none of their own."""
-        self._registry = registry
+    def __init__(
+        self, registry: Registry, owner: str | None, options: StartOptions | None, *, counted: bool = False
+    ) -> None:
+        """`owner`: of the group and all its members; `options`: those of members that have none of their own.
+
+        `counted`: the `max_count` that public types have by default holds for members, too.
+        """
+        self._registry, self._in_batch = registry, not counted
         self._options = _of_member(options or StartOptions(), owner)
         self._owner = owner
         self._then: Creation | None = None
@@ -74,7 +80,7 @@ class MemberParser:
         for position, given in enumerate(members):
             kind, values, options = self._parts(f"member {position}", given)
             if not batch or batch[-1].job_type is not kind or batch[-1].options is not options:
-                batch.append(Run(kind, options))
+                batch.append(Run(kind, options, self._in_batch))
             batch[-1].stored.append(self._stored(position, kind, values, options))
             batch[-1].values.append(values)
             size += 1

@@ -45,9 +45,10 @@ READ_AT_ONCE: Final = 500
 class GroupsJobs(StartsJobs, ReadsJobs):
     """The methods that start, read, extend and cancel groups."""
 
-    def start_group(
+    def start_group(  # noqa: PLR0913 - the options of a group
         self, members: Iterable[Member], /, *, then: Member | None = None, on_failure: OnFailureText = "continue",
         owner: str | None = None, options: StartOptions | None = None, session: Within | None = None,
+        counted: bool = False,
     ) -> Group:  # fmt: skip
         """Start jobs as a group, and a job that runs once all of them have ended.
 
@@ -55,13 +56,14 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         others. `then` is written like a member; it runs exactly once, and at once if there are no members.
         `on_failure`: whether the group goes on after a member failed or was cancelled (`"continue"`), or is cancelled
         with `then` (`"cancel"`). Up to 10,000 members, or within `session`, all or none are created; more are inserted
-        in batches, and may begin before the last ones are inserted. Raises what `start` raises.
+        in batches, and may begin before the last ones are inserted. `counted`: the `max_count` that public types have
+        by default holds for the members, as for jobs that users start one by one. Raises what `start` raises.
         """
         if on_failure not in get_args(OnFailureText):
             raise InvalidRequest(f"on_failure {quoted(on_failure)}: expected 'continue' or 'cancel'")
         if owner is not None:
             owner_id(owner)
-        parser = MemberParser(self._registry, owner, options)
+        parser = MemberParser(self._registry, owner, options, counted=counted)
         last = None if then is None else parser.then(then)
         batches = parser.batches(members)
         start = partial(_create, owner=owner, on_failure=OnFailure(on_failure), then=last)

@@ -90,7 +90,8 @@ class StartsJobs(JobsBase):
     ) -> list[JobId]:  # fmt: skip
         """Create one job for each mapping of parameters, in one statement, all or none; their ids in order.
 
-        `owner`: the owner of all of them; `options` has the other options, which apply to all as well.
+        `owner`: the owner of all of them; `options` has the other options, which apply to all as well; with `after`
+        each of them waits for these jobs.
         """
         options = options or StartOptions()
         of_kind("options", options, StartOptions, "StartOptions")
@@ -98,12 +99,10 @@ class StartsJobs(JobsBase):
             if options.owner not in (None, owner):
                 raise InvalidRequest(f"owner is {quoted(owner)}, and {quoted(options.owner)} in options; name it once")
             options = replace(options, owner=owner)
-        if options.after:
-            raise InvalidRequest("start_many does not support after; use start, or start_group with then")
         kind = self._registry.resolve(job_type)
         given = creation.counted(values, self.limits)
         check_batch(kind, options, len(given))
-        if kind.uniqueness is not None:
+        if kind.uniqueness is not None or options.after:
             return self._start_each(kind, given, options, session)
         stored = [creation.stored_parameters(kind, options, item) for item in given]
         if not stored:
@@ -114,7 +113,7 @@ class StartsJobs(JobsBase):
     def _start_each(
         self, kind: JobType[Any], given: Sequence[Mapping[str, Any]], options: StartOptions, session: Within | None
     ) -> list[JobId]:
-        """Create jobs one by one in one transaction: the rule of their type compares each with those before it."""
+        """Create jobs one by one in one transaction: each is compared with those before it, or waits for others."""
         wanted = [replace(creation.checked(kind, options, item), in_batch=True) for item in given]
 
         def insert(connection: Connection) -> list[JobId]:
