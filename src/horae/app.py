@@ -100,7 +100,9 @@ class Horae(Declarations):
             raise
         self.registry.add_built_in(BulkJob(database, self.registry, lambda: self.jobs))
         live, wakeup = adapters.live, adapters.wakeup
-        return Components(database, self.registry, live, wakeup, self.hooks, self._kept_logs())
+        return Components(
+            database, self.registry, live, wakeup, self.hooks, self._kept_logs(), self.settings.queue_backends
+        )
 
     def _kept_logs(self) -> KeepLogs | None:
         given = self.settings

@@ -19,6 +19,7 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from horae.domain.cluster.roles import ALL_ROLES, Role, parse_roles
+from horae.domain.jobs.backend import check_queue_backend
 from horae.domain.jobs.log_lines import MOST_BYTES, MOST_LINES
 from horae.domain.sizes import parse_size
 from horae.domain.times.duration import parse_duration
@@ -38,6 +39,23 @@ def _names(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+
+
+def _pairs(value: Any) -> Any:
+    """Split pairs `name=value` separated by commas; what is no pair is refused."""
+    if not isinstance(value, str):
+        return value
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not all("=" in part for part in parts):
+        raise ValueError("expected pairs such as export=celery, separated by commas")
+    return {name.strip(): text.strip() for name, _, text in (part.partition("=") for part in parts)}
+
+
+def _queue_backend(text: str) -> str:
+    try:
+        return check_queue_backend(text)
+    except InvalidRequest as error:
+        raise ValueError(str(error)) from error
 
 
 def _tokens(value: Any) -> Any:
@@ -118,6 +136,7 @@ def _postgres_url(url: SecretStr) -> SecretStr:
 
 
 PostgresUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_postgres_url)]
+QueueBackend: TypeAlias = Annotated[str, AfterValidator(_queue_backend)]
 RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
@@ -188,6 +207,14 @@ class Settings(BaseSettings):
     )
     hints_database: PostgresUrl | None = Field(
         None, description="URL that leads to the PostgreSQL server directly, for hints. Default: that of `database`."
+    )
+    queue_backends: Annotated[dict[str, QueueBackend], NoDecode, BeforeValidator(_pairs)] = Field(
+        {},
+        description="Queues whose jobs another system runs, separated by commas, such as `export=celery`; `horae` "
+        "means Horae's own nodes.",
+    )
+    celery_queue: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)] = Field(
+        "export", description="Queue of Celery to which messages about jobs are sent."
     )
     redis: RedisUrl | None = Field(
         None, description="URL of a Redis server for live state and hints. Default: the database has both."

@@ -168,7 +168,7 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
         },
         "horae_backfill_times": {"schedule_id": 4, "nominal_time": NOW, "requested_at": NOW},
     },
-    "0015": {"horae_queues": {"name": "declared", "declared": '{"module": "shop"}'}},
+    "0015": {"horae_queues": {"name": "declared", "declared": '{"module": "shop"}', "backend": "celery"}},
 }
 
 

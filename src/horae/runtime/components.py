@@ -1,6 +1,6 @@
 """What a node consists of, as `app.py` chooses it, and the options of one node."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, TypedDict
@@ -29,6 +29,8 @@ class Components:
     hooks: ApplicationHooks = field(default_factory=ApplicationHooks)
     keep_logs: KeepLogs | None = field(default_factory=KeepLogs)
     """Which log lines are kept of jobs whose type does not say; None is nothing."""
+    queue_backends: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What runs the jobs of the queues that the settings name: `horae`, `celery` or `celery:QUEUE`."""
 
 
 class NodeKeywords(TypedDict, total=False):

@@ -91,6 +91,28 @@ class ClaimerTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DispatcherTiming:
+    """When messages about jobs are sent to other systems, such as Celery."""
+
+    batch: int = 500
+    """Messages about jobs that are marked as sent in one transaction, at most."""
+    poll: float = 1.0
+    """Between two rounds, unless a hint comes first."""
+    limits_every: float = 5.0
+    """Between two rounds that also look at queues with a limit, unless a hint comes first."""
+    compare_every: float = 5.0
+    """Between two comparisons of the jobs that were sent with the messages that wait."""
+    lost_after: float = 15.0
+    """Age of a message from which on it may be lost, if fewer messages wait than jobs."""
+    lost_for_certain: float = 600.0
+    """The same if as many messages wait as jobs: some may be those of other applications."""
+    kill_after: float = 30.0
+    """After a job's hard limit, before the other system kills its process."""
+    failing: Pauses = Pauses(0.5, 5.0)  # noqa: RUF009 - immutable
+    """After a message that was not accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettlerTiming:
     """How results are written."""
 
@@ -270,6 +292,7 @@ class Timing:
     worker: WorkerTiming = field(default_factory=WorkerTiming)
     throughput: ThroughputTiming = field(default_factory=ThroughputTiming)
     claimer: ClaimerTiming = field(default_factory=ClaimerTiming)
+    dispatcher: DispatcherTiming = field(default_factory=DispatcherTiming)
     settler: SettlerTiming = field(default_factory=SettlerTiming)
     hooks: HookTiming = field(default_factory=HookTiming)
     controller: ControllerTiming = field(default_factory=ControllerTiming)

@@ -38,6 +38,7 @@ class BodyKeywords(TypedDict, total=False):
     soft_time_limit: Duration | None
     grace: Duration
     isolation: Literal["process"] | None
+    backend: str | None
     retry_on: ErrorRule | None
     give_up_on: ErrorRule | None
     on_shutdown: OnShutdown | None

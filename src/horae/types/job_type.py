@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.backend import BackendAddress
 from horae.domain.jobs.decisions import ErrorClass, ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
 from horae.domain.jobs.log_lines import KeepLogs
@@ -64,7 +65,8 @@ class JobType(Generic[ParamsT]):
     time after it was due fails; None is no limit. `keep`: how long its ended jobs are kept, or that by state; None
     deletes them when they end; by default the settings decide. `limits`: how many of its jobs may start in a period or
     run at a time, in total or by key; see `Limit`.
-    `isolation`: "process" runs the body in a child process that can be terminated. `keep_logs`: which of its log lines
+    `isolation`: "process" runs the body in a child process that can be terminated. `backend`: "celery", or
+    "celery:QUEUE", lets Celery's workers run its jobs instead of Horae's nodes. `keep_logs`: which of its log lines
     are kept with a job, a `KeepLogs` or a level such as "warning"; False for none, None for what the settings say.
     `max_params_bytes`, `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `tags`:
     tags of each of its jobs. `exceptions_map`: the text for users for an exception; the
@@ -86,6 +88,7 @@ class JobType(Generic[ParamsT]):
     grace: Duration = timedelta(minutes=1)
     pending_timeout: Duration | None = None
     isolation: Literal["process"] | None = None
+    backend: str | None = None
     max_params_bytes: int = 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     limits: Sequence[Limit] = ()
@@ -123,6 +126,7 @@ class JobType(Generic[ParamsT]):
         self.prepares = has_hook(self, "prepare_values") or self.request is not self.parameters
         check_parameters(self.type, self.request.model)
         self.retention = retention_of(self)
+        self.address: BackendAddress | None = None if self.backend is None else BackendAddress.parse(self.backend)
         self.uniqueness: Unique | Debounce | None = uniqueness_of(self)
         self.named_limits = declared_limits(self.type, self.limits, self.parameters.model)
         self.is_async = inspect.iscoroutinefunction(self.run)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from horae.errors import InvalidJobType, JobTypeAlreadyRegistered, UnknownJobType
+from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
@@ -37,6 +38,8 @@ class Registry:
         self.calendars: dict[str, CalendarFunction] = {}
         self.queues: dict[str, DeclaredQueue] = {}
         self._listeners: list[Listener] = []
+        self.backends: dict[str, Backend] = {}
+        """The other systems that run jobs, by name; `horae.contrib.celery.setup` adds Celery."""
         self.groups: BodyGroups | None = None
         """Finds the groups of jobs for the bodies of these types."""
 
@@ -127,6 +130,11 @@ class Registry:
     def runnable(self) -> tuple[str, ...]:
         """The names of all types whose jobs this program can run: those of the application and of Horae's own."""
         return (*self._types, *self._built_in)
+
+    @property
+    def claimable(self) -> tuple[str, ...]:
+        """The names of the types whose jobs a node of this program may claim: no other system runs them."""
+        return tuple(name for name in self.runnable if (kind := self.find(name)) is None or kind.address is None)
 
     def __iter__(self) -> Iterator[JobType[Any]]:
         """Each type, in the order of registration."""

@@ -164,6 +164,7 @@ CREATE TABLE horae_jobs (
     key_is_shared boolean,
     expires_at timestamp with time zone,
     tags jsonb,
+    sent_at timestamp with time zone,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
@@ -194,10 +195,11 @@ CREATE INDEX horae_jobs_lane_held ON horae_jobs USING btree (lane_id) WHERE ((no
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH (gin_pending_list_limit='512') WHERE ((params IS NOT NULL) AND (finished_at IS NOT NULL));
-CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL));
+CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL) AND (sent_at IS NULL));
 CREATE INDEX horae_jobs_retry_of ON horae_jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 CREATE INDEX horae_jobs_same_key ON horae_jobs USING btree (unique_key, type, id) WHERE (unique_key IS NOT NULL);
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX horae_jobs_sent ON horae_jobs USING btree (sent_at, id) WHERE (((state)::text = 'pending'::text) AND (sent_at IS NOT NULL));
 CREATE INDEX horae_jobs_slow ON horae_jobs USING btree (id) WHERE ((finished_at - started_at) > '00:00:10'::interval);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((waits_for)::text = 'limit'::text) AND (lane_id IS NULL) AND (finished_at IS NULL));
@@ -288,6 +290,7 @@ CREATE TABLE horae_queues (
     fair_by character varying(200),
     limits jsonb,
     declared jsonb,
+    backend character varying(200),
     CONSTRAINT horae_queues_limit CHECK ((concurrency_limit > 0)),
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );

@@ -152,6 +152,7 @@ CREATE TABLE horae_jobs (
     key_is_shared BOOLEAN,
     expires_at BIGINT CONSTRAINT horae_jobs_expiry CHECK (expires_at BETWEEN -62135510400000000 AND 253402214400000000),
     tags TEXT,
+    sent_at BIGINT,
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
@@ -219,6 +220,7 @@ CREATE TABLE horae_queues (
     fair_by VARCHAR(200),
     limits TEXT,
     declared TEXT,
+    backend VARCHAR(200),
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );
 CREATE TABLE horae_schedule_statistics (
@@ -323,10 +325,11 @@ CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE state = '
 CREATE INDEX horae_jobs_lane_held ON horae_jobs (lane_id) WHERE node_id IS NOT NULL AND lane_id IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
-CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL;
+CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL AND sent_at IS NULL;
 CREATE INDEX horae_jobs_retry_of ON horae_jobs (retry_of) WHERE retry_of IS NOT NULL;
 CREATE INDEX horae_jobs_same_key ON horae_jobs (unique_key, type, id) WHERE unique_key IS NOT NULL;
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
+CREATE INDEX horae_jobs_sent ON horae_jobs (sent_at, id) WHERE state = 'pending' AND sent_at IS NOT NULL;
 CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 10000000;
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL;

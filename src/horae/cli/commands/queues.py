@@ -147,6 +147,23 @@ def reset(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> No
     print_json({"name": name, "reset": True}) if as_json else typer.echo(f"queue {name!r} is as it is declared")
 
 
+@queues_app.command()
+def backend(
+    context: typer.Context,
+    name: Queue,
+    system: Annotated[str, typer.Argument(metavar="BACKEND", help="`horae`, `celery` or `celery:QUEUE`.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Store what runs the jobs of the queue, as its deployments name it from now on."""
+    with opened(context) as horae:
+        _queues(horae).set_backend(name, system)
+    if as_json:
+        print_json({"name": name, "backend": system})
+    else:
+        typer.echo(f"the jobs of queue {name!r} are run by {system}")
+
+
 def _limit_by_key(context: typer.Context, name: str, limit: Limit | None, *, as_json: bool) -> None:
     with opened(context) as horae:
         made = _queues(horae).limit_by_key(name, limit)

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Final
 
 from horae.client.changes import Change, recorded
+from horae.domain.jobs.backend import check_queue_backend
 from horae.domain.limits.limit import Limit
 from horae.domain.names import queue_name
 from horae.errors import NotFound, quoted
@@ -67,6 +68,17 @@ class Queues:
         self._database.transact(recorded(queues.limit_by_key, _change("queue.limit_by_key", name)), name, stored)
         self._wakeup.send(Hint(HintKind.WORK))
         return None if stored is None else stored[0]
+
+    def set_backend(self, name: str, backend: str) -> None:
+        """Store what runs the jobs of the queue: `horae`, `celery` or `celery:QUEUE`.
+
+        An application that names another backend for the queue refuses to start, so change its settings as well.
+        Raises `InvalidRequest`.
+        """
+        queue_name(name)
+        change = recorded(queues.set_backend, _change("queue.backend", name))
+        self._database.transact(change, name, check_queue_backend(backend))
+        self._wakeup.send(Hint(HintKind.WORK))
 
     def fair(self, name: str, by: str | None) -> None:
         """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as jobs are due.

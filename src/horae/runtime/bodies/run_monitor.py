@@ -197,7 +197,7 @@ class RunMonitor:
 def _log_unstoppable(run: Run) -> None:
     log.error(
         "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its slot stays "
-        "occupied. Use isolation='process' for bodies that may hang.",
+        "occupied. Use isolation='process' for bodies that may hang, or in Celery the pool prefork.",
         run.claim.id,
         run.claim.type,
     )

@@ -25,7 +25,7 @@ class Workers:
         self._registry = registry
         self._has_own_processes = processes is not None
         own = [] if processes is None else [Slots(processes)]
-        parts = self._parts(registry.runnable)
+        parts = self._parts(registry.claimable)
         self._workers = [new_worker(types, its) for types, its in zip(parts, [slots, *own], strict=True)]
         for worker in self._workers:
             worker.siblings = [other for other in self._workers if other is not worker]

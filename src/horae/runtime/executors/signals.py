@@ -14,7 +14,9 @@ from horae.types.context import JobContext
 class BodyInterrupt:
     """Raises `SoftTimeLimitExceeded` in the main thread, but only while a body runs there."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: signal.Signals = signal.SIGUSR1) -> None:
+        """`number`: the signal that interrupts."""
+        self._number = number
         self._armed: JobContext[Any] | None = None
 
     @contextmanager
@@ -41,13 +43,17 @@ class BodyInterrupt:
 
         Repeat this while it is `due`: a signal that comes just before a system call does not interrupt the call.
         """
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        signal.pthread_kill(threading.main_thread().ident or 0, self._number)
 
     def install(self) -> None:
         """Set the handlers: a terminal sends SIGINT to every process, but the node decides; SIGTERM ends the child."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGUSR1, self._on_signal)
+        self.install_interrupt()
+
+    def install_interrupt(self) -> None:
+        """Set the handler of the interrupting signal only. Called in the main thread."""
+        signal.signal(self._number, self._on_signal)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         context = self._armed

@@ -4,13 +4,9 @@ The first such run registers this process as a node that claims nothing. The res
 retry is left to other nodes.
 """
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from contextvars import copy_context
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
@@ -25,14 +21,14 @@ from horae.runtime.bodies.orders import OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import RunEnvironment, ended_by, perform, perform_async
-from horae.runtime.bodies.running_loop import in_event_loop
+from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.components import Components, NodeOptions
+from horae.runtime.inline.calling_thread import CallingThread
 from horae.runtime.inline.claims import InlineClaims
 from horae.runtime.inline.ends import InlineEnds
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
-from horae.runtime.liveness.node_record import record_of
+from horae.runtime.liveness.node_record import INLINE, record_of
 from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import OWED_BY
@@ -52,8 +48,9 @@ log = logging.getLogger("horae.runtime")
 class InlineNode:
     """Runs the inline jobs of a process as a node of its own."""
 
-    def __init__(self, components: Components, timing: Timing | None = None) -> None:
-        self._components = components
+    def __init__(self, components: Components, timing: Timing | None = None, role: str = INLINE) -> None:
+        """`role`: the role of the node in lists."""
+        self._components, self._role = components, role
         self._options = NodeOptions(concurrency=1, timing=timing or Timing())
         self._hooks = Hooks(components.database, components.registry)
         self._log_writer = writer_to(components.database)
@@ -67,7 +64,7 @@ class InlineNode:
         components = self._components
         if self._membership is not None:
             self._membership.abandon()
-        self._record = record_of(components.registry, self._options, inline=True)
+        self._record = record_of(components.registry, self._options, role=self._role)
         self._environment = RunEnvironment(
             components.database,
             self._record.id,
@@ -98,6 +95,9 @@ class InlineNode:
             raise JobDoesNotExist(job_id)
         return claim
 
+    def _new_executor(self) -> CallingThread:
+        return CallingThread(self._environment)
+
     def claimed(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
         """Run a transaction that claims a job; if its answer is lost, the job is handed back."""
         return self._claims.make(transaction, claim_of)
@@ -107,7 +107,7 @@ class InlineNode:
 
         Raises exceptions that end the process (Ctrl-C), and `EndNotWritten` if the result cannot be written in time.
         """
-        executor = _CallingThread(self._environment)
+        executor = self._new_executor()
         context = JobContext[Any](claim, None, self._reporter.follow(claim))
         run = Run(claim, self._components.registry.get(claim.type), context, executor)
         self._running[claim.id] = run
@@ -182,45 +182,3 @@ class InlineNode:
                 self._hooks.remember(claim.id, finished.error)
             self._hooks.call_here(claim.id, claim.type)
         self._components.wakeup.send(work() if state is JobState.PENDING else Hint(HintKind.ENDED, (claim.id,)))
-
-
-class _CallingThread:
-    """An executor that runs a body in the calling thread."""
-
-    def __init__(self, environment: RunEnvironment) -> None:
-        self._environment = environment
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[FinishedRun] | None = None
-
-    def perform(self, run: Run) -> FinishedRun:
-        if not run.job_type.is_async:
-            return perform(run.job_type, run.context, self._environment)
-        if not in_event_loop():
-            return asyncio.run(self._perform_async(run))
-        with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # the caller blocks this thread's loop
-            return elsewhere.submit(copy_context().run, asyncio.run, self._perform_async(run)).result()
-
-    async def _perform_async(self, run: Run) -> FinishedRun:
-        self._task = asyncio.current_task()
-        self._loop = asyncio.get_running_loop()
-        try:
-            return await perform_async(run.job_type, run.context, self._environment)
-        finally:
-            await self._environment.database.close_async()
-
-    def stop(self, run: Run, order: BaseException) -> None:
-        run.context.stop(order, told=run.job_type.is_async)
-        if self._loop is not None and self._task is not None:
-            with suppress(RuntimeError):  # the loop has just been closed
-                self._loop.call_soon_threadsafe(self._task.cancel)
-
-    def kill(self, run: Run) -> bool:
-        del run
-        return False
-
-    def start(self, run: Run, done: object) -> None:
-        del done
-        raise TypeError(f"job {run.claim.id} runs in the calling thread; call perform")
-
-    def close(self) -> None:
-        """Do nothing: no thread or process is idle here."""

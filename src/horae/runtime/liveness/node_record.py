@@ -14,10 +14,10 @@ from horae.types.registry import Registry
 INLINE: Final = "inline"
 
 
-def record_of(registry: Registry, options: NodeOptions, *, inline: bool = False) -> NodeRecord:
-    """Return the row of a new incarnation of this process."""
+def record_of(registry: Registry, options: NodeOptions, *, role: str | None = None) -> NodeRecord:
+    """Return the row of a new incarnation of this process; `role`: the only one, in place of those of the options."""
     had = [(Role.SCHEDULER, options.scheduler), (Role.WORKER, options.worker), (Role.WEB, options.web)]
-    roles = [INLINE] if inline else [role.value for role, has in had if has]
+    roles = [each.value for each, has in had if has] if role is None else [role]
     process = this_process()
     return NodeRecord(
         id=new_node_id(),

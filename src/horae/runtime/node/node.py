@@ -17,6 +17,8 @@ from typing import Final, Self, TypeAlias
 from horae.domain.jobs.job import NodeId
 from horae.errors import Unavailable
 from horae.forking import register_for_reset
+from horae.runtime.backends.checks import check_backends
+from horae.runtime.backends.dispatcher import Dispatcher
 from horae.runtime.bodies.log_book import KeptLogs, writer_to
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run_monitor import RunMonitor
@@ -98,6 +100,7 @@ class Node:
     async def run(self) -> None:
         """Run until `stop`; start again as a new incarnation if the node is declared dead."""
         self._loop = asyncio.get_running_loop()
+        await self._components.database.in_service(partial(check_backends, self._components))
         await call_start_hooks(self._components.hooks.node_start, self._stop)
         try:
             while not self._stop.is_set():
@@ -187,6 +190,7 @@ class Incarnation:
                 services.create_task(self._refresh_calendars()),
                 services.create_task(self._peers.run()),
                 services.create_task(self._sustained("the hook service", self._hook_service.run)),
+                services.create_task(self._sustained("the dispatcher", self._dispatcher.run)),
             ]
             settling = services.create_task(self._sustained("the settler", self._settler.run))
             if self._options.scheduler:
@@ -252,6 +256,7 @@ class Incarnation:
         )
         self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
         self._sweeper = self._new_sweeper()
+        self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng)
         signals.node_suspected.connect(self._sweeper.suspect)
         signals.contact_regained.connect(self._run_monitor.reread)
         signals.declared_dead.connect(self._declared_dead)

@@ -17,7 +17,7 @@ class ServedTypes:
 
     def __init__(self, components: Components, node: NodeId, worker: Workers) -> None:
         self._components, self._node, self._worker = components, node, worker
-        self._known = components.registry.runnable
+        self._known = components.registry.claimable
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
@@ -34,7 +34,7 @@ class ServedTypes:
             self._loop.call_soon_threadsafe(self._changed.set)
 
     async def _follow(self) -> None:
-        types = self._components.registry.runnable
+        types = self._components.registry.claimable
         if types == self._known:
             return
         log.info("node %s runs jobs of types %s from now on", self._node, ", ".join(sorted(types)))

@@ -32,6 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import Claim, JobEvent, JobId, JobState, NodeId, state_after
 from horae.storage.engine.dialect import (
     SQLITE,
@@ -78,6 +79,8 @@ class ClaimScope:
     queues: Sequence[str] | None = None
 
 
+IS_CLOSED: Final = or_(queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, OWN_BACKEND) != OWN_BACKEND)
+"""No node may claim from the queue: it is paused, or another system runs its jobs."""
 STARTED: Final = {
     "state": state_after(JobEvent.CLAIM),
     "lease": jobs.c.lease + 1,
@@ -131,7 +134,7 @@ def start_jobs(dialect: str, chosen: Select[Any]) -> Executable:
 
 def _claim(dialect: str, *where: ColumnElement[bool]) -> Executable:
     # Queues with a limit are left to `limited_claims`, which counts their running jobs.
-    closed = select(queues.c.name).where(or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None)))
+    closed = select(queues.c.name).where(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
     due = due_jobs(dialect, closed, jobs.c.id).where(*where)
     # Other nodes skip rows that are locked here instead of waiting for them.
     return start_jobs(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))

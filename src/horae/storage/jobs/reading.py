@@ -31,7 +31,7 @@ from horae.storage.engine.dialect import IdList, TextList, among, longer_than, m
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.group_tables import group_parts
-from horae.storage.jobs.tables import IS_HELD, IS_OPEN, IS_READY, IS_WAITING, job_attempts, jobs
+from horae.storage.jobs.tables import IS_HELD, IS_OPEN, IS_READY, IS_SENT, IS_WAITING, job_attempts, jobs
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
@@ -69,7 +69,7 @@ def _counted(*where: ColumnElement[bool]) -> Any:
 
 # By indexes only, of which that of the ended jobs is large. Literals, as SQLite uses a partial index for no parameter.
 COUNTS: Final = select(
-    (_counted(IS_READY) + _counted(IS_WAITING)).label(JobState.PENDING),
+    (_counted(IS_READY) + _counted(IS_SENT) + _counted(IS_WAITING)).label(JobState.PENDING),
     _counted(IS_HELD, jobs.c.finished_at.is_(None)).label(JobState.STARTED),
     _counted(jobs.c.finished_at.is_not(None)).label("ended"),
     _counted(jobs.c.state == literal_column(f"'{JobState.FAILED}'")).label(JobState.FAILED),
@@ -214,7 +214,7 @@ def _newest_of(found: CompoundSelect[int]) -> Select[tuple[int]]:
 
 def open_jobs(conditions: Sequence[ColumnElement[bool]]) -> CompoundSelect[int]:
     """Select the ids of open jobs that meet the conditions, from the indexes of such jobs."""
-    parts = (IS_READY, IS_WAITING, and_(IS_HELD, jobs.c.finished_at.is_(None)))
+    parts = (IS_READY, IS_SENT, IS_WAITING, and_(IS_HELD, jobs.c.finished_at.is_(None)))
     return union_all(*(select(jobs.c.id).where(part, *conditions) for part in parts))
 
 

@@ -127,6 +127,9 @@ jobs = Table(
     # When the job fails if it has not begun; null again once it has begun and is to run another time.
     Column("expires_at", Instant, CheckConstraint(EXPIRY_IS_READABLE, name="expiry")),
     Column("tags", Json),  # a list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
+    # When the last message about a pending job was sent to another system, such as Celery; only its workers may claim
+    # the job then. Null: none was sent since the job became pending.
+    Column("sent_at", Instant),
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
@@ -143,10 +146,12 @@ jobs = Table(
 
 ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)
 
-_ready = text("state = 'pending' AND waits_for IS NULL")
+_ready = text("state = 'pending' AND waits_for IS NULL AND sent_at IS NULL")
 partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=_ready)
 _waiting = text("state = 'pending' AND waits_for IS NOT NULL")
 partial_index("horae_jobs_waiting", jobs.c.waits_for, jobs.c.run_at, jobs.c.id, where=_waiting)
+_sent = text("state = 'pending' AND sent_at IS NOT NULL")
+partial_index("horae_jobs_sent", jobs.c.sent_at, jobs.c.id, where=_sent)
 # Their conditions are not those of `horae_jobs_waiting`, by which PostgreSQL would read all jobs that are held back.
 _unfiled = text("waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL")
 partial_index("horae_jobs_unfiled", jobs.c.id, where=_unfiled)
@@ -199,12 +204,14 @@ IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
 """The job has not ended, or its body has not stopped yet."""
 IS_HELD = jobs.c.node_id.is_not(None)
 """A node holds the job, as of every started one (`horae_jobs_held`)."""
-IS_READY = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None))
+IS_READY = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None), jobs.c.sent_at.is_(None))
 """The job may be claimed when it is due (`horae_jobs_ready`)."""
+IS_SENT = and_(jobs.c.state == JobState.PENDING, jobs.c.sent_at.is_not(None))
+"""The job is pending, and only a worker of another system may claim it, by its id (`horae_jobs_sent`)."""
 IS_WAITING = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_not(None))
 """The job is pending and held back (`horae_jobs_waiting`).
 
-A statement that finds open jobs names one of these three conditions: for `state = 'pending'` or `state = 'started'`
+A statement that finds open jobs names one of these four conditions: for `state = 'pending'` or `state = 'started'`
 alone there is no index, and all ended jobs would be read.
 """
 
@@ -261,6 +268,7 @@ queues = Table(
     Column("fair_by", String(200)),  # who takes turns in the queue: "owner", or the name of a parameter
     Column("limits", Json),  # limits of the whole queue, by name
     Column("declared", Json),  # what code declares about the queue, by the names of these columns, and its module
+    Column("backend", String(200)),  # what runs its jobs: "horae", "celery" or "celery:QUEUE"; null: never named
 )
 
 # The reports of running jobs, and the requests to cancel them, in two tables so that no report overwrites a request.

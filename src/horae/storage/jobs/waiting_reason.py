@@ -4,10 +4,11 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Connection, bindparam, cast, false, select
 
+from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.domain.limits.numbers import LimitNumbers
 from horae.errors import quoted
-from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now
+from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now, seconds_since
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lanes, limits
 from horae.storage.jobs.tables import jobs, queues
@@ -19,6 +20,7 @@ _of_job = jobs.c.id == bindparam("job_id")
 FACTS: Final = (
     select(
         cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"), jobs.c.lane_id, queues.c.paused_at,
+        seconds_since(jobs.c.sent_at).label("sent"), queues.c.backend,
         queues.c.concurrency_limit, queues.c.fair_by, buckets.c.limit_name, buckets.c.key, buckets.c.opens_at,
         limits.c.declared, limits.c.changed,
     )
@@ -64,6 +66,12 @@ def _next_in_line(job: Job, facts: Any) -> str:
     """Return what a job waits for that any node may claim."""
     if job.waits_for is WaitsFor.LIMIT and facts.lane_id is None:
         return "No node has looked at its limits yet."
+    if facts.sent is not None:
+        return (
+            f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type has claimed it yet."
+        )
+    if facts.backend not in {None, OWN_BACKEND}:
+        return f"No message about it was sent yet: queue {quoted(job.queue)} has the backend {quoted(facts.backend)}."
     if facts.fair_by is not None:
         return f"Others come before it: queue {quoted(job.queue)} is fair by {facts.fair_by}, or no slot is free."
     if facts.concurrency_limit is not None:

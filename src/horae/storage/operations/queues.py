@@ -9,9 +9,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, or_, select, union_all, update
 
 from horae.domain.jobs.job import JobState, WaitsFor
-from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, seconds_since
+from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, member_of, seconds_since
 from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_WAITING, jobs, queues
+from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +57,16 @@ RESUME: Final = _change.where(queues.c.paused_at.is_not(None)).values(_resume)
 _limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
 LIMIT: Final = _put(_limited, _limited)
 SETTINGS: Final = select(
-    queues.c.paused_at, queues.c.note, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits
+    queues.c.paused_at, queues.c.note, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits, queues.c.backend
 ).where(queues.c.name == bindparam("queue"))
 UNLIMIT: Final = _change.values(concurrency_limit=null())
+
+_backend: dict[str, Any] = {"backend": bindparam("backend")}
+NAME_BACKEND: Final = _put(_backend, {"backend": func.coalesce(queues.c.backend, bindparam("backend"))})
+SET_BACKEND: Final = _put(_backend, _backend)
+BACKENDS: Final = PerDialect(
+    lambda dialect: select(queues.c.name, queues.c.backend).where(member_of(dialect, queues.c.name, "names"))
+)
 
 _fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
 FAIR: Final = _put(_fair, _fair)
@@ -77,7 +84,8 @@ FROM_LANES: Final = _pending.where(jobs.c.waits_for == WaitsFor.LIMIT, ~_goes_th
     waits_for=case((jobs.c.limits.is_(None), null()), else_=WaitsFor.LIMIT.value), lane_id=null()
 )
 
-_parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in (IS_READY, IS_WAITING, IS_HELD))
+_conditions = (IS_READY, IS_SENT, IS_WAITING, IS_HELD)
+_parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in _conditions)
 _open = union_all(*_parts).subquery("open")  # of held jobs also those that were ended and whose bodies still run
 _due = (_open.c.state == JobState.PENDING) & (_open.c.run_at <= database_now())
 _busy = (
@@ -156,12 +164,25 @@ def file_again(connection: Connection, name: str) -> None:
     connection.execute(FROM_LANES, {"of_queue": name})
 
 
+def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
+    """Store the backends of queues that have none yet; return the stored backend of each of these queues."""
+    for name, backend in sorted(backends.items()):
+        connection.execute(NAME_BACKEND.on(connection), {"name": name, "backend": backend})
+    stored = connection.execute(BACKENDS.on(connection), {"names": list(backends)})
+    return {row.name: row.backend for row in stored}
+
+
+def set_backend(connection: Connection, name: str, backend: str) -> None:
+    """Store what runs the jobs of a queue, whatever was stored before."""
+    connection.execute(SET_BACKEND.on(connection), {"name": name, "backend": backend})
+
+
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:
     """Return whether a queue is paused, with the note, and its limit."""
     row = connection.execute(SETTINGS, {"queue": name}).one_or_none()
-    paused_at, note, concurrency_limit, fair_by, limits = (None,) * 5 if row is None else row
+    paused_at, note, concurrency_limit, fair_by, limits, backend = (None,) * 6 if row is None else row
     given = {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
-    more = {"fair_by": fair_by, "limits": limits}
+    more = {"fair_by": fair_by, "limits": limits, "backend": backend}
     return given | {name: value for name, value in more.items() if value is not None}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.backend import BackendAddress
 from horae.domain.jobs.decisions import problem_of_rule
 from horae.domain.jobs.log_lines import KeepLogs, check_level
 from horae.domain.jobs.retention import Retention
@@ -136,6 +137,7 @@ def _checks(job_type: Any) -> Iterator[Check]:
         job_type.on_shutdown in (None, "requeue", "fail"),
         (f"on_shutdown is {quoted(job_type.on_shutdown)}, expected 'requeue', 'fail' or None"),
     )
+    yield from _backend(job_type)
     for name in ("retry_on", "give_up_on"):
         problem = problem_of_rule(rule := getattr(job_type, name))
         yield problem is None, f"{name} is {quoted(rule)}: {problem}"
@@ -148,6 +150,17 @@ def _checks(job_type: Any) -> Iterator[Check]:
         yield not is_coroutine, f"{name} is a coroutine function, which would never run; hooks are called on threads"
     for name in ("request_model", "response_model"):
         yield _is_model(getattr(job_type, name)), f"{name} is {getattr(job_type, name)!r}, expected a Pydantic model"
+
+
+def _backend(job_type: Any) -> Iterator[Check]:
+    if job_type.backend is None:
+        return
+    try:
+        BackendAddress.parse(job_type.backend)
+    except InvalidRequest as error:
+        yield False, str(error)
+    yield job_type.isolation is None, "isolation='process' is not for a type with a backend; its workers have processes"
+    yield not job_type.limits, "limits are not for a type with a backend; limit the concurrency of its queue"
 
 
 def _whole(name: str, value: Any, least: int, besides: str = "") -> Check:

@@ -40,7 +40,7 @@ from horae.storage.engine.dialect import (
     one_of,
 )
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
-from horae.storage.jobs.claims import CLAIMED, STARTED, due_jobs, is_readable
+from horae.storage.jobs.claims import CLAIMED, IS_CLOSED, STARTED, due_jobs, is_readable
 from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,
     IS_FREE,
@@ -62,7 +62,7 @@ _STILL_WAITS: Final = and_(
     func.coalesce(jobs.c.state, "") == JobState.PENDING.value,
     func.coalesce(jobs.c.waits_for, "") == WaitsFor.LIMIT.value,
 )
-_PAUSED: Final = select(queues.c.name).where(queues.c.paused_at.is_not(None))
+_CLOSED: Final = select(queues.c.name).where(IS_CLOSED)
 _closed = and_(HOLDS_LANES, buckets.c.opens_at.is_not(None))
 _full = and_(HOLDS_LANES, buckets.c.opens_at.is_(None))
 _held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))
@@ -101,7 +101,7 @@ AHEAD: Final = select(
 
 def _is_served(dialect: str, lane: Any) -> ColumnElement[bool]:
     served = or_(bindparam("every_queue", type_=Boolean()), member_of(dialect, lane.c.queue, "queues"))
-    return and_(member_of(dialect, lane.c.type, "types"), served, lane.c.queue.not_in(_PAUSED))
+    return and_(member_of(dialect, lane.c.type, "types"), served, lane.c.queue.not_in(_CLOSED))
 
 
 def _free_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
@@ -235,7 +235,7 @@ FIRST_JOBS: Final = PerDialect(_first_jobs)
 
 
 def _plain_places(dialect: str) -> Select[*tuple[Any, ...]]:
-    first = due_jobs(dialect, _PAUSED, jobs.c.priority, jobs.c.run_at, jobs.c.id).subquery("first")
+    first = due_jobs(dialect, _CLOSED, jobs.c.priority, jobs.c.run_at, jobs.c.id).subquery("first")
     return select(-first.c.priority, microseconds_of(first.c.run_at))
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Executable, Select, Subquery, func, or_, sele
 from horae.domain.jobs.job import Claim
 from horae.storage.engine.dialect import PerDialect, member_of
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import ClaimScope, due_jobs, is_readable, scope_parameters, start_jobs
+from horae.storage.jobs.claims import IS_CLOSED, ClaimScope, due_jobs, is_readable, scope_parameters, start_jobs
 from horae.storage.jobs.tables import jobs, queues
 
 
@@ -38,7 +38,7 @@ def _limited_queues_with_room(dialect: str) -> Select[tuple[str]]:
     closed = (
         select(queues.c.name)
         .select_from(queues.outerjoin(held, held.c.queue == queues.c.name))
-        .where(or_(queues.c.paused_at.is_not(None), full))
+        .where(or_(IS_CLOSED, full))
     )
     first = due_jobs(dialect, closed, jobs.c.queue).where(is_readable(dialect)).subquery("first")
     limited = queues.c.concurrency_limit.is_not(None)
@@ -53,7 +53,7 @@ LOCK: Final = PerDialect(
         .where(
             member_of(dialect, queues.c.name, "names"),
             queues.c.concurrency_limit.is_not(None),
-            queues.c.paused_at.is_(None),
+            ~IS_CLOSED,
         )
         .order_by(queues.c.name)
         .with_for_update(skip_locked=True)
@@ -63,7 +63,7 @@ LOCK: Final = PerDialect(
 
 def _claim(dialect: str) -> Executable:
     locked = member_of(dialect, queues.c.name, "locked")
-    open_to_all = queues.c.paused_at.is_(None) & queues.c.concurrency_limit.is_(None)
+    open_to_all = ~IS_CLOSED & queues.c.concurrency_limit.is_(None)
     closed = select(queues.c.name).where(~or_(locked, open_to_all))
     columns = (jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
     due = due_jobs(dialect, closed, *columns).where(is_readable(dialect)).with_for_update(skip_locked=True).cte("due")

@@ -30,7 +30,7 @@ from horae.domain.jobs.job import JobId, JobState
 from horae.errors import LeaseLost
 from horae.storage.engine.dialect import INSERT, PerDialect
 from horae.storage.jobs.owed_hooks import BEFORE_DELETE
-from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_WAITING, jobs, metadata, row_id
+from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, metadata, row_id
 
 _counts = ("changed", "skipped", "failed")
 
@@ -84,7 +84,7 @@ FORGET: Final = delete(bulk_runs).where(bulk_runs.c.job_id == bindparam("of_job"
 
 _retry = jobs.alias("retry")
 MAY_BE: Final[Mapping[BulkAction, Sequence[ColumnElement[bool]]]] = {
-    BulkAction.CANCEL: [or_(IS_READY, IS_WAITING, (jobs.c.state == JobState.STARTED) & IS_HELD)],
+    BulkAction.CANCEL: [or_(IS_READY, IS_SENT, IS_WAITING, (jobs.c.state == JobState.STARTED) & IS_HELD)],
     BulkAction.RETRY: [
         jobs.c.state.in_([JobState.FAILED, JobState.CANCELLED]),
         not_(exists().where(_retry.c.retry_of == jobs.c.id)),
@@ -94,7 +94,7 @@ MAY_BE: Final[Mapping[BulkAction, Sequence[ColumnElement[bool]]]] = {
         jobs.c.node_id.is_(None),
         or_(jobs.c.hook_owed.is_(None), not_(jobs.c.hook_owed.like(f"%{BEFORE_DELETE}"))),
     ],
-    BulkAction.RESCHEDULE: [or_(IS_READY, IS_WAITING)],
+    BulkAction.RESCHEDULE: [or_(IS_READY, IS_SENT, IS_WAITING)],
 }
 """The conditions under which an action changes a job."""
 

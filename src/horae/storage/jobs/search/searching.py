@@ -51,7 +51,7 @@ from horae.domain.jobs.query import (
 )
 from horae.storage.engine.dialect import SQLITE, Instant, Json, seconds_between, seconds_from_now
 from horae.storage.jobs.reading import OPEN_STATES, JobFilter, conditions_of, lists_of, open_jobs
-from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SLOW, IS_WAITING, SLOW_SECONDS, job_tags, jobs
+from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_SLOW, IS_WAITING, SLOW_SECONDS, job_tags, jobs
 
 RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
 """Ids in a range: the first one takes some milliseconds; long ones let PostgreSQL read a table in parallel."""
@@ -196,9 +196,9 @@ def _matching(
     if dialect == SQLITE:
         return chosen.where(*conditions)
     if any(isinstance(term.condition, HasParameter) and not term.negated for term in terms):
-        # The index of parameters holds ended jobs; each of the others is in one of these three small ones.
+        # The index of parameters holds ended jobs; each of the others is in one of these four small ones.
         open_ = jobs.c.finished_at.is_(None)
-        parts = [jobs.c.finished_at.is_not(None), IS_READY, IS_WAITING, and_(IS_HELD, open_)]
+        parts = [jobs.c.finished_at.is_not(None), IS_READY, IS_SENT, IS_WAITING, and_(IS_HELD, open_)]
         found = union_all(*(chosen.where(part, *conditions) for part in parts)).cte("found")
     else:
         found = chosen.where(*conditions).cte("found")

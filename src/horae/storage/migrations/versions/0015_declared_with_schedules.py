@@ -1,4 +1,4 @@
-"""Limits and tags of the jobs of schedules, what code declares about queues, and an index of cancelled jobs."""
+"""Limits and tags of schedules' jobs, declarations about queues, cancelled jobs, and jobs that other systems run."""
 
 from typing import Final
 
@@ -10,8 +10,13 @@ revision: Final = "0015"
 down_revision: Final = "0014"
 
 json: Final = JSONB().with_variant(sa.Text(), "sqlite")
+# Whole microseconds since 1970, in UTC, where there is no type for a moment.
+instant: Final = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 
 _COLUMNS: Final = (("horae_schedules", "limits"), ("horae_schedules", "tags"), ("horae_queues", "declared"))
+
+_READY: Final = "priority DESC, run_at, id, queue, type"
+_IS_READY: Final = "state = 'pending' AND waits_for IS NULL"
 
 
 def upgrade() -> None:
@@ -30,11 +35,25 @@ def upgrade() -> None:
     op.create_index(
         "horae_jobs_cancelled", "horae_jobs", ["id"], postgresql_where=is_cancelled, sqlite_where=is_cancelled
     )
+    op.add_column("horae_queues", sa.Column("backend", sa.String(200)))
+    op.add_column("horae_jobs", sa.Column("sent_at", instant))
+    op.drop_index("horae_jobs_ready", "horae_jobs")
+    _create_index("ready", _READY, f"{_IS_READY} AND sent_at IS NULL")
+    _create_index("sent", "sent_at, id", "state = 'pending' AND sent_at IS NOT NULL")
 
 
 def downgrade() -> None:
-    """Take back."""
+    """Take back; every node may claim the jobs that were sent to another system."""
+    for name in ("sent", "ready"):
+        op.drop_index(f"horae_jobs_{name}", "horae_jobs")
+    op.drop_column("horae_jobs", "sent_at")
+    op.drop_column("horae_queues", "backend")
+    _create_index("ready", _READY, _IS_READY)
     op.drop_index("horae_jobs_cancelled", "horae_jobs")
     op.drop_index("horae_schedules_options", "horae_schedules")
     for table, column in reversed(_COLUMNS):
         op.drop_column(table, column)
+
+
+def _create_index(name: str, columns: str, condition: str) -> None:
+    op.execute(f"CREATE INDEX horae_jobs_{name} ON horae_jobs ({columns}) WHERE {condition}")

@@ -1,0 +1,1 @@
+"""Horae together with other libraries; each needs the extra of its name."""

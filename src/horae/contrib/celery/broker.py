@@ -1,0 +1,114 @@
+"""Sends messages about jobs through the broker of a Celery application."""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from horae.errors import ConfigurationError
+from horae.forking import register_for_reset
+from horae.types.backends import Backend, Message
+
+RUN_JOB: Final = "horae.run_job"
+"""The name of the Celery task that runs a job."""
+NO_LIMIT: Final = 10 * 365 * 24 * 3600.0
+"""Seconds: a time limit that is none, so that the usual limits of the Celery application do not apply."""
+CONNECT_WITHIN: Final = 5.0
+"""Seconds in which the broker has to accept a connection."""
+ANSWER_WITHIN: Final = 10.0
+"""Seconds in which a Redis broker has to answer, unless the Celery application has an option for that."""
+T = TypeVar("T")
+
+
+class CeleryBackend:
+    """A Celery application as a system that runs jobs."""
+
+    def __init__(self, app: Any, usual_destination: str) -> None:
+        self._app, self._usual_destination = app, usual_destination
+        self.reset_after_fork()
+        register_for_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Drop the connection of the parent."""
+        self._connection: Any = None
+        self._lock = threading.Lock()
+
+    @property
+    def usual_destination(self) -> str:
+        """The Celery queue of jobs whose backend names none."""
+        return self._usual_destination
+
+    def check(self) -> None:
+        """Raise `ConfigurationError` for an application without a broker."""
+        conf = self._app.conf
+        if not (conf.broker_url or conf.broker_write_url or os.environ.get("CELERY_BROKER_URL")):
+            raise ConfigurationError(
+                f"the Celery application {self._app.main!r} has no broker, so its workers would receive no jobs; set "
+                "broker_url, as in Celery('shop', broker='redis://localhost')"
+            )
+
+    def send(self, destination: str, messages: Sequence[Message]) -> None:
+        """Send the messages over one connection; raises the errors of the transport."""
+
+        def send_all(connection: Any) -> None:
+            with self._app.amqp.Producer(connection, auto_declare=False) as producer:
+                for message in messages:
+                    limit = NO_LIMIT if message.time_limit is None else message.time_limit
+                    self._app.send_task(
+                        RUN_JOB,
+                        args=(message.job_id,),
+                        queue=destination,
+                        producer=producer,
+                        time_limit=limit,
+                        soft_time_limit=limit,
+                        ignore_result=True,
+                        retry=False,
+                    )
+
+        self._with_connection(send_all)
+
+    def waiting(self, destination: str) -> int:
+        """Return how many messages wait in a queue; raises the errors of the transport."""
+
+        def count(connection: Any) -> int:
+            try:
+                with connection.channel() as channel:
+                    return int(channel.queue_declare(destination, passive=True).message_count)
+            except connection.channel_errors as error:
+                if "404" in str(error) or "NOT_FOUND" in str(error):  # Redis has no key for an empty queue
+                    return 0
+                raise
+
+        return self._with_connection(count)
+
+    def _with_connection(self, call: Callable[[Any], T]) -> T:
+        """Use the one connection, which is opened at the first call and after an error."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._connect()
+            try:
+                return call(self._connection)
+            except BaseException:
+                connection, self._connection = self._connection, None
+                _close(connection)
+                raise
+
+    def _connect(self) -> Any:
+        connection = self._app.connection_for_write(connect_timeout=CONNECT_WITHIN)
+        if connection.transport.driver_type == "redis":
+            given = connection.transport_options
+            limits = {"socket_timeout": ANSWER_WITHIN, "socket_connect_timeout": CONNECT_WITHIN}
+            connection.transport_options = {**limits, **given}
+        connection.ensure_connection(max_retries=1, timeout=CONNECT_WITHIN)
+        return connection
+
+
+def _close(connection: Any) -> None:
+    """Close a connection that may be broken."""
+    with suppress(Exception):  # it is gone in any case
+        connection.release()
+
+
+if TYPE_CHECKING:
+    _conforms: type[Backend] = CeleryBackend

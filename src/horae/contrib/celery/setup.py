@@ -1,0 +1,37 @@
+"""Connects a Celery application with an application of Horae."""
+
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import Unpack
+
+from horae.contrib.celery.broker import RUN_JOB, CeleryBackend
+from horae.contrib.celery.library import celery_module
+from horae.contrib.celery.worker import WorkerProcesses, install
+from horae.domain.jobs.backend import CELERY
+from horae.errors import ConfigurationError
+from horae.types.arguments import of_kind
+
+if TYPE_CHECKING:
+    from horae.app import Horae
+    from horae.runtime.components import NodeKeywords
+
+
+def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") -> None:
+    """Let the workers of a Celery application run jobs, and send them the jobs whose backend is `celery`.
+
+    Call it once, in the module that makes the applications, which the Celery workers import as well. `options`: those
+    of the node in the main process of each worker, as `Horae.node` takes them; with `scheduler=False` it does not fire
+    schedules, which it does otherwise in place of Celery's beat. Raises `ConfigurationError`.
+    """
+    celery = celery_module("celery")
+    of_kind("celery_app", celery_app, celery.Celery, "a Celery application")
+    if CELERY in horae.registry.backends:
+        raise ConfigurationError("a Celery application is set up already; call setup once")
+    horae.registry.backends[CELERY] = CeleryBackend(celery_app, horae.settings.celery_queue)
+    processes = WorkerProcesses(celery_app, horae, options)
+    install(celery_app, processes)
+
+    def run_job(job_id: int) -> None:
+        processes.run_job(job_id)
+
+    celery_app.task(run_job, name=RUN_JOB, ignore_result=True, acks_late=False, shared=False, typing=False)

@@ -1,0 +1,136 @@
+"""What Horae adds to a Celery worker: a node in its main process, and another one in each process that runs jobs.
+
+The first one sends messages, fires schedules and rescues the jobs of killed workers. The others are made by the first
+job, and hold the leases of the jobs that run there.
+"""
+
+import logging
+import os
+from contextlib import AbstractContextManager, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from horae.contrib.celery.library import celery_module
+from horae.domain.jobs.backend import CELERY
+from horae.domain.jobs.job import JobId
+from horae.errors import HoraeError
+from horae.forking import ForkSafeLock
+from horae.runtime.backends.checks import check_backends
+from horae.runtime.inline.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
+from horae.types.routes import Routes
+
+if TYPE_CHECKING:
+    from horae.app import Horae
+    from horae.runtime.components import NodeKeywords
+    from horae.runtime.node.node import Node
+
+POOLS: Final = ("celery.concurrency.prefork", "celery.concurrency.thread", "celery.concurrency.solo")
+"""The modules of the pools in which jobs can run; others replace the threads that Horae needs."""
+
+log = logging.getLogger("horae.celery")
+
+
+class WorkerProcesses:
+    """The nodes of a Celery worker: of its main process, and of each process that it forks."""
+
+    def __init__(self, app: Any, horae: "Horae", options: "NodeKeywords") -> None:
+        """`options`: of the node of the main process."""
+        self._app, self._horae, self._options = app, horae, options
+        self._making = ForkSafeLock()
+        self._main_pid: int | None = None
+        self._place: str | None = OWN_PROCESS
+        self._runs: tuple[int, MessageNode] | None = None
+        self._main: AbstractContextManager[Node] | None = None
+
+    def run_job(self, job_id: int) -> None:
+        """Run a job in this process, unless it needs no run."""
+        try:
+            self._node().run_job(JobId(job_id))
+        except SystemExit as error:  # the body has raised it, which fails the job but must not end the worker
+            if type(error) is not SystemExit:  # Celery's own, by which it ends the worker
+                raise
+
+    def prepare(self, worker: Any) -> None:
+        """Check, before the worker starts, that it can run jobs; end it with a message if it cannot."""
+        pool = worker.pool_cls.__module__
+        if pool not in POOLS:
+            raise SystemExit(f"horae: jobs cannot run in the pool {pool}; start the worker with -P prefork or threads")
+        self._main_pid = os.getpid()
+        self._place = {POOLS[0]: OWN_PROCESS, POOLS[2]: MAIN_THREAD}.get(pool)
+        try:
+            check_backends(self._horae.components)
+        except HoraeError as error:
+            raise SystemExit(f"horae: {error}") from error
+        queues = worker.app.amqp.queues
+        if queues._consume_from is None:  # noqa: SLF001 - not started with -Q, so it takes all queues that it knows
+            for name in sorted(self._destinations):
+                queues.select_add(name)
+
+    @property
+    def _destinations(self) -> set[str]:
+        routes = Routes(self._horae.registry, self._horae.settings.queue_backends)
+        usual = self._horae.registry.backends[CELERY].usual_destination
+        return {usual, *(destination for system, destination in routes.places if system == CELERY)}
+
+    def start(self, worker: Any) -> None:
+        """Start the node of the main process."""
+        usual: NodeKeywords = {"name": str(worker.hostname)[:200], "grace": timedelta(0)}
+        options: NodeKeywords = {**usual, **self._options, "worker": False}
+        main = self._horae.node(**options).running()
+        try:
+            main.__enter__()
+        except Exception as error:
+            raise SystemExit(f"horae: the node of this worker cannot start: {error}") from error
+        self._main = main
+
+    def stop(self) -> None:
+        """Stop the node of the main process."""
+        main, self._main = self._main, None
+        if main is not None:
+            main.__exit__(None, None, None)
+
+    def leave(self) -> None:
+        """Unregister the node of this process that runs jobs, if there is one."""
+        with self._making:
+            made, self._runs = self._runs, None
+        if made is not None and made[0] == os.getpid():
+            with suppress(Exception):  # other nodes notice that the process has ended
+                made[1].close()
+
+    def _node(self) -> MessageNode:
+        """Return the node of this process that runs jobs; a forked process needs one of its own."""
+        pid = os.getpid()
+        with self._making:
+            if self._runs is None or self._runs[0] != pid:
+                place = self._place if pid == self._main_pid else OWN_PROCESS
+                self._runs = pid, MessageNode(self._horae.components, CELERY, place)
+            return self._runs[1]
+
+
+def install(app: Any, processes: WorkerProcesses) -> None:
+    """Let the workers of a Celery application start and stop the nodes."""
+    bootsteps, signals = celery_module("celery.bootsteps"), celery_module("celery.signals")
+
+    def create(_step: Any, worker: Any) -> None:
+        processes.prepare(worker)
+
+    def start(_step: Any, worker: Any) -> None:
+        processes.start(worker)
+
+    def stop(_step: Any, _worker: Any) -> None:
+        processes.stop()
+
+    members = {
+        "requires": {"celery.worker.components:Pool"},
+        "create": create,
+        "start": start,
+        "stop": stop,
+        "terminate": stop,
+    }
+    app.steps["worker"].add(type("HoraeStep", (bootsteps.StartStopStep,), members))
+
+    def leave(**_: Any) -> None:
+        processes.leave()
+
+    for signal in (signals.worker_process_shutdown, signals.worker_shutdown):
+        signal.connect(leave, weak=False)

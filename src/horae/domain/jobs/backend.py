@@ -1,0 +1,45 @@
+"""What runs the jobs of a type or of a queue: Horae's own nodes, or another system such as Celery."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+from typing_extensions import override
+
+from horae.errors import InvalidRequest, quoted
+
+OWN_BACKEND: Final = "horae"
+"""The backend of jobs that Horae's nodes run."""
+CELERY: Final = "celery"
+_TEXT: Final = re.compile(r"celery(?::(?P<destination>[A-Za-z0-9._-]{1,100}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class BackendAddress:
+    """A system that runs jobs, and the queue of that system to which messages are sent; None is its usual one."""
+
+    system: str
+    destination: str | None = None
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Read `celery` or `celery:QUEUE`. Raises `InvalidRequest`."""
+        found = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            raise InvalidRequest(f"backend is {quoted(text)}, expected 'celery' or 'celery:QUEUE'")
+        return cls(CELERY, found["destination"])
+
+    @override
+    def __str__(self) -> str:
+        """Return the text that `parse` reads."""
+        return self.system if self.destination is None else f"{self.system}:{self.destination}"
+
+
+def check_queue_backend(text: object) -> str:
+    """Return the backend of a queue as it is stored: `horae`, `celery` or `celery:QUEUE`. Raises `InvalidRequest`."""
+    if text == OWN_BACKEND:
+        return OWN_BACKEND
+    try:
+        return str(BackendAddress.parse(text))
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{error}, or 'horae' for Horae's own nodes") from None

@@ -1,0 +1,167 @@
+"""Sends messages about jobs that another system runs, such as Celery, once they are committed and due.
+
+The row of the job decides, and a message is only a hint. A job is marked as sent first, so that a crash before the
+message leaves it marked: from time to time the dispatcher compares how many jobs are marked with how many messages wait
+there, and sends again what has been lost. Any number of nodes may dispatch: each takes rows that no other has locked.
+"""
+
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from functools import partial
+from random import Random
+
+from horae.runtime.components import Components
+from horae.runtime.signals import Signals
+from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import DispatcherTiming
+from horae.storage.engine.threads import Threads
+from horae.storage.jobs import dispatching
+from horae.storage.jobs.dispatching import Dispatched, SentJobs
+from horae.types.backends import Message
+from horae.types.routes import Place, Routes
+
+
+class Dispatcher:
+    """Dispatches on behalf of one node."""
+
+    def __init__(self, components: Components, signals: Signals, timing: DispatcherTiming, rng: Random) -> None:
+        self._database, self._registry = components.database, components.registry
+        self._queue_backends, self._timing, self._rng = components.queue_backends, timing, rng
+        self._wake = asyncio.Event()
+        # A thread of its own: a broker that does not answer must not delay the other services.
+        self._thread = Threads(1, "horae-dispatch")
+        self._compare_at = self._limits_at = time.monotonic()
+        self._pause = timing.failing.shortest
+        self._failed: set[Place] = set()
+        self._warnings: dict[Place, ThrottledWarning] = defaultdict(ThrottledWarning)
+        self._unavailable = ThrottledWarning()
+        signals.work.connect(self._wake.set)
+
+    async def run(self) -> None:
+        """Dispatch until cancelled."""
+        try:
+            while True:
+                self._wake.clear()  # before the round: what becomes due during it belongs to the next one
+                more = await self._round()
+                await self._rest(more=more)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def _round(self) -> bool:
+        """Send what is due; return whether there may be more."""
+        try:
+            more = await asyncio.get_running_loop().run_in_executor(self._thread, self.dispatch)
+        except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
+            self._unavailable.warn("no jobs can be sent to other systems: %s", error)
+            return False
+        self._unavailable.settle()
+        return more
+
+    async def _rest(self, *, more: bool) -> None:
+        if self._failed:
+            await asyncio.sleep(self._pause * self._rng.uniform(0.75, 1.25))
+            self._pause = self._timing.failing.after(self._pause)
+            return
+        self._pause = self._timing.failing.shortest
+        if more:
+            return
+        try:
+            async with asyncio.timeout(self._timing.poll * self._rng.uniform(0.75, 1.25)):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def dispatch(self) -> bool:
+        """Send one batch, and again what was lost if it is time to compare; return whether there may be more."""
+        routes, now = Routes(self._registry, self._queue_backends), time.monotonic()
+        batch = 1 if self._failed else self._timing.batch
+        sent = self._send_due(routes, batch, now) if routes else []
+        if now >= self._compare_at:
+            self._compare_at = now + self._timing.compare_every * self._rng.uniform(0.75, 1.25)
+            self._compare(routes)
+        return len(sent) >= batch
+
+    def _send_due(self, routes: Routes, batch: int, now: float) -> list[Dispatched]:
+        sent = self._database.transact(dispatching.send, routes.scope, batch)
+        if now >= self._limits_at or self._wake.is_set():
+            self._limits_at = now + self._timing.limits_every
+            sent += self._database.transact(dispatching.send_limited, routes.scope, batch)
+        self._failed = self._deliver(sent, routes)
+        return sent
+
+    def _deliver(self, sent: Iterable[Dispatched], routes: Routes) -> set[Place]:
+        """Send the messages; return the places that do not accept them, whose jobs are no longer marked as sent."""
+        by_place: dict[Place, list[Message]] = defaultdict(list)
+        for job in sent:
+            if (place := routes.place_of(job.type, job.queue)) is not None:
+                by_place[place].append(Message(job.id, self._time_limit(job)))
+        failed: set[Place] = set()
+        for place, messages in by_place.items():
+            system, destination = place
+            try:
+                self._registry.backends[system].send(destination, messages)
+            except Exception as error:  # noqa: BLE001 - each transport has errors of its own
+                failed.add(place)
+                self._warnings[place].warn("queue %s of %s accepts no messages: %s", destination, system, error)
+                # Some may have arrived: their workers find the jobs unmarked and leave them to the next message.
+                self._database.transact(dispatching.take_back, [message.job_id for message in messages])
+            else:
+                self._warnings[place].settle()
+        return failed
+
+    def _time_limit(self, job: Dispatched) -> float | None:
+        """Return after how many seconds the other system may kill the process of a job that holds the interpreter.
+
+        Before that, the process itself ends the body, or another node fails the job.
+        """
+        kind = self._registry.find(job.type)
+        if kind is None:
+            return None
+        soft = kind.time_limits.soft
+        seconds = job.max_runtime if job.max_runtime is not None else None if soft is None else soft.total_seconds()
+        if seconds is None:
+            return None
+        return seconds + kind.time_limits.grace.total_seconds() + self._timing.kill_after
+
+    def _compare(self, routes: Routes) -> None:
+        """Send again what was lost, and take back what no other system runs any more."""
+        counts, oldest = Counter[Place](), Counter[Place]()
+        for entry in self._database.autocommit(dispatching.sent_jobs):
+            place = routes.place_of(entry.type, entry.queue)
+            if place is None:
+                self._take_back_unrouted(entry)
+            else:
+                counts[place] += entry.number
+                oldest[place] = max(oldest[place], int(entry.oldest))
+        for place, count in counts.items():
+            if oldest[place] >= self._timing.lost_after and place not in self._failed:
+                self._send_lost(routes, place, count)
+
+    def _send_lost(self, routes: Routes, place: Place, count: int) -> None:
+        """Send again as many messages as are missing there, for the jobs whose last message is the oldest.
+
+        Messages that workers have received but not begun count as missing: a worker that is free may run the job first.
+        """
+        system, destination = place
+        try:
+            missing = count - self._registry.backends[system].waiting(destination)
+        except Exception as error:  # noqa: BLE001 - as for a message
+            self._warnings[place].warn("queue %s of %s cannot be read: %s", destination, system, error)
+            return
+        # Messages of other applications in the same queue may hide that some are missing, but not for ever.
+        after = self._timing.lost_after if missing > 0 else self._timing.lost_for_certain
+        left = missing if missing > 0 else count
+        scope = routes.scope_of(place)
+        while left > 0:
+            limit = min(left, self._timing.batch)
+            lost = self._database.transact(partial(dispatching.send_again, seconds=after), scope, limit=limit)
+            if self._deliver(lost, routes) or len(lost) < limit:
+                return
+            left -= len(lost)
+
+    def _take_back_unrouted(self, entry: SentJobs) -> None:
+        """Leave jobs to Horae's nodes again that were sent by an earlier version of this application."""
+        if self._registry.find(entry.type) is not None and entry.queue not in self._queue_backends:
+            self._database.transact(dispatching.take_back_of, entry.type, entry.queue)

@@ -1,0 +1,97 @@
+"""Runs bodies in the main thread of a process that has nothing else to do, such as a child of a Celery worker.
+
+A soft time limit interrupts the body anywhere, by a signal. At a hard time limit, or to force a cancel, the end of the
+job is written and the process ends itself; the program that has started it starts another one.
+"""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from typing_extensions import override
+
+from horae.errors import JobStopped, SoftTimeLimitExceeded
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.run import Run
+from horae.runtime.bodies.runner import RunEnvironment, ended_by
+from horae.runtime.executors.signals import BodyInterrupt
+from horae.runtime.inline.calling_thread import CallingThread
+from horae.types.context import JobContext
+
+INTERRUPT: Final = signal.SIGUSR2
+"""The signal that interrupts a body; Celery uses SIGUSR1 itself."""
+INTERRUPT_AGAIN: Final = 0.02
+"""Seconds between two signals to a body that has not noticed its soft time limit."""
+WRITE_WITHIN: Final = 2.0
+"""Seconds in which the end of a job is written before its process is killed; after that, other nodes rescue the job."""
+
+log = logging.getLogger("horae.runtime")
+
+
+class OwnProcess(CallingThread):
+    """An executor for bodies in the main thread."""
+
+    def __init__(
+        self, environment: RunEnvironment, interrupt: BodyInterrupt, end: Callable[[FinishedRun], None] | None
+    ) -> None:
+        """`end`: writes the end of a job whose process is killed next; None if the process must go on."""
+        super().__init__(environment)
+        self._interrupt, self._write_end = interrupt, end
+
+    @override
+    def perform(self, run: Run) -> FinishedRun:
+        if not run.job_type.is_async:
+            self._interrupt.install_interrupt()  # again: the last body may have set another handler
+            _arm(run, self._interrupt)
+        return super().perform(run)
+
+    @override
+    def stop(self, run: Run, order: BaseException) -> None:
+        super().stop(run, order)
+        if isinstance(order, SoftTimeLimitExceeded):
+            threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True).start()
+
+    @override
+    def kill(self, run: Run) -> bool:
+        if self._write_end is None:
+            return False
+        order = run.context.order
+        if not isinstance(order, JobStopped):
+            order = SoftTimeLimitExceeded("the job ran past its hard time limit and its process was ended")
+        finished = ended_by(order, run.job_type, run.context, self._environment)
+        writing = threading.Thread(target=self._write_end, args=(finished,), name="horae-end", daemon=True)
+        writing.start()
+        writing.join(WRITE_WITHIN)
+        log.error("job %d (%s) is stopped by force: its process ends", run.claim.id, run.claim.type)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return True
+
+    def _interrupt_body(self) -> None:
+        while self._interrupt.due:
+            self._interrupt.send()
+            time.sleep(INTERRUPT_AGAIN)
+
+
+def _arm(run: Run, interrupt: BodyInterrupt) -> None:
+    """Let the body be interrupted, but not the commit of its transaction."""
+    kept = vars(run.job_type)
+    call = kept.get("run", run.job_type.run)
+    if isinstance(call, _Armed):
+        return
+
+    kept["run"] = _Armed(call, interrupt)
+
+
+class _Armed:
+    """The `run` of a job type, during which the main thread may be interrupted."""
+
+    def __init__(self, call: Callable[[JobContext[Any]], Any], interrupt: BodyInterrupt) -> None:
+        self._call, self._interrupt = call, interrupt
+
+    def __call__(self, job: JobContext[Any]) -> Any:
+        with self._interrupt.armed(job):
+            return self._call(job)

@@ -1,0 +1,231 @@
+"""Jobs that another system runs, such as Celery: a message is sent about each, and its workers claim the job by its id.
+
+`sent_at` is set before the message is sent, so that no node claims the job meanwhile. A message is only a hint: a job
+whose message was lost is sent again, and one that was delivered twice finds the job claimed.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Integer,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    func,
+    null,
+    or_,
+    select,
+    update,
+)
+
+from horae.domain.jobs.backend import OWN_BACKEND
+from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.storage.engine.dialect import (
+    PerDialect,
+    among,
+    database_now,
+    member_of,
+    one_of,
+    seconds_ago,
+    seconds_since,
+)
+from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.jobs.claims import CLAIMED, STARTED, is_readable
+from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, queues, ready_order
+
+
+@dataclass(frozen=True, slots=True)
+class SentScope:
+    """Which jobs are meant: of these types, or in these queues if their type is none of `other_types`."""
+
+    types: Collection[str]
+    queues: Collection[str] = ()
+    other_types: Collection[str] = ()
+
+
+class Dispatched(NamedTuple):
+    """A job about which a message is to be sent; `max_runtime`: the limit of its schedule in seconds."""
+
+    id: JobId
+    type: str
+    queue: str
+    max_runtime: float | None
+
+
+class SentJobs(NamedTuple):
+    """Jobs of one type and queue that were sent and are still pending; `oldest`: seconds since the oldest message."""
+
+    type: str
+    queue: str
+    number: int
+    oldest: float
+
+
+_startable: Final = (
+    jobs.c.run_at <= database_now(),
+    has_not_expired(),
+    jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
+    jobs.c.attempt < MOST_ATTEMPTS,
+)
+_paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
+_limited = select(queues.c.name).where(queues.c.concurrency_limit.is_not(None))
+_RETURNED: Final = (jobs.c.id, jobs.c.type, jobs.c.queue, jobs.c.max_runtime)
+
+
+def _in_scope(dialect: str) -> ColumnElement[bool]:
+    by_queue = and_(member_of(dialect, jobs.c.queue, "queues"), ~member_of(dialect, jobs.c.type, "other_types"))
+    return or_(member_of(dialect, jobs.c.type, "types"), by_queue)
+
+
+def _send_chosen(dialect: str, chosen: Select[Any]) -> Executable:
+    due = chosen.limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
+    ids = select(due.with_for_update(skip_locked=True).cte("due").c.id)
+    return update(jobs).where(one_of(dialect, jobs.c.id, ids)).values(sent_at=database_now()).returning(*_RETURNED)
+
+
+def _due(dialect: str, *where: ColumnElement[bool]) -> Select[Any]:
+    conditions = (IS_READY, *_startable, is_readable(dialect), jobs.c.queue.not_in(_paused), _in_scope(dialect))
+    return select(jobs.c.id).where(*conditions, *where).order_by(*ready_order)
+
+
+SEND: Final = PerDialect(lambda dialect: _send_chosen(dialect, _due(dialect, jobs.c.queue.not_in(_limited))))
+SEND_OF_QUEUE: Final = PerDialect(
+    lambda dialect: _send_chosen(dialect, _due(dialect, jobs.c.queue == bindparam("of_queue")))
+)
+_occupied = (
+    select(func.count())
+    .where(jobs.c.queue == queues.c.name, or_(jobs.c.node_id.is_not(None), IS_SENT))
+    .correlate(queues)
+    .scalar_subquery()
+)
+ROOM: Final = select(queues.c.name, queues.c.concurrency_limit - _occupied).where(
+    queues.c.concurrency_limit.is_not(None), queues.c.paused_at.is_(None)
+)
+
+
+def _send_again(dialect: str) -> Executable:
+    late = (IS_SENT, jobs.c.sent_at < seconds_ago("seconds"), *_startable, jobs.c.queue.not_in(_paused))
+    return _send_chosen(dialect, select(jobs.c.id).where(*late, _in_scope(dialect)).order_by(jobs.c.sent_at, jobs.c.id))
+
+
+SEND_AGAIN: Final = PerDialect(_send_again)
+TAKE_BACK: Final = among(update(jobs).where(IS_SENT).values(sent_at=null()).returning(jobs.c.id), jobs.c.id)
+TAKE_BACK_OF: Final = (
+    update(jobs)
+    .where(
+        IS_SENT,
+        jobs.c.type == bindparam("of_type"),
+        jobs.c.queue == bindparam("of_queue"),
+        ~select(queues.c.name).where(queues.c.name == jobs.c.queue, queues.c.backend != OWN_BACKEND).exists(),
+    )
+    .values(sent_at=null())
+)
+SENT: Final = (
+    select(jobs.c.type, jobs.c.queue, func.count(), func.max(seconds_since(jobs.c.sent_at)))
+    .where(IS_SENT)
+    .group_by(jobs.c.type, jobs.c.queue)
+    .order_by(jobs.c.type, jobs.c.queue)
+)
+
+
+def _claim(dialect: str, *closed: Select[Any]) -> Update:
+    return (
+        update(jobs)
+        .where(
+            jobs.c.id == bindparam("job_id"),
+            IS_SENT,
+            *_startable,
+            member_of(dialect, jobs.c.type, "types"),
+            *(jobs.c.queue.not_in(names) for names in closed),
+        )
+        .values({**STARTED, "sent_at": null()})
+        .returning(*CLAIMED)
+    )
+
+
+CLAIM_SENT: Final = PerDialect(lambda dialect: _claim(dialect, _paused, _limited))
+CLAIM_LIMITED: Final = PerDialect(lambda dialect: _claim(dialect, _paused))
+LOCK_QUEUE: Final = (
+    select(queues.c.name, queues.c.concurrency_limit)
+    .select_from(queues.join(jobs, jobs.c.queue == queues.c.name))
+    .where(jobs.c.id == bindparam("job_id"), IS_SENT, queues.c.concurrency_limit.is_not(None))
+    .with_for_update(of=queues)
+)
+RUNNING: Final = select(func.count()).where(jobs.c.queue == bindparam("queue"), jobs.c.node_id.is_not(None))
+
+
+def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatched]:
+    """Mark up to `limit` due jobs as sent, and return them; jobs of queues with a limit have `send_limited`."""
+    return _dispatched(connection, SEND, scope, limit)
+
+
+def send_limited(connection: Connection, scope: SentScope, limit: int) -> list[Dispatched]:
+    """The same in queues with a limit: no more than have room beside the running jobs and those that were sent."""
+    sent: list[Dispatched] = []
+    for name, room in connection.execute(ROOM).all():
+        if room > 0:
+            sent += _dispatched(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=name)
+    return sent
+
+
+def send_again(connection: Connection, scope: SentScope, limit: int, *, seconds: float) -> list[Dispatched]:
+    """Mark jobs as sent now whose last message is older than `seconds`, and return them, the oldest first."""
+    return _dispatched(connection, SEND_AGAIN, scope, limit, seconds=seconds)
+
+
+def take_back(connection: Connection, job_ids: Collection[JobId]) -> int:
+    """Take back that messages about these jobs were sent, as after an error; return how many are still pending."""
+    return len(connection.execute(TAKE_BACK.on(connection), {"ids": list(job_ids)}).all())
+
+
+def take_back_of(connection: Connection, job_type: str, queue: str) -> int:
+    """Take back all messages about jobs of a type in a queue, unless another system runs the jobs of the queue."""
+    return connection.execute(TAKE_BACK_OF, {"of_type": job_type, "of_queue": queue}).rowcount
+
+
+def sent_jobs(connection: Connection) -> list[SentJobs]:
+    """Return the jobs about which messages were sent and which no worker has claimed yet, by type and queue."""
+    return [SentJobs._make(row) for row in connection.execute(SENT)]
+
+
+def claim_sent(connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]) -> Claim | None:
+    """Claim a job about which a message was sent; None if it is not to be run now, for example after a second message.
+
+    A job in a queue with a limit is claimed by `claim_limited`.
+    """
+    return _claimed(connection, CLAIM_SENT, job_id, node, types)
+
+
+def claim_limited(connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]) -> Claim | None:
+    """Claim a job of a queue with a limit if there is room, else take the message back, so that another one is sent."""
+    queue = connection.execute(LOCK_QUEUE, {"job_id": job_id}).one_or_none()
+    if queue is None:
+        return None
+    if connection.execute(RUNNING, {"queue": queue.name}).scalar_one() < queue.concurrency_limit:
+        return _claimed(connection, CLAIM_LIMITED, job_id, node, types)
+    take_back(connection, [job_id])
+    return None
+
+
+def _claimed(
+    connection: Connection, statement: PerDialect[Update], job_id: JobId, node: NodeId, types: Sequence[str]
+) -> Claim | None:
+    parameters = {"job_id": job_id, "node": node, "types": types}
+    row = connection.execute(statement.on(connection), parameters).one_or_none()
+    return None if row is None else Claim._make(row)
+
+
+def _dispatched(
+    connection: Connection, statement: PerDialect[Executable], scope: SentScope, limit: int, **more: Any
+) -> list[Dispatched]:
+    parameters = {
+        "types": list(scope.types), "queues": list(scope.queues), "other_types": list(scope.other_types),
+        "limit": limit, **more,
+    }  # fmt: skip
+    return [Dispatched._make(row) for row in connection.execute(statement.on(connection), parameters)]

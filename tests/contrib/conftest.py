@@ -1,0 +1,68 @@
+"""Databases, brokers and workers for jobs in Celery."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from horae import Horae
+from horae.storage.engine.database import Database
+from tests.contrib.celery_application import declare
+from tests.harness.applications import execute, url_of
+from tests.harness.celery_worker import CeleryWorker
+from tests.harness.fault_application import SCHEMA
+from tests.harness.postgres import PostgresServer
+from tests.harness.redis import RedisServer
+
+MakeWorker = Callable[..., CeleryWorker]
+
+
+@pytest.fixture
+def broker() -> Iterator[RedisServer]:
+    """A broker of its own, which the test may kill."""
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[Database]:
+    """A database for what does not depend on its kind: a test module names it `database`."""
+    url = postgres_server.create_database(template=migrated_postgres)
+    with closing(Database(url)) as database:
+        yield database
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """The log of the bodies."""
+    return tmp_path / "bodies.jsonl"
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[Horae]:
+    """The application as in a program that starts jobs and runs none."""
+    with application(database) as horae:
+        yield horae
+
+
+@pytest.fixture
+def start_worker(database: Database, broker: RedisServer, tmp_path: Path, log: Path) -> Iterator[MakeWorker]:
+    """Start a worker, which is killed at the end of the test."""
+    with ExitStack() as started:
+
+        def start(**options: Any) -> CeleryWorker:
+            worker = CeleryWorker(tmp_path, url_of(database), broker.url(), **{"log": log, **options})
+            return started.enter_context(worker)
+
+        yield start
+
+
+def application(database: Database) -> "closing[Horae]":
+    """Return the application without Celery, on a database that gets the table of effects."""
+    horae = Horae(url_of(database), keep_logs="off")
+    declare(horae)
+    execute(horae, SCHEMA)
+    return closing(horae)

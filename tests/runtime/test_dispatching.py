@@ -1,0 +1,296 @@
+"""Jobs that another system runs: when messages about them are sent, sent again, and what a worker claims."""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from horae import Backoff, Horae, JobContext, Limit
+from horae.domain.jobs.job import JobId
+from horae.errors import ConfigurationError, InvalidJobType, InvalidRequest
+from horae.runtime.backends.checks import check_backends
+from horae.runtime.backends.dispatcher import Dispatcher
+from horae.runtime.inline.message_node import MessageNode
+from horae.runtime.signals import Signals
+from horae.runtime.timing import DispatcherTiming
+from horae.storage.engine.database import Database
+from horae.types.backends import Message
+from tests.harness.applications import execute, rows, url_of
+from tests.harness.checked import findings
+from tests.harness.nodes import running_node, until_state
+
+AT_ONCE = DispatcherTiming(compare_every=0.0, lost_after=0.0)
+AT_ONCE_BACKOFF = Backoff(base=timedelta(0), jitter=0)
+
+
+class FakeBackend:
+    """A system that keeps the messages; `broken`: what it raises instead."""
+
+    usual_destination = "export"
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, int]] = []
+        self.waits = 0
+        self.broken: Exception | None = None
+
+    def check(self) -> None:
+        """Accept everything."""
+
+    def send(self, destination: str, messages: Sequence[Message]) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.sent += [(destination, message.job_id) for message in messages]
+
+    def waiting(self, destination: str) -> int:
+        del destination
+        return self.waits
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return {"queue_backends": {"reports": "celery:slow"}}
+
+
+@pytest.fixture
+def horae(database: Database, settings: dict[str, Any]) -> Iterator[Horae]:
+    with closing(Horae(url_of(database), **settings)) as horae:
+
+        @horae.job(backend="celery", max_attempts=2, backoff=AT_ONCE_BACKOFF, max_count=None)
+        def export(job: JobContext, *, failures: int = 0) -> str:
+            if job.attempt <= failures:
+                raise RuntimeError
+            return "exported"
+
+        @horae.job(max_count=None)
+        def own() -> None: ...
+
+        @horae.job(queue="reports", max_count=None)
+        def report() -> None: ...
+
+        yield horae
+
+
+@pytest.fixture
+def backend(horae: Horae) -> FakeBackend:
+    horae.registry.backends["celery"] = made = FakeBackend()
+    check_backends(horae.components)
+    return made
+
+
+@pytest.fixture
+def worker(horae: Horae) -> Iterator[MessageNode]:
+    node = MessageNode(horae.components, "celery")
+    yield node
+    node.close()
+
+
+def dispatcher(horae: Horae, timing: DispatcherTiming | None = None) -> Dispatcher:
+    """Without a timing it never compares the messages with the jobs."""
+    made = Dispatcher(horae.components, Signals(), timing or DispatcherTiming(), Random(1))
+    if timing is None:
+        vars(made)["_compare_at"] = math.inf
+    return made
+
+
+async def test_messages_go_to_the_place_of_the_type_or_else_of_the_queue(horae: Horae, backend: FakeBackend) -> None:
+    export, report = horae.jobs.start("export"), horae.jobs.start("report")
+    both = horae.jobs.start("export", queue="reports")
+    horae.jobs.start("own")
+    dispatcher(horae).dispatch()
+    assert sorted(backend.sent) == [("export", export.id), ("export", both.id), ("slow", report.id)]
+    dispatcher(horae).dispatch()
+    assert len(backend.sent) == 3
+
+
+async def test_horaes_nodes_leave_them_alone(horae: Horae, backend: FakeBackend) -> None:
+    waiting = [horae.jobs.start(kind) for kind in ("export", "report")]
+    backend.broken = ConnectionError("no broker")
+    async with running_node(horae):
+        own = horae.jobs.start("own")
+        await until_state(horae, own.id, "finished")
+    assert [horae.jobs.get(job.id).state for job in waiting] == ["pending", "pending"]
+
+
+async def test_nothing_is_sent_before_the_job_is_committed_and_due(horae: Horae, backend: FakeBackend) -> None:
+    later = horae.jobs.start("export", delay="1h")
+    with horae.components.database.engine.begin() as connection:
+        horae.jobs.start("export", session=connection)
+        connection.rollback()
+    dispatcher(horae).dispatch()
+    assert backend.sent == []
+    horae.jobs.reschedule(later.id, delay="0s")
+    dispatcher(horae).dispatch()
+    assert backend.sent == [("export", later.id)]
+
+
+async def test_a_worker_runs_a_job_once(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+    job = horae.jobs.start("export")
+    assert not worker.run_job(job.id)  # no message about it was sent
+    dispatcher(horae).dispatch()
+    assert worker.run_job(job.id)
+    assert not worker.run_job(job.id)
+    done = horae.jobs.get(job.id)
+    assert (done.state, done.result, done.attempt) == ("finished", "exported", 1)
+    assert not worker.run_job(JobId(4711))
+
+
+async def test_a_retry_gets_a_message_of_its_own(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+    job = horae.jobs.start("export", failures=1)
+    for attempt in (1, 2):
+        dispatcher(horae).dispatch()
+        assert len(backend.sent) == attempt
+        assert worker.run_job(job.id)
+    assert (horae.jobs.get(job.id).state, horae.jobs.get(job.id).attempt) == ("finished", 2)
+    assert findings(horae.components.database) == []
+
+
+async def test_a_cancelled_job_is_not_run(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+    job = horae.jobs.start("export")
+    dispatcher(horae).dispatch()
+    horae.jobs.cancel(job.id)
+    assert not worker.run_job(job.id)
+    assert horae.jobs.get(job.id).state == "cancelled"
+
+
+async def test_a_lost_message_is_sent_again(horae: Horae, backend: FakeBackend) -> None:
+    job = horae.jobs.start("export")
+    dispatching = dispatcher(horae, AT_ONCE)
+    backend.waits = 1
+    dispatching.dispatch()
+    dispatching.dispatch()
+    assert backend.sent == [("export", job.id)]  # it waits there
+    backend.waits = 0
+    dispatching.dispatch()
+    assert backend.sent == [("export", job.id)] * 2
+
+
+async def test_a_message_among_those_of_others_is_sent_again_in_the_end(horae: Horae, backend: FakeBackend) -> None:
+    job = horae.jobs.start("export")
+    dispatching = dispatcher(horae, DispatcherTiming(compare_every=0.0, lost_after=0.0, lost_for_certain=0.0))
+    backend.waits = 100
+    dispatching.dispatch()
+    dispatching.dispatch()
+    assert backend.sent.count(("export", job.id)) >= 2
+
+
+async def test_what_cannot_be_sent_is_tried_again(
+    horae: Horae, backend: FakeBackend, worker: MessageNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs = [horae.jobs.start("export") for _ in range(3)]
+    backend.broken = ConnectionError("no broker")
+    dispatching = dispatcher(horae)
+    with caplog.at_level(logging.WARNING):
+        dispatching.dispatch()
+        dispatching.dispatch()
+    assert [record.getMessage() for record in caplog.records] == [
+        "queue export of celery accepts no messages: no broker"
+    ]
+    assert not worker.run_job(jobs[0].id)
+    backend.broken = None
+    while dispatching.dispatch():
+        pass
+    dispatching.dispatch()
+    assert sorted(backend.sent) == [("export", job.id) for job in jobs]
+
+
+async def test_a_paused_queue(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+    sent = horae.jobs.start("export")
+    dispatcher(horae).dispatch()
+    horae.queues.pause("default")
+    horae.jobs.start("export")
+    dispatcher(horae).dispatch()
+    assert backend.sent == [("export", sent.id)]
+    assert not worker.run_job(sent.id)
+    horae.queues.resume("default")
+    assert worker.run_job(sent.id)
+
+
+async def test_a_queue_with_a_limit(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+    horae.queues.limit("default", 2)
+    jobs = [horae.jobs.start("export") for _ in range(4)]
+    dispatching = dispatcher(horae)
+    dispatching.dispatch()
+    assert [job_id for _, job_id in backend.sent] == [job.id for job in jobs[:2]]
+    horae.queues.limit("default", 1)
+    execute(
+        horae,
+        f"UPDATE horae_jobs SET state = 'started', node_id = 'n', lease = 1, sent_at = NULL WHERE id = {jobs[0].id}",
+    )
+    assert not worker.run_job(jobs[1].id)  # another one runs
+    assert rows(horae, f"SELECT sent_at FROM horae_jobs WHERE id = {jobs[1].id}")[0][0] is None
+    execute(horae, f"UPDATE horae_jobs SET state = 'pending', node_id = NULL WHERE id = {jobs[0].id}")
+    vars(dispatching)["_limits_at"] = 0.0
+    dispatching.dispatch()
+    assert worker.run_job(jobs[0].id)
+
+
+async def test_jobs_that_no_other_system_runs_any_more_are_left_to_nodes(
+    horae: Horae, backend: FakeBackend, database: Database
+) -> None:
+    job = horae.jobs.start("export")
+    dispatcher(horae).dispatch()
+    with closing(Horae(url_of(database))) as after:
+
+        @after.job(name="export", max_count=None)
+        def export_without_celery(*, failures: int = 0) -> None: ...
+
+        dispatcher(after, AT_ONCE).dispatch()
+        async with running_node(after):
+            await until_state(after, job.id, "finished")
+
+
+async def test_why_a_job_waits(horae: Horae, backend: FakeBackend) -> None:
+    job = horae.jobs.start("report")
+    assert "No message about it was sent yet" in str(horae.jobs.waiting_reason(job.id))
+    dispatcher(horae).dispatch()
+    assert "A message about it was sent 0 s ago" in str(horae.jobs.waiting_reason(job.id))
+
+
+class TestBadInput:
+    async def test_no_application_is_set_up(self, horae: Horae) -> None:
+        with pytest.raises(ConfigurationError, match="has backend 'celery', but no such application is set up"):
+            await horae.node().run()
+        assert rows(horae, "SELECT id FROM horae_nodes") == []
+
+    async def test_two_deployments_that_name_different_backends(
+        self, horae: Horae, backend: FakeBackend, database: Database
+    ) -> None:
+        with closing(Horae(url_of(database), queue_backends={"reports": "horae"})) as other:
+            with pytest.raises(ConfigurationError, match="queue 'reports': this application names the backend 'horae'"):
+                await other.node().run()
+            other.queues.set_backend("reports", "horae")
+            check_backends(other.components)
+        with pytest.raises(ConfigurationError, match="`horae queues backend reports celery:slow`"):
+            check_backends(horae.components)
+
+    @pytest.mark.parametrize("text", ["rabbit", "", "celery:", "celery:a b", "horae", 3])
+    def test_a_type_with_an_unknown_backend(self, horae: Horae, text: Any) -> None:
+        with pytest.raises((InvalidJobType, InvalidRequest), match="expected 'celery' or 'celery:QUEUE'"):
+            horae.job(name="odd", backend=text)(lambda: None)
+
+    @pytest.mark.parametrize(
+        ("options", "problem"),
+        [
+            ({"isolation": "process"}, "isolation='process' is not for a type with a backend"),
+            ({"limits": [Limit(concurrency=1)]}, "limits are not for a type with a backend"),
+        ],
+    )
+    def test_options_that_do_not_go_together(self, horae: Horae, options: Any, problem: str) -> None:
+        with pytest.raises(InvalidJobType, match=problem):
+            horae.job(name="odd", backend="celery", **options)(lambda: None)
+
+    @pytest.mark.parametrize("given", [{"a": "rabbit"}, "a", "a=b"])
+    def test_a_setting_that_is_wrong(self, given: Any) -> None:
+        with pytest.raises(ConfigurationError, match="queue_backends"):
+            Horae(queue_backends=given)
+
+    def test_the_setting_as_text(self) -> None:
+        assert Horae(queue_backends="a=celery, b = celery:slow").settings.queue_backends == {
+            "a": "celery",
+            "b": "celery:slow",
+        }
