@@ -95,7 +95,12 @@ class CeleryWorker:
         """Stop the worker in the usual way: it finishes its jobs; return its exit code."""
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(PATIENCE)
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGUSR1)  # Celery writes what each thread does
+            time.sleep(1.0)
+            raise RuntimeError(f"the worker did not stop:\n{self.log[-20_000:]}") from None
 
     def kill(self) -> None:
         """Kill the worker and all its processes; does nothing if it has ended."""

@@ -106,6 +106,8 @@ class JobType(Generic[ParamsT]):
     exceptions_map: Mapping[ErrorClass, HumanReadable] = {}
     api_exceptions_map: Mapping[ErrorClass, ApiError] = {}
     returns: Any = Any
+    soft_limit_error: Callable[[str], SoftTimeLimitExceeded] = SoftTimeLimitExceeded
+    """What is raised in a body at its soft time limit; a subclass may be caught under another name as well."""
     groups: BodyGroups | None = None
     """Finds the groups of its jobs; set by the application that registers it."""
 

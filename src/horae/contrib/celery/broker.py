@@ -25,7 +25,7 @@ class CeleryBackend:
     """A Celery application as a system that runs jobs."""
 
     def __init__(self, app: Any, usual_destination: str) -> None:
-        self._app, self._usual_destination = app, usual_destination
+        self.app, self._usual_destination = app, usual_destination
         self.reset_after_fork()
         register_for_reset(self)
 
@@ -41,10 +41,10 @@ class CeleryBackend:
 
     def check(self) -> None:
         """Raise `ConfigurationError` for an application without a broker."""
-        conf = self._app.conf
+        conf = self.app.conf
         if not (conf.broker_url or conf.broker_write_url or os.environ.get("CELERY_BROKER_URL")):
             raise ConfigurationError(
-                f"the Celery application {self._app.main!r} has no broker, so its workers would receive no jobs; set "
+                f"the Celery application {self.app.main!r} has no broker, so its workers would receive no jobs; set "
                 "broker_url, as in Celery('shop', broker='redis://localhost')"
             )
 
@@ -52,10 +52,10 @@ class CeleryBackend:
         """Send the messages over one connection; raises the errors of the transport."""
 
         def send_all(connection: Any) -> None:
-            with self._app.amqp.Producer(connection, auto_declare=False) as producer:
+            with self.app.amqp.Producer(connection, auto_declare=False) as producer:
                 for message in messages:
                     limit = NO_LIMIT if message.time_limit is None else message.time_limit
-                    self._app.send_task(
+                    self.app.send_task(
                         RUN_JOB,
                         args=(message.job_id,),
                         queue=destination,
@@ -95,7 +95,7 @@ class CeleryBackend:
                 raise
 
     def _connect(self) -> Any:
-        connection = self._app.connection_for_write(connect_timeout=CONNECT_WITHIN)
+        connection = self.app.connection_for_write(connect_timeout=CONNECT_WITHIN)
         if connection.transport.driver_type == "redis":
             given = connection.transport_options
             limits = {"socket_timeout": ANSWER_WITHIN, "socket_connect_timeout": CONNECT_WITHIN}

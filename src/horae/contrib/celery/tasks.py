@@ -1,5 +1,157 @@
-"""Existing Celery tasks as job types."""
+"""Existing Celery tasks as job types, by their names: started, watched and cancelled like any other job."""
+
+import math
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, create_model
+from typing_extensions import Unpack, override
+
+from horae.contrib.celery.broker import CeleryBackend
+from horae.contrib.celery.library import celery_module
+from horae.domain.jobs.backend import CELERY
+from horae.errors import ConfigurationError, InvalidJobType, InvalidLabel, SoftTimeLimitExceeded, quoted
+from horae.types.context import JobContext
+from horae.types.function import JobKeywords
+from horae.types.job_type import JobType
+
+if TYPE_CHECKING:
+    from horae.app import Horae
+
+_job: Final[ContextVar[JobContext[Any] | None]] = ContextVar("horae_celery_job", default=None)
+"""The job as which a Celery task runs in this thread."""
+PLAIN_STATES: Final = frozenset(
+    {"PENDING", "RECEIVED", "STARTED", "PROGRESS", "SUCCESS", "FAILURE", "RETRY", "REVOKED"}
+)
+"""States of Celery that say nothing about what a task is doing."""
+AMOUNTS: Final = (("percent", None), ("percentage", None), ("progress", None), ("current", "total"), ("done", "total"))
+"""The keys under which tasks report how far they are: a percentage, or a number of a total."""
 
 
-def task_type() -> None:
-    """Make an existing Celery task a job type."""
+def task_type(
+    horae: "Horae", task: str, *, params: type[BaseModel] | None = None, **options: Unpack[JobKeywords]
+) -> JobType[Any]:
+    """Make an existing Celery task a job type, and return it.
+
+    `task`: the name of the task, which is also that of the type unless `name` is given; only Celery's workers need its
+    code. `params`: a model of its arguments; without one, any named arguments are accepted. `options`: those of
+    `@horae.job`. What the task passes to `update_state` becomes the progress of the job, and there it learns that the
+    job is cancelled. Raises `ConfigurationError` before `setup`, and `InvalidJobType`.
+    """
+    backend = horae.registry.backends.get(CELERY)
+    if not isinstance(backend, CeleryBackend):
+        raise ConfigurationError("call horae.contrib.celery.setup(celery_app, horae) before task_type")
+    made = TaskJobType(backend.app, task, params, options)
+    horae.registry.add(made)
+    return made
+
+
+class TaskJobType(JobType[Any]):
+    """The job type of a Celery task."""
+
+    def __init__(self, app: Any, task: str, params: type[BaseModel] | None, options: JobKeywords) -> None:
+        if not isinstance(task, str) or not task:
+            raise InvalidJobType(f"{quoted(task)} is not the name of a Celery task")
+        if unknown := options.keys() - JobKeywords.__annotations__.keys():
+            raise InvalidJobType(f"task {task}: there is no option {min(unknown)!r}")
+        self._app, self._task, self._prepared = app, task, False
+        self.type, self.backend = task, CELERY
+        self._transaction = options.get("transaction")
+        self.params = params or create_model("arguments", __config__=ConfigDict(extra="allow"))
+        for option, value in options.items():
+            if option not in {"name", "transaction"} and not (option in {"on_error", "on_cancelled"} and value is None):
+                setattr(self, option, value)
+        self.type = options.get("name", task)
+        super().__init__()
+        self.soft_limit_error = soft_limit_error()
+
+    @override
+    def transaction(self, job: JobContext[Any]) -> Any:
+        return self._transaction(job) if callable(self._transaction) else self._transaction
+
+    @override
+    def run(self, job: JobContext[Any]) -> Any:
+        task = self._app.tasks.get(self._task)
+        if task is None:
+            raise InvalidJobType(f"this worker has no Celery task {self._task!r}; import its module in the application")
+        _let_report(task)
+        values = {name: getattr(job.params, name) for name in (*type(job.params).model_fields, *_extra(job.params))}
+        token = _job.set(job)
+        try:
+            return _call(task, job, values)
+        finally:
+            _job.reset(token)
+
+
+def _extra(params: BaseModel) -> Mapping[str, Any]:
+    return params.model_extra or {}
+
+
+def _call(task: Any, job: JobContext[Any], values: dict[str, Any]) -> Any:
+    """Call the task as Celery's workers do; `retry` in it raises its error, and the job type decides about attempts."""
+    state, exceptions = celery_module("celery._state"), celery_module("celery.exceptions")
+    base = celery_module("celery").Task
+    call = task.run if type(task).__call__ is base.__call__ else task
+    state._task_stack.push(task)  # noqa: SLF001 - as Celery's own tracer does, so that current_task is right
+    task.push_request(
+        id=f"horae-{job.id}-{job.claim.lease}", args=(), kwargs=values, retries=job.attempt - 1, called_directly=True
+    )
+    try:
+        return call(**values)
+    except exceptions.Ignore:
+        return None
+    finally:
+        task.pop_request()
+        state._task_stack.pop()  # noqa: SLF001 - as above
+
+
+def _let_report(task: Any) -> None:
+    """Pass what the task reports by `update_state` to the job, if it runs as one."""
+    if "update_state" in vars(task):
+        return
+    celerys_own: Callable[..., Any] = task.update_state
+
+    def update_state(task_id: str | None = None, state: str | None = None, meta: Any = None, **more: Any) -> None:
+        job = _job.get()
+        if job is None or task_id not in {None, task.request.id}:
+            celerys_own(task_id, state, meta, **more)
+        else:
+            report(job, state, meta)
+
+    task.update_state = update_state
+
+
+def report(job: JobContext[Any], state: str | None, meta: Any) -> None:
+    """Set the progress of a job by what a Celery task reports; raises what ends the body if it was ordered to stop."""
+    percentage = percentage_in(meta)
+    amount = job.progress.percentage if percentage is None else percentage
+    label = state if isinstance(state, str) and state not in PLAIN_STATES else None
+    try:
+        job.progress.set(amount, None if label is None else label.lower())
+    except InvalidLabel:
+        job.progress.set(amount)
+
+
+def percentage_in(meta: Any) -> float | None:
+    """Return how far a task is by the usual keys, from 0 to 100; None if it does not tell."""
+    if not isinstance(meta, Mapping):
+        return None
+    for key, total_key in AMOUNTS:
+        amount, total = _number(meta.get(key)), 100.0 if total_key is None else _number(meta.get(total_key))
+        if amount is not None and total:
+            return min(max(100 * amount / total, 0.0), 100.0)
+    return None
+
+
+def _number(value: Any) -> float | None:
+    """Return a number that is not negative; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        return None
+    return float(value)
+
+
+def soft_limit_error() -> Callable[[str], SoftTimeLimitExceeded]:
+    """Return the error of a soft time limit that tasks catch as Celery's own as well."""
+    celerys_own = celery_module("celery.exceptions").SoftTimeLimitExceeded
+    return type("SoftTimeLimitExceeded", (SoftTimeLimitExceeded, celerys_own), {})

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from horae.domain.jobs.job import Job, JobId, JobState
-from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.errors import JobCancelled, LeaseLost
 from horae.live.store import LiveStore
 from horae.runtime.bodies.orders import OutOfTime
 from horae.runtime.bodies.reporter import Reporter
@@ -96,7 +96,8 @@ class RunMonitor:
         self._give(self._exchange(asked, reread=reread))
         for job in self._fail(self._enforce_limits(time.monotonic())):
             self._on_expiry(job)
-        self._ordered.clear()  # such a job is no run of a schedule
+        ordered, self._ordered = self._ordered, []
+        self._record(ordered)
 
     def _next_request(self) -> tuple[list[JobId], bool]:
         """Return the jobs to ask about, and whether to read their rows as well."""
@@ -151,7 +152,7 @@ class RunMonitor:
                     overdue.append(run)
             elif now >= run.soft_at and not run.warned:
                 run.warned = True
-                run.stop(SoftTimeLimitExceeded("the soft time limit of this job is over"))
+                run.stop(run.job_type.soft_limit_error("the soft time limit of this job is over"))
                 self._ordered.append(run)
         return overdue
 
@@ -164,9 +165,14 @@ class RunMonitor:
 
     async def record_orders(self, ordered: Iterable[Run]) -> None:
         """Record for schedules that their runs were ordered to stop."""
+        runs = [run for run in ordered if run.claim.schedule_id is not None]
+        if runs:
+            await self._database.in_service(lambda: self._record(runs))
+
+    def _record(self, ordered: Iterable[Run]) -> None:
         if scheduled := [run.claim.id for run in ordered if run.claim.schedule_id is not None]:
             try:
-                await self._database.transact_async(writing.mark_stopping, scheduled)
+                self._database.transact(writing.mark_stopping, scheduled)
             except Exception as error:  # noqa: BLE001 - the bodies have their orders, even if schedules do not show it
                 log.warning(
                     "cannot record for %d schedules that their runs were ordered to stop: %s", len(scheduled), error

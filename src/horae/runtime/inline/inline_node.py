@@ -6,7 +6,7 @@ retry is left to other nodes.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
@@ -33,6 +33,7 @@ from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.storage.outcomes.settling import Settled
+from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.context import JobContext
 from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
@@ -163,6 +164,11 @@ class InlineNode:
     def _expired(self, job: Job) -> None:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
+    def _run_ended(self, plans: Sequence[AppliedPlan]) -> None:
+        """Notify the nodes that own these schedules if the next start comes sooner than they know."""
+        if sooner := tuple(JobId(plan.schedule.id) for plan in plans if plan.moved_earlier):
+            self._components.wakeup.send(Hint(HintKind.SCHEDULES, sooner))
+
     def _send_work(self) -> None:
         self._components.wakeup.send(work(None))
 
@@ -175,7 +181,8 @@ class InlineNode:
         self._reporter.forget([claim.id], [claim.id] if state is JobState.CANCELLED else [])
         self._reporter.publish()
         self._groups.act_on(settled.follow_ups)
-        if finished.releases:
+        self._run_ended(settled.runs)
+        if finished.releases or any(plan.fired is not None for plan in settled.runs):
             self._send_work()
         if state in OWED_BY:
             if finished.error is not None:
