@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, or_, select
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
-from horae.storage.jobs.tables import IS_READY, has_not_expired, jobs
+from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs
 from horae.storage.operations.overview import DURATION
 
 DAY: Final = 86_400.0
@@ -39,7 +39,7 @@ DUE_JOBS: Final = (
     select(
         jobs.c.queue, jobs.c.type, func.count().label("count"), func.max(seconds_since(jobs.c.run_at)).label("oldest")
     )
-    .where(IS_READY, jobs.c.run_at <= database_now(), has_not_expired())
+    .where(or_(IS_READY, IS_SENT), jobs.c.run_at <= database_now(), has_not_expired())
     .group_by(jobs.c.queue, jobs.c.type)
     .order_by(jobs.c.queue, jobs.c.type)
 )
