@@ -2,14 +2,13 @@
 
 import inspect
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 from horae.errors import InvalidRequest
 from horae.types.context import JobContext
 
-Manager: TypeAlias = AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
 DeclaredT = TypeVar("DeclaredT", bound=Callable[..., Any])
 
 

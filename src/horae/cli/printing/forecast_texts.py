@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
 
 from horae.cli.printing.output import brief, counted
 from horae.domain.forecast.comparison import Comparison, Effect, RunChange
@@ -10,12 +9,6 @@ from horae.domain.forecast.result import Forecast, ScheduleForecast, Storm
 from horae.domain.forecast.scenario import Bodies
 from horae.domain.schedules.tick import Decision
 from horae.domain.times.zone import load_zone
-
-DECISION_WORDS: Final = {
-    Decision.COALESCED: "made up for by a later run",
-    Decision.SKIPPED: "skipped",
-    Decision.MISSED: "missed",
-}
 
 
 def at(moment: datetime | None, zone: str) -> str:

@@ -20,7 +20,6 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Spans are looked up and cached by blocks of 2^25 seconds, 388 days.
 _BLOCK_BITS: Final = 25
-_BLOCK: Final = 1 << _BLOCK_BITS
 
 
 class Span(NamedTuple):

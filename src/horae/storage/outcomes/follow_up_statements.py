@@ -174,6 +174,3 @@ CANCEL_MEMBERS: Final = among(
     .returning(*_ended, jobs.c.type, jobs.c.node_id),
     jobs.c.id,
 )
-UNSETTLED_GROUPS: Final = select(groups.c.id, groups.c.cancelled_by, groups.c.cancelled_at).where(
-    groups.c.ended_at.is_(None), or_(groups.c.cancelled_at.is_not(None), groups.c.inserting_at.is_not(None))
-)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from horae.domain.jobs.job import Claim
 from horae.domain.jobs.log_lines import LEVELS, LONGEST_LINE, KeepLogs, LogLine
@@ -23,14 +23,6 @@ LAST_PART: Final = 10
 Send: TypeAlias = Callable[[Sequence[LogLine]], bool]
 Clean: TypeAlias = Callable[[str], str]
 _Waiting: TypeAlias = tuple[datetime, int, str, str]
-
-
-class LogBook(Protocol):
-    """Keeps the lines of the jobs of one process."""
-
-    def open(self, context: JobContext[Any]) -> "JobLines | None":
-        """Return where lines of this attempt go; None if none are kept."""
-        ...
 
 
 class JobLines:
