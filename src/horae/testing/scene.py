@@ -33,7 +33,7 @@ from horae.types.job_type import JobType
 Callback = Callable[..., Any]
 NODE: Final = NodeId("node-that-is-killed")
 LEAST_ATTEMPTS: Final = 5
-"""So that a job of a type with a single attempt is run again as well, as if somebody had started it once more."""
+"""So that a job of a type with a single attempt is run again as well, as if a caller had started it once more."""
 MOST_ATTEMPTS: Final = 100
 """Attempts after which a job that snoozes each time is given up."""
 AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)

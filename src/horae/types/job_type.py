@@ -55,7 +55,7 @@ class JobType(Generic[ParamsT]):
     `max_count`: pending or running jobs that an owner may have, None is no limit; jobs without an owner do not count.
     A public type that names no `max_count` has 1, for jobs that are started one by one.
     `retry_on`, `give_up_on`: exception classes, or a function of the exception; other attempts follow only errors that
-    match `retry_on`, and never those that match `give_up_on`. `on_shutdown`: what becomes of a job that its node
+    match `retry_on`, and never those that match `give_up_on`. `on_shutdown`: what happens to a job that its node
     interrupts because it stops: "requeue" runs it again without counting the attempt, "fail" fails it; None requeues it
     if its transaction on Horae's database is rolled back or if it has several attempts.
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by

@@ -39,7 +39,7 @@ class PostgresTiming:
     send_interval: float = 0.005
     """Shortest time between two notifications, because each takes a lock of the whole server."""
     proof_within: float = 5.0
-    """How long a test notification may take to arrive, before the connection counts as deaf."""
+    """How long a test notification may take to arrive, before the connection counts as one that receives none."""
     silence: float = 15.0
     """How long no notification may arrive, before a query checks the connection."""
     answer_within: float = 5.0

@@ -49,7 +49,7 @@ class GroupState(StrEnum):
 
 
 class ThenStep(StrEnum):
-    """What becomes of the job that runs after a group."""
+    """Whether the job that runs after a group is released, cancelled, or still waits."""
 
     WAIT = "wait"
     RELEASE = "release"
@@ -149,7 +149,7 @@ def progress_of(group: Group, live: Iterable[int]) -> int:
 
 
 class DependentStep(StrEnum):
-    """What becomes of a job that waits for others."""
+    """Whether a job that waits for others is released, ends, or still waits."""
 
     WAIT = "wait"
     RELEASE = "release"

@@ -1,1 +1,1 @@
-"""The rules of a schedule: what becomes of a nominal time, of a run, and when the next one starts."""
+"""The rules of a schedule: what is decided about each nominal time, how a run ends, and when the next one starts."""

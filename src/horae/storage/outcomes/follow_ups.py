@@ -266,7 +266,7 @@ def _follow(connection: Connection, ended: Sequence[EndedJob], advanced: Sequenc
 
 
 def _dependents(connection: Connection, ended: Mapping[JobId, JobState]) -> dict[JobId, tuple[DependentStep, str]]:
-    """Return what becomes of the jobs that wait for these, and why."""
+    """Return how the jobs that wait for these continue, and why."""
     if not ended:
         return {}
     rows = connection.execute(END_DEPENDENCIES.on(connection), {"ids": list(ended)}).all()

@@ -31,6 +31,8 @@ TIME_LIMIT: Final = 60.0
 """Seconds that a hook may take before other hooks of its type stop waiting for it."""
 TAKEN_AGAIN: Final = 90.0
 """Seconds after which a hook that a process took and did not call is taken again; longer than `TIME_LIMIT`."""
+MOST_ERRORS: Final = 1000
+"""Exceptions of bodies that are kept for their `on_error`; further hooks get the stored text of theirs."""
 log = logging.getLogger("horae.hooks")
 
 
@@ -58,7 +60,7 @@ class Hooks:
 
     def remember(self, job_id: JobId, error: BaseException) -> None:
         """Keep the error of a body for its `on_error`; other processes can only pass the stored text to it."""
-        if len(self._errors) < 1000:  # noqa: PLR2004 - what is forgotten is told by its text
+        if len(self._errors) < MOST_ERRORS:
             self._errors[job_id] = error
 
     def due(self) -> dict[str, int]:
