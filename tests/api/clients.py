@@ -1,4 +1,4 @@
-"""Clients of the API inside the test's own process, each as somebody."""
+"""Clients of the API inside the test's own process, each with the identity of one actor."""
 
 from collections.abc import Callable
 from dataclasses import replace

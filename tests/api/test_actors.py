@@ -1,4 +1,4 @@
-"""An actor is somebody: whoever has no id is nobody, and never everybody."""
+"""An actor always has an id: without one it is refused, and is never taken for all users."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Nothing is changed that cannot be recorded."""
+"""A change that cannot be recorded in the audit log is not made."""
 
 from typing import Any, Final
 

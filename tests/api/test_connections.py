@@ -1,4 +1,4 @@
-"""What clients may hold of the server: few places, and each only for as long as it gets on."""
+"""Limits of connections to the server: their number, and how long each may take to send and receive."""
 
 import asyncio
 import logging

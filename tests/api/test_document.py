@@ -1,4 +1,4 @@
-"""The OpenAPI document: golden, and true of every answer that a stranger can provoke."""
+"""The OpenAPI document: equal to the golden file, and correct for every answer that a client without rights can cause."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Changes as they happen: who hears of which, and what becomes of somebody who was away."""
+"""The stream of events: who receives which changes, and what a client receives after an interruption."""
 
 import asyncio
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Figures for Prometheus, and the answers for whoever balances and restarts processes."""
+"""Metrics for Prometheus, and the health checks for load balancers and supervisors."""
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families

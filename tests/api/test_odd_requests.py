@@ -1,4 +1,4 @@
-"""Requests that no honest client sends: each gets an answer, and none is a fault of the server."""
+"""Malformed requests that no ordinary client sends: each is answered, and none causes a server error."""
 
 import asyncio
 from typing import Final

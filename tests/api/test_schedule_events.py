@@ -1,4 +1,4 @@
-"""What is told of schedules as they change, and to whom; on both kinds of database."""
+"""Events of schedules: which changes are sent, and to whom; on both kinds of database."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What is marked secret reaches the body, and nobody else."""
+"""Secret parameters reach the body and no answer of the API."""
 
 from typing import Annotated
 

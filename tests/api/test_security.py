@@ -1,4 +1,4 @@
-"""Who may ask, from where, and what they may do."""
+"""Authentication and permissions: who may call, from where, and what each role may do."""
 
 from collections.abc import AsyncIterator
 

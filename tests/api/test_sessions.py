@@ -1,4 +1,4 @@
-"""Log-ins of browsers: what the cookie says, where and how long it is good, and what guessing costs."""
+"""Browser sessions: what the cookie contains, where and how long it is valid, and how guessing is slowed down."""
 
 from collections.abc import Iterator
 from typing import Any

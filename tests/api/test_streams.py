@@ -1,4 +1,4 @@
-"""Streams that break, beat, lag and end. None of it depends on the kind of database."""
+"""Event streams that break, send heartbeats, fall behind and end. None of it depends on the kind of database."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the state of a database is answered with: the request was not at fault, and may be made again."""
+"""Answers while the database is unavailable: the request was not at fault, and may be repeated."""
 
 import sqlite3
 

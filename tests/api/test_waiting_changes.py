@@ -1,4 +1,4 @@
-"""Changes that wait for somebody else's lock hold up neither reads nor cancels."""
+"""Changes that wait for a lock of another transaction delay neither reads nor cancels."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""The command line as a test calls it: one fresh database, one small application, and a node if there must be one."""
+"""The command line as a test calls it: a fresh database, a small application, and a node if the test needs one."""
 
 import asyncio
 import json

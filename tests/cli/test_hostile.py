@@ -1,4 +1,4 @@
-"""Whatever is typed, the answer is a line and an exit code, never a traceback."""
+"""Whatever the arguments are, the answer is a line and an exit code, never a traceback."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`horae jobs`, on both databases: what is printed, what changes, how it ends."""
+"""`horae jobs`, on both databases: what it prints and changes, and its exit codes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`horae migrate` as its user meets it: what it prints, what it changes, how it ends."""
+"""`horae migrate`: what it prints, what it changes, and its exit codes."""
 
 import json
 from contextlib import closing

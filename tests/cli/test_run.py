@@ -1,4 +1,4 @@
-"""`horae run` as a process of its own: how it begins, what it says, and how it ends by signal."""
+"""`horae run` as a process of its own: how it starts, what it prints, and how signals end it."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""What `horae run` serves: where, beside what, and what becomes of it when the node ends."""
+"""What `horae run` serves: at which address, beside what else, and what happens to requests when the node ends."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Several nodes in one process: one that fails takes the others with it, in good order."""
+"""Several nodes in one process: if one fails, the others end in order."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What is typed, what is shown."""
+"""Values on the command line: how arguments are parsed, and how values are printed."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cancelling: for the owner, final, harmless when repeated."""
+"""Cancelling jobs: only by the owner, final, and without effect when repeated."""
 
 from contextlib import closing
 from typing import Any

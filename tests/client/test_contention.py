@@ -1,4 +1,4 @@
-"""Callers that create jobs under one limit or key: exact at every isolation, bounded waits, nobody else held up."""
+"""Callers that create jobs under one limit or key: exact at every isolation level, with bounded waits, and without delaying others."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A child of a fork starts jobs, whatever the threads of its parent were doing: they are not in the child."""
+"""A forked child starts jobs, whatever the threads of its parent were doing: they do not exist in the child."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""The hooks around a job: each once, in its place, and harmless when it fails."""
+"""The hooks around a job: each is called once, in its place, and its failure harms nothing."""
 
 import threading
 from collections.abc import Mapping

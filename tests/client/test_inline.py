@@ -1,4 +1,4 @@
-"""Running a job here and now, under the rules of a node."""
+"""Jobs that run in the calling thread, under the rules of a node."""
 
 import asyncio
 import sqlite3

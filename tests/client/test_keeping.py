@@ -1,4 +1,4 @@
-"""What happens to jobs that have ended: a new start, an end for good."""
+"""Ended jobs: retrying and deleting them."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""How many jobs an owner may have: counted and inserted in one step."""
+"""The number of jobs that an owner may have: counted and inserted in one step."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""A hook is owed by the row until somebody who knows the type has called it, once, and holds nothing else up."""
+"""A hook stays owed until a process that knows the type has called it, once; it delays nothing else."""
 
 import asyncio
 import sqlite3

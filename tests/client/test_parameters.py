@@ -1,4 +1,4 @@
-"""What a job is given: a Pydantic model by default, a row of the application's own table where a type says so."""
+"""Parameters of jobs: a Pydantic model by default, or a row in a table of the application."""
 
 import math
 from collections.abc import Mapping

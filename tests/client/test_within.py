@@ -1,4 +1,4 @@
-"""Jobs in the caller's own transaction exist exactly if it commits, and are announced only then."""
+"""Jobs in a transaction of the caller exist exactly if it commits, and nodes are notified only then."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Generator, Iterator

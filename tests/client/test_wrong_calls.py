@@ -1,4 +1,4 @@
-"""What cannot be meant is refused in our own words, not in those of a driver."""
+"""Wrong calls are refused with an error of Horae, not with one of a driver."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo

@@ -1,4 +1,4 @@
-"""The demonstration: what `make demo ONCE=1` shows goes as it says."""
+"""The demonstration: what `make demo ONCE=1` prints is what happens."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A slow and obvious cron: looks at every second around a change of the clocks, one by one."""
+"""A slow and obvious implementation of cron: it checks every second around a change of the clocks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

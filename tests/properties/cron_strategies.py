@@ -1,4 +1,4 @@
-"""Cron expressions and moments to draw from, with a liking for the changes of the clocks."""
+"""Strategies for cron expressions and moments, which favour changes of the clocks."""
 
 from datetime import UTC, datetime, timedelta
 from typing import get_args

@@ -1,4 +1,4 @@
-"""What becomes of a claim: always a move that the table of states has, and a retry exactly while attempts remain."""
+"""Decisions about a claim: always a move that the table of states has, and a retry exactly while attempts remain."""
 
 from datetime import timedelta
 from random import Random

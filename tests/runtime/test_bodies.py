@@ -1,4 +1,4 @@
-"""Bodies under way: what others see of them, and how they hear that they are to stop."""
+"""Running bodies: what others see of them, and how they are notified that they must stop."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Who takes which job, and when: slots, queues, jobs claimed ahead, nodes that share the work."""
+"""Which node claims which job, and when: slots, queues, jobs claimed ahead, and nodes that share the work."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""The database goes away in the middle of things and comes back: nothing is lost, nothing ends twice."""
+"""The database becomes unavailable while nodes work, and available again: nothing is lost, nothing ends twice."""
 
 import asyncio
 import threading

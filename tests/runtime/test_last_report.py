@@ -1,4 +1,4 @@
-"""What is shown of a job that somebody else ends: its bar does not fall back, and no report outlives it."""
+"""What is shown of a job that another process ends: its progress does not fall, and no report outlives the job."""
 
 import threading
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A SQLite file that is moved, deleted or replaced under a process: nothing is written to what nobody will read."""
+"""A SQLite file that is moved, deleted or replaced while a process uses it: nothing is written to the old file."""
 
 import os
 import threading

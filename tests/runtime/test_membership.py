@@ -1,4 +1,4 @@
-"""Lives on SQLite: locks on files, which cost nobody a query."""
+"""Membership of nodes on SQLite: file locks, which need no query."""
 
 import asyncio
 import os

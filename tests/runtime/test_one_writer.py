@@ -1,4 +1,4 @@
-"""SQLite has one writer: a body that holds its lock delays others, and nothing worse."""
+"""SQLite has one writer: a body that holds its lock delays others, and does no other harm."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""What dead nodes leave behind."""
+"""Rescue of the jobs of dead nodes."""
 
 import asyncio
 import tempfile

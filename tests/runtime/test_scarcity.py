@@ -1,4 +1,4 @@
-"""A machine without a descriptor to spare for a while: the node goes on."""
+"""A machine that has no file descriptor left for a while: the node continues."""
 
 import errno
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a body was given in secret is in no error, no traceback, and no text for people."""
+"""Secret parameters are in no error, no traceback and no text for users."""
 
 import logging
 from typing import Annotated, Any, Final

@@ -1,4 +1,4 @@
-"""Ends that the database does not take: they are repeated while the node lives, and hold up no others."""
+"""Ends that the database does not accept: they are repeated while the node lives, and delay no others."""
 
 import asyncio
 import threading

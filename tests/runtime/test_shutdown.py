@@ -1,4 +1,4 @@
-"""The end of a node: it stops claiming, lets bodies finish, tells them to, and leaves last."""
+"""The shutdown of a node: it stops claiming, lets bodies finish, then stops them, and unregisters last."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A clock that a test owns, on both databases: nothing else tells Horae's statements what time it is."""
+"""A clock that a test controls, on both databases: it replaces the time in all statements of Horae."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final

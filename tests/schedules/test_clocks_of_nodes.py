@@ -1,4 +1,4 @@
-"""Which clock counts for what: the node's own for when to look, the database's for what is due, in no zone at all."""
+"""Which clock decides what: the node's own when it polls, the database's what is due; time zones of servers do not matter."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""`@horae.cron` and `@horae.every`: what may be declared, what a module's schema says of it."""
+"""`@horae.cron` and `@horae.every`: what may be declared, and the schema of a module that follows."""
 
 import importlib
 import inspect

@@ -1,4 +1,4 @@
-"""Firing: one transaction for what is due, one decision for each nominal time, whoever believes to own it."""
+"""Firing: one transaction for what is due, one decision for each nominal time, also if several nodes believe that they own it."""
 
 import json
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What the guide says can be typed in."""
+"""The commands in the guide to schedules work as written."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What becomes of times that come due while a run goes on, or while nothing could run: each policy from end to end."""
+"""Nominal times that become due during a run, or while nothing could run: each policy from end to end."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""A run that was told to stop and has not stopped is `terminating`, whoever told it."""
+"""A run that was ordered to stop and has not stopped is `terminating`, whatever ordered it."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Short ways to bring jobs into a state, through the functions under test, and to look at what came of it."""
+"""Functions that bring jobs into a state, through the functions under test, and read the result."""
 
 import threading
 import time

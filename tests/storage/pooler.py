@@ -1,4 +1,4 @@
-"""A pooler that lends connections by the transaction, as far as notifications are concerned: they get lost."""
+"""A simulated pooler in transaction mode: notifications do not pass through it."""
 
 import socket
 import struct

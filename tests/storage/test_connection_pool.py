@@ -1,4 +1,4 @@
-"""Connections that pass from statement to statement: used again, not too many, and gone with their server."""
+"""The connection pool: connections are reused, bounded in number, and discarded when their server ends."""
 
 import asyncio
 import os

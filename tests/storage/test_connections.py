@@ -1,4 +1,4 @@
-"""How connections to PostgreSQL notice that nobody is there, and how they are ended from outside."""
+"""How connections to PostgreSQL notice that the other end is gone, and how they are ended from outside."""
 
 import asyncio
 import socket

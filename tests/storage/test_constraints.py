@@ -1,4 +1,4 @@
-"""Every constraint can refuse: for each there is a row that violates it, and it alone."""
+"""Every constraint refuses something: for each there is a row that violates it and no other."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final

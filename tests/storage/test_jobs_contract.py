@@ -1,4 +1,4 @@
-"""Jobs come into being, are read, are cancelled, expire and are removed: the contract of both databases."""
+"""Jobs are created, read, cancelled, expired and deleted: the contract of both databases."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Claims through lanes: limits by key and turns of owners hold, and nothing that may start is forgotten."""
+"""Claims through lanes: limits by key and turns of owners hold, and no job that may start is forgotten."""
 
 import json
 from functools import partial

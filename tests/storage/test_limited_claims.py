@@ -1,4 +1,4 @@
-"""Claims where queues have limits: never more at a time than is allowed, however many nodes take at once."""
+"""Claims from queues with limits: never more running jobs than allowed, however many nodes claim at once."""
 
 import threading
 import time

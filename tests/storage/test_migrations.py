@@ -1,4 +1,4 @@
-"""The migrations lead to the tables of `tables.py`, on both databases, whoever runs them and however often."""
+"""The migrations lead to the tables of `tables.py`, on both databases, whichever process runs them and however often."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Nodes: a row an incarnation, its beats, its lock, what it holds, its end."""
+"""Nodes: one row for each incarnation, its heartbeats, its lock, the jobs that it holds, and its end."""
 
 import json
 from datetime import timedelta

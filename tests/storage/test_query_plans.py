@@ -1,4 +1,4 @@
-"""What nodes and pages ask for again and again must not read jobs that have ended: there may be millions of them."""
+"""Frequent statements of nodes and pages must not read ended jobs: there may be millions of them."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Queues: paused and resumed, and seen with what waits in them."""
+"""Queues: paused, resumed, and listed with the jobs that wait in them."""
 
 from datetime import timedelta
 

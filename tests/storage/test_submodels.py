@@ -1,4 +1,4 @@
-"""Parameters in a table of the application's own: inserted with the job, read as the mapped class, gone with it."""
+"""Parameters in a table of the application: inserted with the job, read as the mapped class, deleted with the job."""
 
 import uuid
 from collections.abc import Mapping, Sequence

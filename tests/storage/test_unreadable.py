@@ -1,4 +1,4 @@
-"""One bad row keeps nobody from the others: it is left out, counted and named."""
+"""One unreadable row keeps no process from the others: it is left out, counted and reported."""
 
 from collections.abc import Iterator
 from typing import Any, Final

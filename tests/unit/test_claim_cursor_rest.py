@@ -1,4 +1,4 @@
-"""A claim that waited for a lock: what was handed back meanwhile is found soon."""
+"""A claim that waited for a lock: jobs that were handed back meanwhile are found soon."""
 
 from horae.runtime.claims.claim_cursor import LONGEST_REST, ClaimCursor
 

@@ -1,4 +1,4 @@
-"""No statement makes SQLite prepare it anew for each execution because a parameter decides about a partial index."""
+"""No statement makes SQLite prepare it again for each execution because a parameter decides about a partial index."""
 
 import importlib
 import pkgutil

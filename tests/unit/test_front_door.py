@@ -1,4 +1,4 @@
-"""The front door: everything it lets through is named, in order, and nothing is missing."""
+"""The public names of `horae`: all are listed, in order, and none is missing."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Names are parsed by one rule, with one text, wherever a caller writes them."""
+"""Names are checked by one rule, with one error text, wherever a caller gives one."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Coalescing, with a delivery that the test holds in its hand."""
+"""The outbox merges hints while a delivery, which the test controls, is under way."""
 
 import threading
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The plan by example: each of these is a mistake that some scheduler has made."""
+"""The plan of starts by example: each example is a mistake that some scheduler has made."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

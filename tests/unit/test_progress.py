@@ -1,4 +1,4 @@
-"""Progress: what is shown, when the listener hears of it, and what is refused."""
+"""Progress: which percentages are shown, when the listener is called, and which calls are refused."""
 
 import math
 import sys

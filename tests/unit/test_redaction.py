@@ -1,4 +1,4 @@
-"""What is secret is in no error, no URL and no complaint about a setting."""
+"""Secrets are in no error, no URL and no message about a setting."""
 
 import logging
 import re

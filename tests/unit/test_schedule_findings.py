@@ -1,4 +1,4 @@
-"""What is said of schedules that are late, fail, gave up, or start what nobody knows."""
+"""Findings about schedules that are late, fail, were disabled, or start jobs of unknown types."""
 
 from datetime import UTC, datetime
 from typing import Any

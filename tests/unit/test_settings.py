@@ -1,4 +1,4 @@
-"""Settings: arguments before the environment before a file before defaults; a bad one says which, what and what else."""
+"""Settings: arguments before the environment before a file before defaults; an error names the setting, its value and what is allowed."""
 
 from datetime import timedelta
 from pathlib import Path

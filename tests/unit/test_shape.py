@@ -1,4 +1,4 @@
-"""The shape of the tree: short modules, short functions, small folders, and a front door that only guests use."""
+"""The shape of the tree: short modules, short functions, small folders, and no import of the public names inside the package."""
 
 import ast
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The silence of nodes while the database's clock is set: nobody dies of a step, and nobody lives longer for one."""
+"""The silence of nodes while the database's clock is set: a step declares no node dead, and keeps no dead node alive."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final

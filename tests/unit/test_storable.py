@@ -1,4 +1,4 @@
-"""A text is stored as it is, or refused, or marked: never an error of the driver in the middle of things."""
+"""A text is stored as it is, refused, or marked; it never causes an error of the driver."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A service that fails for lack of a resource is begun again; any other failure is its own."""
+"""A service that fails for lack of a resource is started again; any other failure ends the node."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Threads of the database, which nobody has to wait for."""
+"""Threads for database calls, which the end of the program does not wait for."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What is decided about times that passed, by example; and how times are counted and hashed_delay."""
+"""Decisions about times that passed, by example; counting of times, and the hashed delay."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

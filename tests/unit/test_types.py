@@ -1,4 +1,4 @@
-"""Job types: what a declaration may say, what a function becomes, what a registry knows, what a person is told."""
+"""Job types: what a declaration may contain, what a function becomes, what the registry knows, and the texts for users."""
 
 import inspect
 import logging

@@ -1,4 +1,4 @@
-"""Spans of a zone against what zoneinfo says about single instants."""
+"""Spans of a time zone, compared with zoneinfo at single instants."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random

@@ -1,4 +1,4 @@
-"""Daylight saving, zone by zone and policy by policy."""
+"""Daylight saving, for each zone and policy."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""What an expression means, on a clock without daylight saving."""
+"""The meaning of cron expressions, on a clock without daylight saving."""
 
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""An outage is told at once, and does not fill the disk with what is known already."""
+"""An outage is logged at once, and its repetitions do not fill the log."""
 
 from unittest.mock import create_autospec
 

@@ -1,4 +1,4 @@
-"""The count under a progress node: whole steps, scales that change, and silence in between."""
+"""The count under a progress node: whole steps, scales that change, and moves that are not shown."""
 
 from fractions import Fraction
 

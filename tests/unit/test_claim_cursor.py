@@ -1,4 +1,4 @@
-"""When a claim looks at everything, and when it begins where the last one ended."""
+"""When a claim reads from the beginning of the index, and when it begins where the last one ended."""
 
 import math
 
