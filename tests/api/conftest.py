@@ -27,5 +27,5 @@ def app(horae: Horae) -> HttpInterface:
 
 @pytest.fixture
 def client(app: HttpInterface) -> Client:
-    """Makes a client for somebody: `alice` and `bob` own jobs, `auditor` may look, `root` may everything."""
+    """Makes clients of users: `alice` and `bob` own jobs, `auditor` may read everything, `root` may change everything."""
     return lambda who: client_of(app, who)

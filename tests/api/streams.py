@@ -78,7 +78,7 @@ class Stream:
 async def listening(
     app: HttpInterface, who: str, last_event_id: str | None = None, *, slow: bool = False
 ) -> AsyncGenerator[Stream]:
-    """Somebody who listens inside the block."""
+    """A client that receives the stream inside the block."""
     stream = Stream()
     if not slow:
         stream.open.set()

@@ -94,7 +94,7 @@ async def test_idle_connections_block_no_client(sent: bytes) -> None:
         idle = [await connected(server, sent) for _ in range(4 * FEW.connections)]
         async with client_of(server) as client:
             assert (await client.get("")).text == "yes"
-        # No more than there are places are left, and one of those was for whoever has asked.
+        # No more than there are places are left, and one of those was for the client that has asked.
         assert [await last_words(reader) for reader, _ in idle[: 3 * FEW.connections]] == [b""] * 3 * FEW.connections
         for _, writer in idle:
             writer.close()
@@ -175,7 +175,7 @@ async def test_streams_are_bounded_for_each_and_in_all(database: Database) -> No
 
 
 class Stream:
-    """Somebody who listens until it is over."""
+    """A client that receives the stream until it ends."""
 
     def __init__(self, server: HttpServer, who: str) -> None:
         self.server, self.who = server, who

@@ -42,7 +42,7 @@ async def test_a_queue_is_limited_and_opened_wide_again(horae: Horae, client: Cl
     limited = (await root.post("/api/queues/slow/limit/", json={"concurrency_limit": 2})).json()
     assert (limited["name"], limited["concurrency_limit"], limited["pending"]) == ("slow", 2, 3)
     assert (await root.get("/api/queues/")).json()["queues"][0]["concurrency_limit"] == 2
-    assert claim_as_another_node(horae) == []  # it has not heard of the limit
+    assert claim_as_another_node(horae) == []  # it does not know the limit yet
     opened = (await root.post("/api/queues/slow/limit/", json={"concurrency_limit": None})).json()
     assert opened["concurrency_limit"] is None
     assert len(claim_as_another_node(horae)) == 3

@@ -123,7 +123,7 @@ async def test_revoking_a_token_ends_its_sessions(app: Any, database: Database) 
 
 @pytest.fixture
 def linked(database: Database) -> Iterator[HttpInterface]:
-    """An application that nobody has told who may ask."""
+    """An application without any authentication."""
     with application(database) as horae:
         made = horae.asgi().made
         assert isinstance(made, HttpInterface)

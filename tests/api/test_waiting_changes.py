@@ -24,7 +24,7 @@ READS = ["/api/jobs/", "/readyz", "/api/overview/", "/api/schedules/", "/api/que
 
 @contextmanager
 def locked(database: Database, table: str) -> Generator[None]:
-    """Somebody else writes, and does not end."""
+    """Another transaction writes, and does not end."""
     lock = "BEGIN IMMEDIATE" if database.dialect == "sqlite" else f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"
     with own_engine(database) as engine, engine.connect() as connection:
         connection.exec_driver_sql(lock)

@@ -37,7 +37,7 @@ async def modes_while_a_node_runs(file: Path) -> dict[str, int]:
         async with running_node(horae):
             job = await horae.aio.jobs.start("work")
             await horae.aio.jobs.wait(job.id, timeout="20s")
-            horae.components.live.read([job.id])  # whoever looks makes the file
+            horae.components.live.read([job.id])  # a read creates the file
             return {str(path.relative_to(file.parent)): mode_of(path) for path in file.parent.rglob("*")}
 
 

@@ -16,7 +16,7 @@ from tests.harness.waiting import Record
 
 
 class Stubborn:
-    """A body that hears no order, and whether it was stopped by force."""
+    """A body that notices no order, and whether it was stopped by force."""
 
     def __init__(self, horae: Horae) -> None:
         self.begun, self.release = threading.Event(), threading.Event()

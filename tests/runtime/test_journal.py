@@ -227,7 +227,7 @@ class TestOnPostgres:
             journals.folder.chmod(0o770)
         else:
             monkeypatch.setattr(os, "getuid", lambda: journals.folder.stat().st_uid + 1)
-        os.mkfifo(journals.folder / "trap.begun")  # whoever opened it would wait for ever
+        os.mkfifo(journals.folder / "trap.begun")  # a process that opened it would wait for ever
         impatient.sweep()
         journals.remove(NODE)
         assert unbegun(journals, claim_of(1)) == []

@@ -42,14 +42,14 @@ def delete(file: Path) -> None:
 
 
 def replace(file: Path) -> None:
-    """As whoever restores a backup does."""
+    """Replace the file, as the restore of a backup does."""
     backup = Path(f"{file}.backup")
     backup.write_bytes(file.read_bytes())
     os.replace(backup, file)  # noqa: PTH105 - as a shell does
 
 
 def delete_log(file: Path) -> None:
-    """As whoever takes the write-ahead log for rubbish does."""
+    """Delete the write-ahead log, as a user does who takes it for rubbish."""
     Path(f"{file}-wal").unlink()
 
 

@@ -30,7 +30,7 @@ NO_POLLS = Timing(
     worker=WorkerTiming(poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0)),
     claimer=ClaimerTiming(limits_fresh=600.0, scan_rest=0.0),
 )
-"""A node looks only when it hears of something; and may look at once for what a rival was at, however slow it is."""
+"""A node polls only after a hint, and may poll at once for jobs that another node has just locked, however slow it is."""
 
 
 def limit(horae: Horae, name: str, concurrency_limit: int | None) -> None:
@@ -172,9 +172,7 @@ async def test_jobs_behind_a_full_queue_are_claimed_at_once(horae: Horae) -> Non
     limit(horae, "slow", 1)
     with counted_statements(horae) as statements:
         async with running_node(horae, concurrency=2, timing=NO_POLLS):
-            await statements.until(
-                lambda: any("held.running" in each for each in statements)
-            )  # it has heard of the limit
+            await statements.until(lambda: any("held.running" in each for each in statements))  # it knows the limit
             with horae.components.database.engine.begin() as connection:
                 for kind, queue, priority in (("block", "slow", 5), ("block", "slow", 5), ("quick", "default", 0)):
                     creation.add(connection, NewJob(type=kind, queue=queue, priority=priority, params=None))

@@ -184,7 +184,7 @@ async def test_a_cancel_rolls_the_effects_back(horae: Horae, form: str) -> None:
 async def test_a_lost_lease_rolls_the_effects_back(horae: Horae, form: str, moment: str) -> None:
     """The twin that stalled: whatever it does after another has taken over, nothing of it is kept."""
     if horae.components.database.dialect == "sqlite" and moment == "after it":
-        pytest.skip("on SQLite nobody can take a lease while the body holds the one write lock")
+        pytest.skip("on SQLite no node can take a lease while the body holds the one write lock")
     steps = Steps()
     declare_twins(horae, steps, early=moment == "before the effect")
     async with running_node(horae):

@@ -48,7 +48,7 @@ async def test_a_user_cancels_the_job(horae: Horae, deaf: Deaf) -> None:
         version = horae.schedules.get("deaf").version
         await horae.aio.jobs.cancel(job_id)
         assert state(horae) == "terminating"
-        assert horae.schedules.get("deaf").version > version  # whoever watches is told
+        assert horae.schedules.get("deaf").version > version  # so watchers are notified
         deaf.release.set()
         await until_stored(horae, lambda: state(horae) == "idle")
 

@@ -33,7 +33,7 @@ class Scenario:
 
     `seconds`: how long it lasts; `briefly`: how long with shortened limits; `may_fail`: how many bodies it may fail that
     are tried once, because their process was killed; `recovers_within`: seconds until 90 % of the former rate is back;
-    `stops_a_node`: whether a node is told to end during the fault, which a stopped process cannot hear;
+    `stops_a_node`: whether a node is told to end during the fault, which a stopped process cannot notice;
     `checked`: what the outside checker must know, as in its `Settings`.
     """
 
