@@ -292,7 +292,9 @@ async def test_members_run_in_child_processes(horae: Horae, types: Any) -> None:
     group = await horae.aio.jobs.start_group(given, then=types.combine)
     assert group.then_id is not None
     async with running_node(horae):
-        results = await horae.aio.jobs.wait(group.then_id, timeout="60s")
+        await horae.aio.jobs.wait_for_group(group.id, timeout="60s")
+    results = [result async for result in horae.aio.jobs.results_of_group(group.id)]
+    assert horae.jobs.get(group.then_id).result == results
     assert [result["sum"] for result in results] == [1, 2]
     assert os.getpid() not in {result["pid"] for result in results}
 
