@@ -42,6 +42,7 @@ ENTRIES: Final = (
     Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
     Entry("audit", "audit", "audit", "Recompute what must always hold from the tables, and print what contradicts it."),
     Entry("migrate", "migrate", "migrate_app", "Create the tables of the database and bring them up to date."),
+    Entry("grants", "grants", "grants", "Print the privileges that a PostgreSQL role needs, as SQL."),
     Entry("cron", "cron", "cron_app", "Evaluate and explain cron expressions."),
 )  # fmt: skip
 

@@ -1,0 +1,97 @@
+"""The privileges that each kind of process needs on PostgreSQL, as SQL for the owner of the tables to run."""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Final
+
+from sqlalchemy import Table
+
+from horae.storage.jobs.group_tables import dependencies, group_parts, groups
+from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
+from horae.storage.jobs.log_tables import job_logs
+from horae.storage.jobs.search.bulk import bulk_runs
+from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_cancels, live_jobs, nodes, queues
+from horae.storage.migrations.version import VERSION_TABLE
+from horae.storage.operations.audit_tables import audit, sessions
+from horae.storage.schedules.tables import backfill_times, deployments, schedule_statistics, schedules, ticks
+
+
+class Privileges(StrEnum):
+    """What a database role is for."""
+
+    ENQUEUE = "enqueue"
+    """Starts jobs, and reads nothing of those that others have started."""
+    READ_ONLY = "read-only"
+    """Reads jobs, schedules, nodes and queues, as a monitoring system or a colleague does."""
+    WORKER = "worker"
+    """Runs a node: a worker, a scheduler, or both."""
+    WEB = "web"
+    """Serves the HTTP API and the dashboard, perhaps beside a node."""
+
+
+SHARED: Final[Sequence[Table]] = (
+    jobs, job_tags, job_attempts, job_logs, nodes, queues, live_jobs, live_cancels, bulk_runs, groups, group_parts,
+    dependencies, limits, buckets, lanes, lane_buckets, schedules, schedule_statistics, ticks, backfill_times,
+    deployments,
+)  # fmt: skip
+"""The tables that every node writes. The audit log is only added to, and shortened after a year."""
+
+STARTED_WITH: Final = (
+    "type", "queue", "priority", "params", "owner", "max_attempts", "backoff", "unique_key", "meta", "max_runtime",
+    "retry_of", "limits", "waits_for", "state", "run_at", "created_at", "updated_at", "key_is_shared", "expires_at",
+)  # fmt: skip
+"""The columns that a start writes: none of those by which a node claims a job or ends it."""
+COMPARED: Final = (
+    "id", "type", "owner", "unique_key", "key_is_shared", "state", "node_id", "run_at", "created_at", "updated_at",
+    "finished_at", "expires_at",
+)  # fmt: skip
+"""The columns that a start reads, of its own job and to count or find others: no parameters, results or errors."""
+CHOOSING: Final = ("name", "fair_by", "limits")
+"""The columns of a queue that decide whether a new job waits for a limit."""
+
+
+def grants(kind: Privileges, role: str, schema: str = "public") -> str:
+    """Return the statements that give a database role these privileges, and take away all others on the tables."""
+    lines = [
+        f"-- Horae: the privileges of kind {kind.value}. Run this as the owner of the tables, after each migration.",
+        "BEGIN;",
+        f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(role)};",
+        *(f"REVOKE ALL ON {_name(schema, name)} FROM {_quoted(role)};" for name in _all_tables()),
+        *(f"GRANT {what} TO {_quoted(role)};" for what in _granted(kind, schema)),
+        "COMMIT;",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _granted(kind: Privileges, schema: str) -> Iterator[str]:
+    yield f"SELECT ON {_name(schema, VERSION_TABLE)}"
+    if kind is Privileges.ENQUEUE:
+        of_jobs = _name(schema, jobs.name)
+        yield f"INSERT ({', '.join(map(_quoted, STARTED_WITH))}) ON {of_jobs}"
+        yield f"SELECT ({', '.join(map(_quoted, COMPARED))}) ON {of_jobs}"
+        yield f"SELECT ({', '.join(map(_quoted, CHOOSING))}) ON {_name(schema, queues.name)}"
+        yield f"USAGE ON SEQUENCE {_name(schema, f'{jobs.name}_id_seq')}"
+        return
+    if kind is Privileges.READ_ONLY:
+        yield from (f"SELECT ON {_name(schema, table.name)}" for table in (*SHARED, audit))
+        return
+    yield from (f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, table.name)}" for table in SHARED)
+    yield f"SELECT, INSERT, DELETE ON {_name(schema, audit.name)}"
+    for table in (*SHARED, audit):
+        column = table.autoincrement_column
+        if column is not None:
+            yield f"USAGE ON SEQUENCE {_name(schema, f'{table.name}_{column.name}_seq')}"
+    if kind is Privileges.WEB:
+        yield f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, sessions.name)}"
+
+
+def _all_tables() -> list[str]:
+    return [*(table.name for table in (*SHARED, audit, sessions)), VERSION_TABLE]
+
+
+def _name(schema: str, name: str) -> str:
+    return f"{_quoted(schema)}.{_quoted(name)}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

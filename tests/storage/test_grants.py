@@ -1,0 +1,200 @@
+"""Processes that use the database as roles with few privileges: each can do what it must, and nothing else."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from typing import Final
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import make_url
+
+from horae import Horae
+from horae.errors import DuplicateJob, MaxJobCountExceeded
+from horae.storage.engine.database import Database
+from horae.storage.migrations.grants import Privileges, grants
+from tests.cli.conftest import call
+from tests.harness.applications import url_of
+from tests.harness.nodes import running_node, until, until_state
+
+pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+
+AsRole = Callable[[Privileges], str]
+RESULT: Final = "the secret result"
+
+
+@pytest.fixture
+def owner(database: Database) -> Iterator[psycopg.Connection]:
+    """A connection of the owner of the tables."""
+    plain = make_url(url_of(database)).set(drivername="postgresql").render_as_string(hide_password=False)
+    with closing(psycopg.connect(plain, autocommit=True)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def as_role(database: Database, owner: psycopg.Connection) -> Iterator[AsRole]:
+    """Make a role with the privileges of a kind, and return the URL by which it connects."""
+    made: list[sql.Identifier] = []
+
+    def make(kind: Privileges) -> str:
+        name = f"Horae-{kind.value}-{secrets.token_hex(4)}"
+        made.append(sql.Identifier(name))
+        owner.execute(sql.SQL("CREATE ROLE {} LOGIN").format(made[-1]))
+        for _ in range(2):  # it is run again after each migration
+            owner.execute(grants(kind, name).encode())
+        return make_url(url_of(database)).set(username=name).render_as_string(hide_password=False)
+
+    yield make
+    for role in made:
+        owner.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
+        owner.execute(sql.SQL("DROP ROLE {}").format(role))
+
+
+def application(url: str) -> Horae:
+    horae = Horae(url)
+
+    @horae.job(max_attempts=2)
+    async def report(of: str = "ada") -> str:
+        return f"{RESULT} of {of}"
+
+    @horae.job(max_count=1)
+    async def export() -> None: ...
+
+    @horae.every("1h")
+    async def tidy() -> None: ...
+
+    return horae
+
+
+def is_refused(url: str, *statements: str) -> bool:
+    """Return whether the database refuses each of these statements for lack of privileges."""
+    refused = 0
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with closing(psycopg.connect(plain, autocommit=True)) as connection:
+        for statement in statements:
+            try:
+                connection.execute(statement.encode())
+            except psycopg.errors.InsufficientPrivilege:
+                refused += 1
+    return refused == len(statements)
+
+
+CHANGES_OF_TABLES: Final = (
+    "ALTER TABLE horae_jobs ADD COLUMN more TEXT",
+    "DROP TABLE horae_job_logs",
+    "CREATE TABLE mine (id INTEGER)",
+    "TRUNCATE horae_jobs",
+    "UPDATE horae_alembic_version SET version_num = 'base'",
+    "DELETE FROM horae_alembic_version",
+)
+
+
+@pytest.fixture
+def finished(database: Database) -> Iterator[int]:
+    """A job that has finished with a result, of another caller."""
+    with closing(application(url_of(database))) as horae:
+        job = horae.jobs.start("report", of="somebody", sync=True)
+        assert job.result == f"{RESULT} of somebody"
+        yield job.id
+
+
+def test_a_program_may_only_start_jobs(as_role: AsRole, finished: int, database: Database) -> None:
+    url = as_role(Privileges.ENQUEUE)
+    with closing(application(url)) as horae:
+        first = horae.jobs.start("report", of="bob")
+        ids = horae.jobs.start_many("report", [{"of": "cy"}, {"of": "di"}])
+        later = horae.jobs.start("report", delay=timedelta(hours=1), priority=3, queue="slow")
+        keyed = horae.jobs.start("report", unique_key="once", expires="1h")
+        with pytest.raises(DuplicateJob):
+            horae.jobs.start("report", unique_key="once")
+        horae.jobs.start("export", owner="bob")
+        with pytest.raises(MaxJobCountExceeded):
+            horae.jobs.start("export", owner="bob")
+        with horae.components.database.engine.begin() as connection:
+            within = horae.jobs.start("report", session=connection)
+    with closing(application(url_of(database))) as horae:
+        states = {horae.jobs.get(job_id).state for job_id in (first.id, *ids, later.id, keyed.id, within.id)}
+    assert states == {"pending"}
+    assert is_refused(
+        url,
+        *CHANGES_OF_TABLES,
+        f"SELECT result FROM horae_jobs WHERE id = {finished}",
+        "SELECT params FROM horae_jobs",
+        "SELECT error FROM horae_jobs",
+        "SELECT * FROM horae_job_attempts",
+        "SELECT * FROM horae_job_logs",
+        "SELECT * FROM horae_sessions",
+        "SELECT * FROM horae_audit",
+        "UPDATE horae_jobs SET state = 'started', node_id = 'mine', lease = lease + 1",
+        "UPDATE horae_jobs SET priority = 9",
+        "DELETE FROM horae_jobs",
+        "INSERT INTO horae_jobs (type, state, result) VALUES ('report', 'finished', '1')",
+        "SELECT id FROM horae_jobs FOR UPDATE",
+        "INSERT INTO horae_nodes (id) VALUES ('mine')",
+        "INSERT INTO horae_job_tags (tag, job_id) VALUES ('a', 1)",
+        "UPDATE horae_jobs SET tags = NULL",
+    )
+
+
+def test_a_reader_reads_everything_and_writes_nothing(as_role: AsRole, finished: int) -> None:
+    url = as_role(Privileges.READ_ONLY)
+    for command in (
+        ("jobs", "list"), ("jobs", "show", str(finished)), ("jobs", "logs", str(finished)), ("queues", "depth"),
+        ("queues", "list"), ("nodes", "list"), ("schedules", "list"), ("changes",), ("limits", "list"), ("deployments", "list"),
+        ("doctor",),
+    ):  # fmt: skip
+        done = call(*command, "--database", url, env={"HORAE_HINTS": "false"})
+        assert done.exit_code == 0, (command, done.stderr, done.stdout)
+    with closing(application(url)) as horae:
+        assert horae.jobs.get(finished).result == f"{RESULT} of somebody"
+    assert is_refused(
+        url,
+        *CHANGES_OF_TABLES,
+        "UPDATE horae_jobs SET priority = 9",
+        "DELETE FROM horae_jobs",
+        "INSERT INTO horae_queues (name) VALUES ('mine')",
+        "UPDATE horae_queues SET paused_at = now()",
+        "INSERT INTO horae_live_cancels (job_id) VALUES (1)",
+        "INSERT INTO horae_job_tags (tag, job_id) VALUES ('a', 1)",
+        "SELECT id FROM horae_jobs FOR UPDATE",
+        "SELECT nextval('horae_jobs_id_seq')",
+        "SELECT * FROM horae_sessions",
+    )
+
+
+@pytest.mark.parametrize("kind", [Privileges.WORKER, Privileges.WEB])
+async def test_a_node_does_its_work_and_changes_no_table(as_role: AsRole, kind: Privileges) -> None:
+    url = as_role(kind)
+    with closing(application(url)) as horae:
+        async with running_node(horae):
+            job = await horae.aio.jobs.start("report")
+            assert (await until_state(horae, job.id, "finished")).result == f"{RESULT} of ada"
+            await until(lambda: any(each.type == "tidy" for each in horae.jobs.list(states=["finished"]).jobs))
+            horae.queues.pause("slow", "a note")
+            horae.queues.limit("slow", 2)
+            held = horae.jobs.start("report", queue="slow")
+            assert horae.jobs.cancel(held.id).state == "cancelled"
+            group = horae.jobs.start_group([("report", {"of": "x"}), ("report", {"of": "y"})])
+            await asyncio.to_thread(horae.jobs.wait_for_group, group.id, timeout="20s")
+            assert horae.jobs.delete(job.id)
+    assert is_refused(url, *CHANGES_OF_TABLES, "UPDATE horae_audit SET actor = 'nobody'")
+    assert is_refused(url, "SELECT * FROM horae_sessions") is (kind is Privileges.WORKER)
+
+
+def test_a_node_cannot_migrate(as_role: AsRole) -> None:
+    done = call("migrate", "down", "base", "--database", as_role(Privileges.WORKER))
+    assert done.exit_code != 0
+    assert "must be owner of" in done.stderr
+
+
+def test_every_table_is_named(owner: psycopg.Connection) -> None:
+    tables = owner.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'horae%'").fetchall()
+    sequences = owner.execute("SELECT sequencename FROM pg_sequences WHERE sequencename LIKE 'horae%'").fetchall()
+    text = grants(Privileges.WEB, "r")
+    missing = [name for (name,) in tables if f'REVOKE ALL ON "public"."{name}"' not in text]
+    assert missing == []
+    assert [name for (name,) in sequences if f'USAGE ON SEQUENCE "public"."{name}"' not in text] == []
+    assert len(tables) == text.count("REVOKE ALL")
