@@ -22,7 +22,7 @@ _DAY: Final = timedelta(days=1)
 _PAIRS: Final = [(decision, reason) for decision in Decision for reason in Reason if reason in REASONS[decision]]
 _CODE: Final = {pair: code for code, pair in enumerate(_PAIRS)}
 _FIRED: Final = len(REASONS[Decision.FIRED])
-"""The codes below are those of runs."""
+"""The codes below this number are those of runs."""
 _BEGAN_LATE: Final = len(_PAIRS)
 _ENDED_BADLY: Final = _BEGAN_LATE + 1
 _CODES: Final = _ENDED_BADLY + 1
