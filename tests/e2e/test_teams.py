@@ -70,7 +70,7 @@ def test_all_jobs_that_match_are_deleted_by_a_job(page: Page, node: Served) -> N
     for _ in range(3):
         node.begin("print_report")
     kept = node.begin("send_letter", customer=1)
-    wait_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) == 4)
+    wait_until(lambda: len(node.read("jobs/?states=failed,finished&types=print_report,send_letter")["jobs"]) == 4)
     page.goto("jobs?q=type:print_report")
     page.get_by_test_id("change-matching").click()
     page.get_by_label("Delete").check()
