@@ -9,6 +9,7 @@ from horae import Horae
 from horae.domain.jobs.job import Claim, Failed, Outcome, Snoozed, StoppedEarly
 from horae.errors import ScheduleIsRunning
 from horae.storage.jobs import claims
+from horae.storage.schedules.plan_writing import JITTER
 from tests.schedules.driver import CRASHED, ENDED_BADLY, Driver
 
 OUTCOMES: Final[list[Outcome | None]] = [
@@ -39,6 +40,7 @@ def declare(horae: Horae) -> None:
 def live(driver: Driver, seed: int, steps: int = 150) -> None:
     """Let things happen at random for some steps: fires, ends of all kinds, retries, pauses, changes, outages."""
     random = Random(seed)
+    JITTER.seed(seed)  # so that delays before retries are the same in each run
     running: list[Claim] = []
     for _ in range(steps):
         driver.clock.advance(seconds=random.choice([7, 61, 300, 601, 601, 1800]) + random.random())

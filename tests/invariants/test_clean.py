@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from horae import Horae
-from horae.domain.jobs.job import Failed, Succeeded
+from horae.domain.jobs.job import Failed, StoppedEarly, Succeeded
 from tests.harness.applications import execute, rows
 from tests.invariants.history import declare, live
 from tests.schedules.driver import Driver
@@ -19,6 +19,25 @@ def test_a_history_with_many_events_has_no_findings(driver: Driver, seed: int) -
     assert list(report.findings) == []
     assert report.checked["decisions"] > 100
     assert report.checked["attempts"] > 100
+
+
+@pytest.mark.parametrize("end", ["cancelled while it waited", "stopped with its node"])
+def test_a_run_that_does_not_count_after_a_success_is_no_finding(driver: Driver, end: str) -> None:
+    """Such a run is a finish, from which the next start is counted, but the last run remains the one that succeeded."""
+    driver.horae.schedules.add("work", every="10m")
+    for outcome in (Succeeded(), StoppedEarly("the node stopped", again=False)):
+        driver.until_due("work")
+        [fired] = driver.fire_due()
+        driver.clock.advance(seconds=5)
+        if outcome == Succeeded() or end == "stopped with its node":
+            for claim in driver.claim():
+                driver.end(claim, outcome)
+        else:
+            driver.horae.jobs.cancel(fired)
+    statistics = driver.get("work").statistics
+    assert statistics.last_run_success
+    assert statistics.last_finish != statistics.last_successful_finish
+    assert list(driver.horae.audit().findings) == []
 
 
 def declared(expression: str, *, more: bool) -> Horae:

@@ -38,6 +38,8 @@ class Runs:
     unreported: bool = False
     """The run that the schedule waits for has ended, so its end is not counted yet."""
     last_end: datetime | None = None
+    last_uncounted_end: datetime | None = None
+    """When a run last ended that does not count; it is a finish of the schedule all the same."""
 
     @property
     def counted(self) -> int:
@@ -93,8 +95,9 @@ class RunCheck:
             runs.open += 1
             return
         runs.unreported |= job.id == self.row.run_token
-        runs.last_end = end if runs.last_end is None else max(end, runs.last_end)
+        runs.last_end = max(end, runs.last_end or end)
         if not attempts:
+            runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)
             return
         took = max(end - job.started_at, _NO_TIME) if job.started_at is not None else _NO_TIME
         if job.state == JobState.FINISHED:
@@ -105,7 +108,7 @@ class RunCheck:
             runs.crashed += by_it
             runs.perhaps += not by_it
         elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _ended_by(attempts[-1], job, end):
-            return  # stopped with its node and not run again, which does not count
+            runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)  # stopped with its node, not run again
         else:
             runs.failed += 1
             runs.failure_time += took

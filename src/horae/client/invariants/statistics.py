@@ -15,7 +15,9 @@ PER_RUN: Final = 0.001
 def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
     """Check the statistics of a schedule. `all_kept`: none of its jobs was deleted."""
     findings.checked["schedules"] += 1
-    problems = ["it has none"] if row.counted is None else [*_alone(row), *_with_runs(row, runs, all_kept=all_kept)]
+    problems = ["it has none"] if row.counted is None else [
+        *_alone(row), *_last_success(row, runs, all_kept=all_kept), *_with_runs(row, runs, all_kept=all_kept),
+    ]  # fmt: skip
     for problem in problems:
         findings.add(Invariant.STATISTICS, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id)
 
@@ -41,7 +43,16 @@ def _moments(row: Any) -> Iterator[str]:
     ahead = None if row.last_finish is None else row.last_successful_finish - row.last_finish
     if ahead is None or ahead > SLACK:
         yield f"the last success was at {shown(row.last_successful_finish)}, after the last finish"
-    elif row.last_run_success and -ahead > SLACK:  # SQLite reads its clock for each of the two
+
+
+def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
+    """Yield a last success that is not the last finish, unless a run that does not count has ended later."""
+    success, finish = row.last_successful_finish, row.last_finish
+    if not row.last_run_success or success is None or finish is None or finish - success <= SLACK:
+        return  # not compared exactly, because SQLite reads its clock for each of the two
+    uncounted = runs.last_uncounted_end is not None and runs.last_uncounted_end >= finish - SLACK
+    its_run_is_kept = all_kept or (runs.last_end is not None and runs.last_end >= finish - SLACK)
+    if its_run_is_kept and not uncounted:
         yield "the last run succeeded, but the last success is not the last finish"
 
 
