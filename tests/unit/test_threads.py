@@ -38,3 +38,17 @@ def test_a_call_that_hangs_does_not_hold_the_end_up() -> None:
     assert time.monotonic() - began < PATIENCE / 2
     release.set()
     assert hanging.result(PATIENCE)
+
+
+def test_the_time_that_a_call_has_hung_already_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node gives up a call that hangs when it stops; closing its database does not wait for it again."""
+    pools, release = [Threads(1, "test", shutdown_timeout=PATIENCE) for _ in range(4)], threading.Event()
+    hanging = [pool.submit(release.wait, 3 * PATIENCE) for pool in pools]
+    began, clock = time.monotonic(), time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + PATIENCE)
+    for pool in pools:
+        pool.shutdown()
+    assert clock() - began < PATIENCE
+    assert not any(future.done() for future in hanging)
+    release.set()
+    assert all(future.result(PATIENCE) for future in hanging)

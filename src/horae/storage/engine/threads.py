@@ -18,7 +18,8 @@ T = TypeVar("T")
 Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 
 SHUTDOWN_TIMEOUT: Final = 5.0
-"""Seconds that running calls have to end when the pool is shut down; after that the program ends without them."""
+"""Seconds after which a program that ends no longer waits for a call. They count from when the last call ended or the
+first began: what has hung while a node stopped is not waited for once more, in this pool or in the next one."""
 
 
 class Threads(Executor):
@@ -56,7 +57,7 @@ class Threads(Executor):
             self._closed = True
         for _ in self._threads:
             self._work.put(None)
-        deadline = time.monotonic() + self._shutdown_timeout
+        deadline = time.monotonic() + self._shutdown_timeout - self.stalled_for
         for thread in self._threads if wait else ():
             if thread is not threading.current_thread():
                 thread.join(max(deadline - time.monotonic(), 0.0))
