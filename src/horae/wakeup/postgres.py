@@ -20,6 +20,7 @@ from typing_extensions import override
 from horae.forking import ForkSafeLock, register_for_reset
 from horae.receiving import ReceivingThread
 from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask
+from horae.storage.engine.url import driver_arguments
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import Outbox
@@ -190,9 +191,7 @@ class _Receiver(ReceivingThread):
 
 def _connection_options(url: URL) -> dict[str, Any]:
     """Return the arguments of psycopg; those of the URL override our own."""
-    dialect = url.get_dialect()()
-    options = dialect.create_connect_args(url)[1]
-    return {**CONNECTION_OPTIONS, **options}
+    return {**CONNECTION_OPTIONS, **driver_arguments(url)}
 
 
 def _connect(options: dict[str, Any]) -> psycopg.Connection:

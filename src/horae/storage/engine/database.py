@@ -39,7 +39,7 @@ from horae.storage.engine.sqlite import opening
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
 from horae.storage.engine.sqlite.lock_holder import write_lock_holder
 from horae.storage.engine.threads import Threads
-from horae.storage.engine.url import normalised
+from horae.storage.engine.url import driver_arguments, normalised, servers_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,8 +166,7 @@ class Database:
 
     def driver_arguments(self) -> dict[str, Any]:
         """Return the arguments for a psycopg connection to this database outside the pools."""
-        [*_, arguments] = self.url.get_dialect()().create_connect_args(self.url)
-        return {**driver_arguments_for(self.url, SERVICE_BOUNDS), **arguments}
+        return {**driver_arguments_for(self.url, SERVICE_BOUNDS), **driver_arguments(self.url)}
 
     async def in_thread(self, call: Callable[[], T], use: Use = Use.READ) -> T:
         """Run `call` on a thread for its use, in the caller's context, as `asyncio.to_thread` does.
@@ -242,8 +241,7 @@ class Database:
             return False
         if self.dialect == SQLITE:
             return Path(url.database or "").resolve() == Path(self.url.database or "").resolve()
-        here, there = ((one.host, one.port or 5432, one.database) for one in (self.url, url))
-        return here == there
+        return (servers_of(self.url), self.url.database) == (servers_of(url), url.database)
 
     def close(self) -> None:
         """Wait for running calls and close all connections, except those of event loops (`close_async`)."""

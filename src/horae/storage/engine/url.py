@@ -1,26 +1,38 @@
-"""URLs of databases: which ones are supported, and how they are shown without passwords."""
+"""URLs of databases: which ones are allowed, how they are completed, and how they are shown.
+
+A PostgreSQL URL may name several servers, as libpq's may: `postgresql://first:5432,second:5432/name`. SQLAlchemy has no
+such form, and reads the hosts from the query instead.
+"""
 
 import re
 from pathlib import Path
+from typing import Any, Final
 
 from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
 
 from horae.errors import ConfigurationError
 from horae.redaction import shown_url
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 
+DRIVER: Final = "postgresql+psycopg"
+SEVERAL_HOSTS: Final = re.compile(
+    r"(?P<before>[\w+]+://(?:[^:/]*(?::[^@]*)?@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<after>(?:[/?].*)?)", re.DOTALL
+)
+"""A URL with a list of hosts after the user and the password, which may contain a comma as well."""
+HOST_AND_PORT: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]\s]+))(?::(?P<port>[0-9]+))?")
+USER: Final = re.compile(r"(?<=://)(?:[^/@]*@)?")
+USUAL_PORT: Final = "5432"
+WRITABLE: Final = {"target_session_attrs": "read-write"}
+"""Added to a URL with several hosts: the first one that answers may be a standby, which accepts no writes."""
+
 
 def normalised(url: str | URL, setting: str = "database") -> URL:
-    """Return the URL with the driver that Horae uses; raises `ConfigurationError` for other databases."""
-    try:
-        parsed = make_url(url)
-    except Exception:  # noqa: BLE001 - the text of any error repeats the URL
-        raise ConfigurationError(
-            f"{setting}: {_shown_input(url)} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
-        ) from None
+    """Return the URL with the driver that Horae uses; raises `ConfigurationError`, which names the setting."""
+    parsed = _parsed(url, setting)
     backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
     if backend == POSTGRESQL:
-        return parsed.set(drivername="postgresql+psycopg")
+        return _checked_hosts(parsed.set(drivername=DRIVER), setting)
     if backend != SQLITE:
         raise ConfigurationError(f"{setting}: {backend!r} is not supported; allowed are sqlite and postgresql")
     if parsed.database in (None, "", ":memory:"):
@@ -40,11 +52,74 @@ def missing_file(url: str | URL) -> Path | None:
 
 
 def shown(url: str | URL) -> str:
-    """Return the URL without passwords, neither of its user nor in its query."""
-    return shown_url(normalised(url).render_as_string(hide_password=True))
+    """Return the URL without passwords, neither of its user nor in its query; several hosts as libpq writes them."""
+    parsed = normalised(url)
+    if not has_several_hosts(parsed):
+        return shown_url(parsed.render_as_string(hide_password=True))
+    servers = ",".join(f"{f'[{host}]' if ':' in host else host}:{port}" for host, port in servers_of(parsed))
+    without = parsed.difference_update_query(["host", "port"]).render_as_string(hide_password=True)
+    return shown_url(USER.sub(lambda user: user[0] + servers, without, count=1))
 
 
-def _shown_input(url: str | URL) -> str:
+def has_several_hosts(url: URL) -> bool:
+    """Return whether a normalised URL names several servers."""
+    return url.get_backend_name() == POSTGRESQL and len(servers_of(url)) > 1
+
+
+def servers_of(url: URL) -> list[tuple[str, str]]:
+    """Return host and port of each PostgreSQL server that a URL names; a host may be empty or a folder of a socket.
+
+    The driver of the URL may be any: it may be that of an application's own engine.
+    """
+    arguments = driver_arguments(url.set(drivername=DRIVER))
+    hosts = str(arguments.get("host") or "").split(",")
+    ports = [port or USUAL_PORT for port in str(arguments.get("port") or "").split(",")]
+    return list(zip(hosts, ports if len(ports) == len(hosts) else ports * len(hosts), strict=True))
+
+
+def driver_arguments(url: URL) -> dict[str, Any]:
+    """Return the arguments of the driver for a PostgreSQL URL."""
+    [*_, arguments] = url.get_dialect()().create_connect_args(url)
+    return dict(arguments)
+
+
+def _parsed(url: str | URL, setting: str) -> URL:
+    text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
+    several = SEVERAL_HOSTS.fullmatch(text)
+    try:
+        parsed = make_url(url if several is None else several["before"] + several["after"])
+    except Exception:  # noqa: BLE001 - the text of any error repeats the URL
+        raise ConfigurationError(
+            f"{setting}: {_shown_input(text)} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
+        ) from None
+    if several is None or not parsed.get_backend_name().startswith("postgres"):
+        return parsed
+    found = [HOST_AND_PORT.fullmatch(each) for each in several["hosts"].split(",")]
+    if not all(found):
+        raise ConfigurationError(
+            f"{setting}: {several['hosts'][:200]!r} is not a list of hosts; write them as in "
+            "postgresql://first:5432,second:5432/name"
+        )
+    servers = [each.groupdict() for each in found if each is not None]
+    hosts = ",".join(each["address"] or each["name"] for each in servers)
+    ports = ",".join(each["port"] or USUAL_PORT for each in servers)
+    return parsed.update_query_dict({"host": hosts, "port": ports})
+
+
+def _checked_hosts(url: URL, setting: str) -> URL:
+    if not {"host", "port"} & url.query.keys():
+        return url
+    try:
+        several = has_several_hosts(url)
+    except (ArgumentError, ValueError):
+        raise ConfigurationError(
+            f"{setting}: the hosts and ports of the URL do not match; write them as in "
+            "postgresql://first:5432,second:5432/name"
+        ) from None
+    missing = {name: value for name, value in WRITABLE.items() if several and name not in url.query}
+    return url.update_query_dict(missing) if missing else url
+
+
+def _shown_input(text: str) -> str:
     """Return text that is not a URL for an error message, unless a password may be in it."""
-    text = str(url)
     return repr(text[:100]) if re.fullmatch(r"[\w./ -]*", text) else "this (not shown, as it may hold a password)"

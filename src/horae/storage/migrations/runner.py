@@ -12,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
+from horae.storage.engine.url import shown
 from horae.storage.migrations.version import BASE, HEAD, REVISIONS, current_revision
 
 _NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}
@@ -124,7 +125,7 @@ def _raising_unavailable(database: Database) -> Generator[None]:
     try:
         yield
     except OperationalError as error:
-        raise Unavailable(f"{database.url!r} does not answer: {error.orig}") from error
+        raise Unavailable(f"{shown(database.url)} does not answer: {error.orig}") from error
 
 
 def _is_missing(file: str) -> bool:
