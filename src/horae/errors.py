@@ -37,6 +37,7 @@ HoraeError
 ├── WaitTimeout                  ask again later
 └── Unavailable                  retry, or repair the database
     ├── DatabaseBusy
+    ├── DatabaseReadOnly
     ├── EndNotWritten
     ├── SchemaMismatch
     └── UnreadableRow
@@ -225,9 +226,8 @@ class JobNotDeletable(Conflict):
             "started": "while it is started; cancel it and wait for its body to stop",
             "being deleted": "now: another caller is deleting it",
         }
-        super().__init__(
-            f"job {job_id} cannot be deleted {why.get(state, f'yet: it is {state}, but its body has not stopped')}"
-        )
+        reason = why.get(state, f"yet: it is {state}, but its body has not stopped")
+        super().__init__(f"job {job_id} cannot be deleted {reason}")
         self.job_id = job_id
         self.state = state
 
@@ -344,6 +344,10 @@ class DatabaseBusy(Unavailable):
     """Another transaction blocked this one for longer than the time limit; try again later."""
 
 
+class DatabaseReadOnly(Unavailable):
+    """The database answers, but accepts no writes, as during a fail-over; it can be read. Try again later."""
+
+
 class EndNotWritten(Unavailable):
     """The body of an inline job has ended, and its result could not be written within the time limit.
 
@@ -376,10 +380,7 @@ class JobStopped(BaseException):
 
 
 class JobCancelled(JobStopped):
-    """The job was cancelled: its work is discarded.
-
-    `forced`: a body that cannot stop at once is stopped by force, where that can be done.
-    """
+    """The job was cancelled: its work is discarded. `forced`: the body is stopped by force, where that can be done."""
 
     def __init__(self, by: str | None = None, *, forced: bool = False) -> None:
         super().__init__()

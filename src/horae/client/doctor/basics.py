@@ -6,7 +6,7 @@ from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding, Level, Limits, counted, ok, problem, warning
 from horae.domain.jobs.job import JobState
-from horae.errors import Unavailable
+from horae.errors import DatabaseReadOnly, Unavailable
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.connections import pooler
 from horae.storage.engine.database import Database
@@ -38,6 +38,10 @@ def check_connection(database: Database) -> Finding:
         database.autocommit(doctor.clock)
         opened = time.monotonic()
         database.autocommit(doctor.clock)
+    except DatabaseReadOnly as error:
+        return problem(
+            "connection", str(error), "Promote a standby, or name the primary. No job runs until this works."
+        )
     except Exception as error:
         complaint = str(error) if isinstance(error, Unavailable) else doctor.database_error_of(error)
         if complaint is None:

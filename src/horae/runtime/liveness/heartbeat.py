@@ -18,6 +18,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.domain.cluster.liveness import Contact, Isolation, Limits
+from horae.errors import DatabaseReadOnly
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HeartbeatTiming
@@ -62,7 +63,8 @@ class Heartbeat:
         self._checked_at = self._fresh_from = clock()
         self._bridge: threading.Thread | None = None
         self._helper_beat_at = -math.inf
-        self._unavailable = ThrottledWarning()
+        self._unavailable, self._read_only = ThrottledWarning(), ThrottledWarning()
+        self._refused = False
         self._thread = threading.Thread(target=self._run, name="horae-heartbeat", daemon=True)
 
     def start(self) -> None:
@@ -125,6 +127,8 @@ class Heartbeat:
                 case "lost":
                     cut, _, text = rest.partition(" ")
                     self._lose(text, cut=cut == "1")
+                case "read-only":
+                    self._refuse(rest)
                 case _:
                     self._helper = None
                     helper.dismiss()
@@ -133,14 +137,25 @@ class Heartbeat:
 
     def _lose(self, text: str, *, cut: bool) -> None:
         self._helper_beat_at = -math.inf
+        self._refused = False
         if not self._stopped.is_set():
             # Behind a pooler there is no lock that could be free: only silence counts.
             self._contact.lose(cut=cut and self._record.lock_key is not None)
             self._unavailable.warn("the heartbeat lost its connection: %s", text)
 
+    def _refuse(self, text: str) -> None:
+        """The server answers, but the heartbeat is not written, so that other nodes may declare this one dead."""
+        self._helper_beat_at = -math.inf
+        self._refused = True
+        if not self._stopped.is_set():
+            self._contact.lose(cut=self._record.lock_key is not None)
+            self._read_only.warn("the heartbeat cannot be written, as the database accepts no writes: %s", text)
+
     def _answered(self, sent: float, suspects: int | None) -> None:
         regained = self._contact.answer(sent)
         self._unavailable.settle()
+        self._read_only.settle()
+        self._refused = False
         if suspects is None:
             self._die()
         elif not self._stopped.is_set():
@@ -169,8 +184,9 @@ class Heartbeat:
         elif level > self._level and now >= self._fresh_from:
             self._level = level
             # The record has no lock behind a pooler.
-            pooler = "" if self._record.lock_key is not None else USED_UP
-            log.error("no contact with the database for %.1f s%s", self._contact.silent_for(now), pooler)
+            pooler = "" if self._refused or self._record.lock_key is not None else USED_UP
+            what = "the database has accepted no writes" if self._refused else "no contact with the database"
+            log.error("%s for %.1f s%s", what, self._contact.silent_for(now), pooler)
             self._database.hang_up()
             self._watcher.isolated(level)
 
@@ -202,7 +218,10 @@ class Heartbeat:
             try:
                 self._beat_while_connected()
             except Exception as error:  # noqa: BLE001 - a new connection may work, whatever is wrong
-                self._unavailable.warn("the heartbeat lost its connection: %s", error)
+                if isinstance(error, DatabaseReadOnly):
+                    self._refuse(str(error))
+                else:
+                    self._unavailable.warn("the heartbeat lost its connection: %s", error)
                 with suppress(Exception):  # no new connection, but perhaps an open one
                     self._beat_with(lambda: self._database.autocommit(nodes.heartbeat, self._record.id))
                 self._stopped.wait(self._limits.beat / 2)

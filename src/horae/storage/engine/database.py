@@ -27,6 +27,7 @@ from horae.storage.engine.caller_threads import CallerThreads, Use
 from horae.storage.engine.connections import commit_guard
 from horae.storage.engine.connections.connection_pool import ConnectionPool, replace_stale
 from horae.storage.engine.connections.pooler import PoolerDetection
+from horae.storage.engine.connections.read_only import leave_read_only, report_read_only
 from horae.storage.engine.connections.timeouts import (
     BODY_BOUNDS,
     SERVICE_BOUNDS,
@@ -92,6 +93,7 @@ class Database:
         # Bodies hold their connections for long: they have a pool without a limit, and never take those of services.
         self._body_engine = self._listen(create_engine(self.url, **self._body_pool), self._body_connections)
         commit_guard.watch(self._body_engine)
+        leave_read_only(self._body_engine)
         self._begin_threads()
         register_for_reset(self)
 
@@ -258,6 +260,7 @@ class Database:
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
             engine = create_async_engine(self.url.set(drivername=driver), **self._body_pool)
             commit_guard.watch(self._listen(engine.sync_engine, self._body_connections))
+            leave_read_only(engine.sync_engine)
             self._async_engines[loop] = engine
         return self._async_engines[loop]
 
@@ -279,6 +282,7 @@ class Database:
         """Listen, and load unreadable values as `UNREADABLE`; not for bodies, which read the application's data."""
         if engine.dialect.name != SQLITE:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
+            report_read_only(engine)
         return self._listen(engine, self._connections)
 
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

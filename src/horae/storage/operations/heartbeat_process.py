@@ -7,6 +7,7 @@ processes. The program reports on standard output, in lines:
 - `beat SENT SUSPECTS`: a heartbeat was written; when it was sent, on the clock below, and how many nodes are silent
 - `dead`: the node's row is gone
 - `lost CUT TEXT`: the connection was lost; CUT is 0 if the server has closed it with a message
+- `read-only TEXT`: the server accepts no writes, so the connection was closed
 
 A node that leaves kills this process. If the node's process ends, this one notices it at once, notifies the other nodes
 and exits. It sends no heartbeats for a process that is stopped by a signal or debugger.
@@ -29,6 +30,10 @@ OUTPUT: Final = 1
 """The file descriptor of standard output."""
 ENDED_BY_SERVER: Final = "57P"
 """The start of the SQLSTATEs of connections that the server or its administrator has ended."""
+REFUSED_WRITE: Final = "25006"
+"""The SQLSTATE of a write to a server that is a standby or set to read-only transactions."""
+REFUSED_SESSION: Final = "session is read-only"
+"""In the error of a connection attempt that looked for a server that accepts writes, and found others."""
 RECONNECT_PAUSES: Final = (0.1, 1.0)
 """The shortest and the longest pause between two attempts to connect, in seconds."""
 SHUTDOWN_TIMEOUT: Final = 3.0
@@ -127,6 +132,10 @@ class NodeProcess:
         return self.has_ended
 
 
+class ReadOnlyServer(Exception):
+    """The server accepts no writes."""
+
+
 class ServerConnection:
     """A connection to the server, which watches the node while it waits for a reply."""
 
@@ -176,8 +185,9 @@ class ServerConnection:
     def _read(self, result: Any) -> Iterator[str | None]:
         error = result.error_field(67)  # the SQLSTATE
         if error is not None:
-            self.ended_by_server = error.decode().startswith(ENDED_BY_SERVER)
-            raise OSError(result.error_message.decode(errors="replace").strip())
+            code, text = error.decode(), result.error_message.decode(errors="replace").strip()
+            self.ended_by_server = code.startswith(ENDED_BY_SERVER)
+            raise ReadOnlyServer(text) if code == REFUSED_WRITE else OSError(text)
         for row in range(result.ntuples):
             value = result.get_value(row, 0)
             yield None if value is None else value.decode()
@@ -237,8 +247,9 @@ class HeartbeatLoop:
         cut = line is not None and not line.ended_by_server
         if line is not None:
             line.close()
-        text = " ".join(str(error).split()) or type(error).__name__
-        report(f"lost {int(cut)} {text[:300]}")
+        text = (" ".join(str(error).split()) or type(error).__name__)[:300]
+        read_only = isinstance(error, ReadOnlyServer) or REFUSED_SESSION in str(error)
+        report(f"read-only {text}" if read_only else f"lost {int(cut)} {text}")
 
     def _end(self) -> None:
         """Notify the other nodes that the node's process has ended."""

@@ -18,6 +18,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 
+from horae.errors import DatabaseReadOnly
 from horae.storage.engine.dialect import SQLITE
 
 WAS_IDLE: Final = "horae_was_idle"
@@ -38,8 +39,8 @@ class ConnectionPool:
             yield connection
         except BaseException as error:
             connection.close()
-            if isinstance(error, DBAPIError) and error.connection_invalidated:
-                self.close()  # the server is gone, so the idle connections are broken, too
+            if isinstance(error, DatabaseReadOnly) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+                self.close()  # the server is gone or a standby now, so the idle connections are no use, either
             raise
         if len(self._idle) < self._keep:
             self._idle.append(connection)

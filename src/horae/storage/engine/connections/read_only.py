@@ -1,0 +1,65 @@
+"""Recognize a PostgreSQL server that accepts no writes: a standby, a demoted primary, or one that was set so.
+
+Such a server answers, so no other sign shows that the application's writes belong elsewhere. The connections to it are
+closed: another server of the URL, or of the same name, may be the primary now, and only a new connection reaches it.
+
+A transaction that was made read-only by its own code fails alike, and says nothing about the server.
+"""
+
+from typing import Any, Final
+
+from sqlalchemy import Engine, ExceptionContext, event
+
+from horae.errors import DatabaseReadOnly
+
+REFUSED_WRITE: Final = "25006"
+"""The SQLSTATE of a write in a read-only transaction, and of any write on a standby."""
+REFUSED_SESSION: Final = "session is read-only"
+"""In libpq's error when `target_session_attrs=read-write` found such a server; it has no SQLSTATE."""
+STANDBY: Final = "the server is a standby"
+READ_ONLY: Final = "default_transaction_read_only is on"
+EITHER: Final = f"{STANDBY}, or {READ_ONLY}"
+
+
+def is_read_only(error: BaseException | None) -> bool:
+    """Return whether the driver's error shows that the server accepts no writes."""
+    return getattr(error, "sqlstate", None) == REFUSED_WRITE or REFUSED_SESSION in str(error)
+
+
+def leave_read_only(engine: Engine) -> None:
+    """Close the connections of an engine to a server that refuses a write; for bodies, which expect driver errors."""
+    event.listen(engine, "handle_error", _leave)
+
+
+def report_read_only(engine: Engine) -> None:
+    """Close the connections of an engine to such a server, and raise `DatabaseReadOnly`."""
+    event.listen(engine, "handle_error", _report, retval=True)
+
+
+def _leave(context: ExceptionContext) -> None:
+    if is_read_only(context.original_exception) and _reason(context) is not None:
+        context.is_disconnect = True
+
+
+def _report(context: ExceptionContext) -> DatabaseReadOnly | None:
+    reason = _reason(context) if is_read_only(context.original_exception) else None
+    if reason is None:
+        return None
+    context.is_disconnect = True
+    return DatabaseReadOnly(f"the database accepts no writes now: {reason}")
+
+
+def _reason(context: ExceptionContext) -> str | None:
+    """Return why the server refuses writes; None if it does not, and only the transaction was read-only.
+
+    PostgreSQL 14 and newer report both reasons to every connection, without a query; a pooler may repeat an old report.
+    """
+    if context.connection is None:
+        return f"no server that answers does ({EITHER})"
+    driver: Any = context.connection.connection.driver_connection
+    reported = [driver.info.parameter_status(name) for name in ("in_hot_standby", "default_transaction_read_only")]
+    if reported[0] == "on":
+        return STANDBY
+    if reported[1] == "on":
+        return READ_ONLY
+    return EITHER if None in reported or driver.prepare_threshold is None else None
