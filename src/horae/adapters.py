@@ -1,4 +1,4 @@
-"""Picks where the live state of an application is kept and how its hints travel, by its settings.
+"""Picks where the live state of an application is kept, how its hints travel and where lists are read, by its settings.
 
 The client library of Redis is imported only if a setting names a Redis server.
 """
@@ -18,6 +18,7 @@ from horae.wakeup.channel import WakeupChannel
 
 if TYPE_CHECKING:
     from horae.redis_access.access import RedisAccess
+    from horae.storage.engine.replica import ReadReplica
 
 
 def opened_database(settings: Settings, **options: int) -> Database:
@@ -38,6 +39,7 @@ class Adapters:
         """Raise `ConfigurationError` for a Redis server that cannot be used as it is named, before it is connected."""
         self._settings, self._database = settings, database
         self._servers: dict[str, RedisAccess] = {}
+        self.replica = self._replica()
         self.live = self._live()
         self.wakeup = self._wakeup()
 
@@ -47,9 +49,18 @@ class Adapters:
         return self._servers.values()
 
     def close(self) -> None:
-        """Close the channel and the store, but not the database."""
+        """Close the channel, the store and the replica, but not the database."""
+        if self.replica is not None:
+            self.replica.close()
         self.wakeup.close()
         self.live.close()
+
+    def _replica(self) -> "ReadReplica | None":
+        if (url := self._settings.read_database) is None:
+            return None
+        from horae.storage.engine.replica import ReadReplica
+
+        return ReadReplica(self._database, url.get_secret_value())
 
     def _live(self) -> LiveStore:
         store = DatabaseLiveStore(self._database)

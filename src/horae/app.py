@@ -99,10 +99,10 @@ class Horae(Declarations):
             database.close()
             raise
         self.registry.add_built_in(BulkJob(database, self.registry, lambda: self.jobs))
-        live, wakeup = adapters.live, adapters.wakeup
         return Components(
-            database, self.registry, live, wakeup, self.hooks, self._kept_logs(), self.settings.queue_backends
-        )
+            database, self.registry, adapters.live, adapters.wakeup, self.hooks, self._kept_logs(),
+            self.settings.queue_backends, adapters.replica,
+        )  # fmt: skip
 
     def _kept_logs(self) -> KeepLogs | None:
         given = self.settings
@@ -307,6 +307,8 @@ class Horae(Declarations):
             if "_inline" in vars(self):
                 self._inline.close()
             if "components" in vars(self):
+                if self.components.replica is not None:
+                    self.components.replica.close()
                 self.components.wakeup.close()
                 self.components.live.close()
                 self.components.database.close()

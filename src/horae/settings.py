@@ -30,7 +30,7 @@ PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
 ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
 POSTGRES: Final = re.compile(r"postgres(ql)?(\+psycopg)?://.")
-NEVER_SHOWN = frozenset({"database", "hints_database", "redis", "redis_hints", "redis_live", "tokens"})
+NEVER_SHOWN = frozenset({"database", "hints_database", "read_database", "redis", "redis_hints", "redis_live", "tokens"})
 """Settings that contain passwords; errors do not repeat their values."""
 
 
@@ -151,6 +151,10 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     database: str = Field("sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL.")
+    read_database: PostgresUrl | None = Field(
+        None,
+        description="URL of a replica of the PostgreSQL database, for lists of the HTTP API. Default: the database.",
+    )
     module: Annotated[str, Field(max_length=200), AfterValidator(_printable)] | None = Field(
         None, description="Name of the deployed module. Default: the module that makes the application."
     )
@@ -296,6 +300,8 @@ def settings(**given: Any) -> Settings:
         raise ConfigurationError(problems) from None
     if found.hints_database is not None:
         _check_hints_database(found)
+    if found.read_database is not None and found.database.startswith("sqlite"):
+        raise ConfigurationError("read_database (HORAE_READ_DATABASE): only for PostgreSQL; with SQLite leave it out")
     return found
 
 

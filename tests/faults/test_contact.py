@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from sqlalchemy import text
 
 from horae import Backoff, Horae, JobContext
 from horae.domain.cluster.liveness import Limits
@@ -121,6 +122,33 @@ async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
         assert await horae.aio.jobs.wait(again.id, timeout="30s") is None
         assert other.id != lost.id
     assert findings(horae.components.database, body_log) == []
+
+
+async def test_a_body_that_waits_for_a_silent_database_is_stopped_as_well(
+    horae: Horae, apart: Horae, network: Network
+) -> None:
+    """Its thread hears of no order while it waits for a reply, which may never arrive: its slot would stay taken."""
+    log, silent = Log(), threading.Event()
+
+    @apart.job(transaction="read committed", max_attempts=2, backoff=AT_ONCE)
+    def asking(job: JobContext) -> None:
+        log.began[job.attempt] = time.monotonic()
+        log.changed.notify()
+        silent.wait(30)
+        try:
+            job.connection.execute(text("SELECT 1"))
+        finally:
+            log.stopped[job.attempt] = time.monotonic()
+            log.changed.notify()
+
+    async with running_node(apart, liveness=LIMITS, concurrency=1, grace=timedelta(0)):
+        job = await apart.aio.jobs.start(asking)
+        await until_after(log.changed, lambda: 1 in log.began)
+        network.silence()
+        silent.set()
+        await until_after(log.changed, lambda: 1 in log.stopped)
+        network.resume()
+        assert (await until_state(horae, job.id, "finished", "failed")).state == "finished"
 
 
 async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(

@@ -11,6 +11,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from typing_extensions import override
 
 from horae.api import problems
+from horae.api.last_changes import NoteChanges
 from horae.api.methods import HeadRequests
 from horae.api.resources import bulk, deployments, document, events, groups, job_types, jobs, pages, schedules, session
 from horae.api.resources.operations import audit, health, limits, metrics, nodes, overview, queues
@@ -19,7 +20,6 @@ from horae.api.security.guards import ErrorResponses, RequestGuard
 from horae.api.services import Services
 from horae.api.stream.event import JobStreamEvent
 from horae.api.stream.sources import ScheduleGone
-from horae.settings import Settings
 
 TITLE: Final = "Horae"
 SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
@@ -74,7 +74,7 @@ def http_interface(services: Services) -> HttpInterface:
         openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
-        middleware=_middleware(services.settings, known=services.has_authentication),
+        middleware=_middleware(services),
     )
     app.state.services = services
     problems.handle(app)
@@ -85,8 +85,9 @@ def http_interface(services: Services) -> HttpInterface:
     return app
 
 
-def _middleware(settings: Settings, *, known: bool) -> list[Middleware]:
+def _middleware(services: Services) -> list[Middleware]:
     """Return the middleware, outermost first."""
+    settings, known = services.settings, services.has_authentication
     layers = [
         Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),  # does not compress event streams
         Middleware(HeadRequests),
@@ -103,6 +104,8 @@ def _middleware(settings: Settings, *, known: bool) -> list[Middleware]:
                 allow_credentials=True,
             )
         )
+    if services.components.replica is not None:
+        layers.append(Middleware(NoteChanges, services.last_changes))
     return layers
 
 

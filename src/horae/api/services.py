@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from horae.api.cached_value import CachedValue
+from horae.api.last_changes import LastChanges
 from horae.api.metrics import Metrics, MetricsLimits
 from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
@@ -33,6 +34,7 @@ from horae.runtime.components import Components
 from horae.runtime.node.node_status import look
 from horae.settings import Settings
 from horae.storage.engine.caller_threads import Use
+from horae.storage.engine.replica import Reads
 from horae.types.registry import Registry
 
 T = TypeVar("T")
@@ -61,6 +63,7 @@ class Services:
     events_timing: EventsTiming = field(default_factory=EventsTiming)
     metrics_limits: MetricsLimits = field(default_factory=MetricsLimits)
     dashboard: Path = DASHBOARD
+    last_changes: LastChanges = field(default_factory=LastChanges)
 
     @cached_property
     def authenticate(self) -> Authenticate:
@@ -136,7 +139,15 @@ class Services:
         seen = look(self.components.database)
         alive = [node.view for node in seen if node.alive]
         dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
-        return take(self.components.database, alive, dead, self.registry.by_name)
+        reads = self.components.replica or self.components.database
+        return take(self.components.database, reads, alive, dead, self.registry.by_name)
+
+    def reads_for(self, actor: Actor) -> Reads:
+        """Return where lists for this user are read: a replica, if it has what the user has just changed."""
+        replica = self.components.replica
+        if replica is None or not replica.contains(self.last_changes.of(actor.id)):
+            return self.components.database
+        return replica
 
     async def on_thread(self, call: Callable[[], T]) -> T:
         """Run a database read on a thread."""

@@ -13,6 +13,7 @@ from horae.errors import ConfigurationError, InvalidRequest
 from horae.live.store import LiveStore
 from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database
+from horae.storage.engine.replica import ReadReplica
 from horae.types.application_hooks import ApplicationHooks
 from horae.types.registry import Registry
 from horae.wakeup.channel import WakeupChannel
@@ -31,6 +32,8 @@ class Components:
     """Which log lines are kept of jobs whose type does not say; None is nothing."""
     queue_backends: Mapping[str, str] = field(default_factory=dict[str, str])
     """What runs the jobs of the queues that the settings name: `horae`, `celery` or `celery:QUEUE`."""
+    replica: ReadReplica | None = None
+    """From where the HTTP API reads lists, if not from the database."""
 
 
 class NodeKeywords(TypedDict, total=False):

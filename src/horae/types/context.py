@@ -285,3 +285,9 @@ class JobContext(Generic[ParamsT]):
                 f"job type {self.type!r} runs in no {kind} on Horae's database; declare transaction='read committed'"
             )
         return connection
+
+
+def connection_of(context: JobContext[Any]) -> Connection | None:
+    """Return the connection of a body's transaction on Horae's database, of either kind; None if there is none."""
+    own, for_coroutines = context._connection, context._async_connection  # noqa: SLF001 - not for bodies
+    return own if for_coroutines is None else for_coroutines.sync_connection

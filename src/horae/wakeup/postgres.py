@@ -19,14 +19,14 @@ from typing_extensions import override
 
 from horae.forking import ForkSafeLock, register_for_reset
 from horae.receiving import ReceivingThread
-from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask
+from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask, driver_arguments_for
 from horae.storage.engine.url import driver_arguments
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import Outbox
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, decode, encode, with_seed
 
-CONNECTION_OPTIONS: Final = {**SERVICE_BOUNDS, "application_name": "horae hints"}
+APPLICATION_NAME: Final = "horae hints"
 
 _of_the_parent: Final[list[object]] = []
 """Connections that a fork has copied: to close one, even as garbage, would end the parent's session."""
@@ -191,7 +191,11 @@ class _Receiver(ReceivingThread):
 
 def _connection_options(url: URL) -> dict[str, Any]:
     """Return the arguments of psycopg; those of the URL override our own."""
-    return {**CONNECTION_OPTIONS, **driver_arguments(url)}
+    return {
+        "application_name": APPLICATION_NAME,
+        **driver_arguments_for(url, SERVICE_BOUNDS),
+        **driver_arguments(url),
+    }
 
 
 def _connect(options: dict[str, Any]) -> psycopg.Connection:

@@ -222,7 +222,10 @@ async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
 async def _listed(services: Services, actor: Actor, query: JobQuery) -> JobPage:
     if actor.reading_as is not EVERYBODY and query.owner not in (None, actor.id):
         return JobPage([], None)
-    return await services.jobs.list(**query.filters(actor))
+    if query.job_ids is not None:  # clients ask for the jobs that they wait for
+        return await services.jobs.list(**query.filters(actor))
+    jobs = services.sync_jobs.listing_from(services.reads_for(actor))
+    return await services.on_thread(partial(jobs.list, **query.filters(actor)))
 
 
 async def _check_retry(services: Services, actor: Actor, job_id: int) -> None:

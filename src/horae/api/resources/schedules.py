@@ -74,10 +74,10 @@ class ErrorQuery(RequestModel):
 
 @router.get("/", responses=documented(400))
 async def list_schedules(
-    services: ServicesHere, _actor: Reader, query: Annotated[ScheduleQuery, Query()]
+    services: ServicesHere, actor: Reader, query: Annotated[ScheduleQuery, Query()]
 ) -> ScheduleList:  # fmt: skip
     """List schedules by module and name; those that this version cannot read are left out."""
-    found = await services.on_thread(partial(page_of, services.components.database, **query.model_dump()))
+    found = await services.on_thread(partial(page_of, services.reads_for(actor), **query.model_dump()))
     return services.schedule_views.page(found)
 
 
@@ -224,10 +224,11 @@ async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: Schedu
 
 @router.get("/{schedule_id}/ticks/", responses=documented(400, 404))
 async def list_ticks(
-    services: ServicesHere, _actor: Reader, schedule_id: ScheduleId, query: Annotated[TickQuery, Query()]
+    services: ServicesHere, actor: Reader, schedule_id: ScheduleId, query: Annotated[TickQuery, Query()]
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
-    ticks = partial(services.schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before)
+    schedules = services.schedules.listing_from(services.reads_for(actor))
+    ticks = partial(schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before)
     return tick_list(await services.on_thread(ticks), query.limit)
 
 
@@ -239,10 +240,11 @@ async def get_schedule_statistics(services: ServicesHere, _actor: Reader, schedu
 
 @router.get("/{schedule_id}/errors/", responses=documented(400, 404))
 async def list_schedule_errors(
-    services: ServicesHere, _actor: Reader, schedule_id: ScheduleId, query: Annotated[ErrorQuery, Query()]
+    services: ServicesHere, actor: Reader, schedule_id: ScheduleId, query: Annotated[ErrorQuery, Query()]
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
-    errors = partial(services.schedules.errors, schedule_id, limit=query.limit)
+    schedules = services.schedules.listing_from(services.reads_for(actor))
+    errors = partial(schedules.errors, schedule_id, limit=query.limit)
     return FailedRunList(errors=[FailedRunItem.model_validate(run) for run in await services.on_thread(errors)])
 
 

@@ -18,7 +18,8 @@ from horae.client.doctor.basics import check_clock, check_hints, check_pooler, c
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import USUAL, Finding, Level, warning
 from horae.client.doctor.redis import check_redis
-from horae.client.doctor.server import examine_server
+from horae.client.doctor.replica import check_replica
+from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings
 from horae.runtime.node.node_status import look
@@ -67,19 +68,26 @@ def examine(horae: Horae) -> Iterator[Finding]:
         if any(finding.level is not Level.OK for finding in found):
             return
         yield check_clock(database)
-        yield from examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
+        on_server = list(
+            examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
+        )
+        yield from on_server
         if database.dialect != SQLITE:
             yield check_pooler(database)
-        yield from _connections(horae, database)
+        read_only = any(finding.check == SERVER and finding.level is Level.PROBLEM for finding in on_server)
+        yield from _connections(horae, database, with_hints=not read_only)
         yield from _work(horae, database)
         yield check_rows(database)
 
 
-def _connections(horae: Horae, database: Database) -> Iterator[Finding]:
-    """Check what processes use to reach each other."""
+def _connections(horae: Horae, database: Database, *, with_hints: bool) -> Iterator[Finding]:
+    """Check what processes use to reach each other. A server that is read-only passes no hints on."""
     given = horae.settings
     with closing(Adapters(given, database)) as adapters:
+        yield from check_replica(adapters.replica)
         yield from check_redis(adapters.redis_servers)
+        if not with_hints:
+            return
         by_redis = given.redis is not None or given.redis_hints is not None
         limits = replace(USUAL, hints_timeout=USUAL.redis_timeout) if by_redis else USUAL
         yield check_hints(adapters.wakeup, wanted=given.hints, limits=limits)

@@ -8,6 +8,8 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import doctor
 from horae.storage.operations.doctor import OpenTransaction, RowEstimate, Server
 
+SERVER: Final = "server"
+"""The check whether the server accepts writes."""
 SHOWN: Final = 5
 """Open transactions that are listed one by one; the others are only counted."""
 
@@ -26,11 +28,9 @@ def server_findings(server: Server, limits: Limits = USUAL) -> Iterator[Finding]
     """Check the settings that Horae depends on."""
     if server.recovering or server.read_only:
         what = "a standby server" if server.recovering else "set to read-only transactions"
-        yield problem(
-            "server", f"PostgreSQL {server.version} is {what}: it accepts no writes", "Connect to the primary."
-        )
+        yield problem(SERVER, f"PostgreSQL {server.version} is {what}: it accepts no writes", "Connect to the primary.")
     else:
-        yield ok("server", f"PostgreSQL {server.version}, writable")
+        yield ok(SERVER, f"PostgreSQL {server.version}, writable")
     yield _isolation(server)
     yield _durability(server)
     used = f"{server.connections} of {server.max_connections} are in use"

@@ -11,6 +11,7 @@ from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import Dead
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.database import Database
+from horae.storage.engine.replica import Reads
 from horae.storage.jobs import reading
 from horae.storage.operations import doctor, overview, queues
 from horae.storage.operations.nodes import NodeView
@@ -51,19 +52,21 @@ class Overview:
     problems: Sequence[Finding]
 
 
-def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], known: Collection[str]) -> Overview:
-    """Read the state once. `known`: the job types that this application declares."""
-    samples = database.autocommit(overview.samples)
-    waiting = database.autocommit(queues.view)
+def take(
+    database: Database, reads: Reads, alive: Sequence[NodeView], dead: Sequence[Dead], known: Collection[str]
+) -> Overview:
+    """Read the state once, counts from `reads`. `known`: the job types that this application declares."""
+    samples = reads.autocommit(overview.samples)
+    waiting = reads.autocommit(queues.view)
     return Overview(
         at=database.autocommit(doctor.clock),
-        states={**dict.fromkeys(JobState, 0), **database.autocommit(reading.counts)},
+        states={**dict.fromkeys(JobState, 0), **reads.autocommit(reading.counts)},
         ready=sum(queue.due for queue in waiting if queue.paused_at is None),
-        throughput=database.autocommit(overview.throughput),
+        throughput=reads.autocommit(overview.throughput),
         queues=waiting,
         pick_up=percentiles([max(0.0, sample.pick_up) for sample in samples]),
         duration=percentiles([max(0.0, sample.duration) for sample in samples]),
-        lateness=percentiles([max(0.0, seconds) for seconds in database.autocommit(overview.lateness)]),
+        lateness=percentiles([max(0.0, seconds) for seconds in reads.autocommit(overview.lateness)]),
         nodes_alive=len(alive),
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if "worker" in view.roles),
@@ -71,7 +74,7 @@ def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], kn
         problems=_worst_first(
             [
                 *system_findings(database, alive, dead, waiting, known=known),
-                *failing(database.autocommit(overview.by_type)),
+                *failing(reads.autocommit(overview.by_type)),
             ]
         ),
     )

@@ -1,9 +1,10 @@
 """Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the statistics."""
 
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from typing_extensions import Unpack
 
@@ -23,6 +24,7 @@ from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.storage.engine.database import Database
+from horae.storage.engine.replica import Reads
 from horae.storage.schedules import reading, ticks
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import FailedRun, StoredSchedule, rules_of
@@ -84,6 +86,13 @@ class Schedules:
         on_created: Callable[[Collection[int]], None],
     ) -> None:
         self._database, self._registry, self._wakeup, self._on_created = database, registry, wakeup, on_created
+        self._reads: Reads = database
+
+    def listing_from(self, reads: Reads) -> Self:
+        """Return a copy whose lists are read from there; everything else stays on the database."""
+        twin = copy(self)
+        twin._reads = reads  # noqa: SLF001 - its own
+        return twin
 
     def add(
         self, job_type: JobTypeReference, /, *, name: str | None = None, config: Mapping[str, Any] | None = None,
@@ -238,7 +247,7 @@ class Schedules:
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
         """List all schedules or those of a module, by module and name; an unreadable one is logged and left out."""
-        return views_of(self._database, self._database.autocommit(reading.all_of, module))
+        return views_of(self._reads, self._reads.autocommit(reading.all_of, module))
 
     def statistics(self, reference: Reference) -> Statistics:
         """Return the statistics of the ended runs; total_runs = successes + failures + crashes, at every moment."""
@@ -248,7 +257,7 @@ class Schedules:
         """Return the decisions about nominal times with their reasons, the newest first."""
         if before is not None:
             check_moment("before", before)
-        found = self._database.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
+        found = self._reads.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
         started = [entry.job_id for entry in found if entry.job_id is not None]
         reasons = self._database.autocommit(waiting_reasons, started) if started else {}
         return [replace(entry, waiting_reason=reasons.get(entry.job_id or 0)) for entry in found]
@@ -256,7 +265,7 @@ class Schedules:
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Return runs that failed or crashed, of one schedule or of all, the newest first."""
         schedule_id = None if reference is None else self.get(reference).id
-        return self._database.autocommit(reading.failed_runs, schedule_id, page_length(limit))
+        return self._reads.autocommit(reading.failed_runs, schedule_id, page_length(limit))
 
     def _altered(self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords) -> Definition:
         """Return the definition after a change; without a new `config` the stored text stays unchanged."""

@@ -17,6 +17,7 @@ from horae.domain.schedules.tick import Ticks
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, quoted
 from horae.storage.engine.database import Database
+from horae.storage.engine.replica import Reads
 from horae.storage.schedules import reading
 from horae.storage.schedules.reading import OpenRuns, ScheduleFilter
 from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, change_of, rules_of, statistics_of
@@ -125,14 +126,14 @@ def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
     return replace(view, waiting_reason=reasons.get(row.run_token))
 
 
-def views_of(database: Database, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
+def views_of(database: Reads, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
     """Return the views of the readable schedules; an unreadable one is logged, as it must not hide the others."""
     known = [row for row in rows if _is_readable(row)]
     runs = _open_runs(database, known)
     return [view_of(row, runs.get(row.id)) for row in known]
 
 
-def _open_runs(database: Database, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
+def _open_runs(database: Reads, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
     """Return the open runs of schedules; with `allow_all` each open run is stored as a crash until its end."""
     tokens = [row.run_token for row in rows if row.run_token is not None]
     overlapping = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
@@ -159,7 +160,7 @@ class SchedulePage:
 
 
 def page_of(  # noqa: PLR0913 - the filters of a list
-    database: Database, *, module: str | None = None, job_type: str | None = None, name: str | None = None,
+    database: Reads, *, module: str | None = None, job_type: str | None = None, name: str | None = None,
     enabled: bool | None = None, limit: int = 100, cursor: str | None = None,
 ) -> SchedulePage:  # fmt: skip
     """Return a page of schedules by module and name; None is no filter, `name` matches a part. Raises `InvalidRequest`.

@@ -1,7 +1,7 @@
 """One body that runs, and the interface of the executors that run it."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Protocol, TypeAlias
@@ -91,12 +91,18 @@ class Run:
 Done: TypeAlias = Callable[[Run, FinishedRun], None]
 
 
-def stop_runs(runs: Iterable[Run], order: Callable[[], BaseException], level: Isolation = Isolation.ALL) -> None:
-    """Order bodies to stop: all of them, or after a loss of contact those whose jobs others may soon run again."""
-    for run in runs:
-        retryable = run.claim.attempt < run.claim.max_attempts
-        if level is Isolation.ALL or (level is Isolation.RETRYABLE and retryable):
-            run.stop(order())
+def stop_runs(
+    runs: Iterable[Run], order: Callable[[], BaseException], level: Isolation = Isolation.ALL
+) -> Sequence[Run]:
+    """Order bodies to stop, and return those: all, or after a loss of contact those that others may soon run again."""
+    stopped = [run for run in runs if level is Isolation.ALL or _may_be_repeated(run, level)]
+    for run in stopped:
+        run.stop(order())
+    return stopped
+
+
+def _may_be_repeated(run: Run, level: Isolation) -> bool:
+    return level is Isolation.RETRYABLE and run.claim.attempt < run.claim.max_attempts
 
 
 class Executor(Protocol):

@@ -13,19 +13,24 @@ from horae.runtime.bodies.orders import OutOfContact
 from horae.runtime.bodies.run import Executor, Run, stop_runs
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.signals import Signals
+from horae.storage.engine.database import Database
+from horae.types.context import connection_of
 
 
 @dataclass(frozen=True, slots=True)
 class ContactReports:
     """Sends the signals about contact on the node's loop; the heartbeat calls it on threads of its own.
 
-    Bodies on threads are stopped by the calling thread already, because another body may hold up the loop.
+    Bodies on threads are stopped by the calling thread already, because another body may hold up the loop. One that
+    waits for a reply of the database would not notice the order, and perhaps no reply ever arrives; the same holds for
+    later bodies, which would get the idle connections of the pool.
     """
 
     loop: asyncio.AbstractEventLoop
     signals: Signals
     running: Mapping[JobId, Run]
     threads: Executor
+    database: Database
 
     def watcher(self) -> Watcher:
         """Return what the heartbeat calls."""
@@ -46,7 +51,9 @@ class ContactReports:
 
     def _stop_threads(self, order: Callable[[], BaseException], level: Isolation) -> None:
         on_threads = [run for run in list(self.running.values()) if run.executor is self.threads]
-        stop_runs(on_threads, order, level)
+        stopped = {id(run) for run in stop_runs(on_threads, order, level)}
+        going_on = [run.context for run in list(self.running.values()) if id(run) not in stopped]
+        self.database.hang_up_bodies([connection_of(context) for context in going_on])
 
 
 def post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

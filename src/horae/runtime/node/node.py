@@ -176,7 +176,9 @@ class Incarnation:
         loop = self._loop
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
-            reports = ContactReports(loop, self.signals, self._worker.running, self._executors.threads)
+            reports = ContactReports(
+                loop, self.signals, self._worker.running, self._executors.threads, self._components.database
+            )
             await self._components.database.in_service(partial(self._membership.join, reports.watcher()))
             await self._components.database.in_service(partial(self._journals.open, self._environment.journal, self.id))
             listening.callback(self._components.wakeup.subscribe(partial(post, loop, self._on_hint)))

@@ -11,7 +11,7 @@ import contextlib
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -161,6 +161,10 @@ class Database:
     def hang_up(self) -> None:
         """Shut down every connection but those of bodies, so that calls that wait for a reply fail at once."""
         self._connections.hang_up()
+
+    def hang_up_bodies(self, keep: Iterable[Connection | None]) -> None:
+        """Shut down the connections for bodies, idle or not, except those of bodies that may go on."""
+        self._body_connections.hang_up(keep)
 
     def end_overdue_calls(self, now: float) -> None:
         """End calls of services that have passed their deadline; cheap enough to be called often."""

@@ -5,6 +5,7 @@ such form, and reads the hosts from the query instead.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,14 +26,19 @@ USER: Final = re.compile(r"(?<=://)(?:[^/@]*@)?")
 USUAL_PORT: Final = "5432"
 WRITABLE: Final = {"target_session_attrs": "read-write"}
 """Added to a URL with several hosts: the first one that answers may be a standby, which accepts no writes."""
+PREFERS_STANDBY: Final = {"target_session_attrs": "prefer-standby"}
+"""Added instead to a URL with several hosts that is only read from."""
 
 
-def normalised(url: str | URL, setting: str = "database") -> URL:
-    """Return the URL with the driver that Horae uses; raises `ConfigurationError`, which names the setting."""
+def normalised(url: str | URL, setting: str = "database", several: Mapping[str, str] = WRITABLE) -> URL:
+    """Return the URL with the driver that Horae uses; raises `ConfigurationError`, which names the setting.
+
+    `several`: what is added to the query if the URL names several hosts, unless it has it already.
+    """
     parsed = _parsed(url, setting)
     backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
     if backend == POSTGRESQL:
-        return _checked_hosts(parsed.set(drivername=DRIVER), setting)
+        return _checked_hosts(parsed.set(drivername=DRIVER), setting, several)
     if backend != SQLITE:
         raise ConfigurationError(f"{setting}: {backend!r} is not supported; allowed are sqlite and postgresql")
     if parsed.database in (None, "", ":memory:"):
@@ -106,7 +112,7 @@ def _parsed(url: str | URL, setting: str) -> URL:
     return parsed.update_query_dict({"host": hosts, "port": ports})
 
 
-def _checked_hosts(url: URL, setting: str) -> URL:
+def _checked_hosts(url: URL, setting: str, added: Mapping[str, str]) -> URL:
     if not {"host", "port"} & url.query.keys():
         return url
     try:
@@ -116,7 +122,7 @@ def _checked_hosts(url: URL, setting: str) -> URL:
             f"{setting}: the hosts and ports of the URL do not match; write them as in "
             "postgresql://first:5432,second:5432/name"
         ) from None
-    missing = {name: value for name, value in WRITABLE.items() if several and name not in url.query}
+    missing = {name: value for name, value in added.items() if several and name not in url.query}
     return url.update_query_dict(missing) if missing else url
 
 

@@ -16,6 +16,7 @@ from horae.api.views.operations import QueueItem, QueueList
 from horae.client.operations.queues import LARGEST_LIMIT
 from horae.domain.limits.limit import Limit
 from horae.domain.names import LONGEST_NAME
+from horae.storage.operations import queues
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 
@@ -51,9 +52,10 @@ class QueueLimitByKey(LimitChange):
 
 
 @router.get("/", responses=documented())
-async def list_queues(services: ServicesHere, _actor: Reader) -> QueueList:
+async def list_queues(services: ServicesHere, actor: Reader) -> QueueList:
     """List every queue that has work, is paused or has a limit."""
-    found = await services.on_thread(services.queues.list)
+    reads = services.reads_for(actor)
+    found = await services.on_thread(lambda: reads.autocommit(queues.view))
     return QueueList(queues=[QueueItem.model_validate(view) for view in found])
 
 

@@ -63,15 +63,15 @@ class ReadsJobs(JobsBase):
         search = search_for(query, self._registry)
         if search is not None:
             return self._searched(wanted, search, limit if ids is None else len(ids))
-        found = self._database.autocommit(reading.page, wanted)
+        found = self._reads.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
         page = with_live_reports(self._live, found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
 
     def _searched(self, wanted: JobFilter, search: Search, limit: int) -> JobPage:
-        found = self._database.autocommit(searching.find, wanted, search, limit=limit + 1, seconds=SEARCH_TIME)
+        found = self._reads.autocommit(searching.find, wanted, search, limit=limit + 1, seconds=SEARCH_TIME)
         shown = JobFilter(ids=found.ids[:limit], limit=None, most_bytes=wanted.most_bytes)
-        page = with_live_reports(self._live, self._database.autocommit(reading.page, shown))
+        page = with_live_reports(self._live, self._reads.autocommit(reading.page, shown))
         if len(found.ids) > limit:
             return JobPage(list(page), str(found.ids[limit - 1]))
         return JobPage(list(page), None if found.reached is None else str(found.reached))
@@ -107,7 +107,7 @@ class ReadsJobs(JobsBase):
 
     def count(self) -> Mapping[JobState, int]:
         """Return the number of jobs in each state."""
-        return self._database.autocommit(reading.counts)
+        return self._reads.autocommit(reading.counts)
 
     def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:
         """Wait until the job has ended, and return its result.

@@ -17,8 +17,12 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, event
 
+from horae.storage.engine.url import has_several_hosts
+
 CONNECT_TIMEOUT: Final = 5
 """Seconds to open a connection; whole seconds, as libpq requires."""
+CONNECT_TIMEOUT_OF_SEVERAL: Final = 3
+"""The same for each host, if the URL names several: the first ones may be away for long after a fail-over."""
 CALL_DEADLINE: Final = 60.0
 """Seconds that a call of a node's service may take; all of them are short, so a longer one hangs."""
 CANCEL_TIMEOUT: Final = 3.0
@@ -46,7 +50,8 @@ BODY_BOUNDS: Final = {
 
 def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
     """Return those of the driver's arguments that the URL does not set itself."""
-    return {name: value for name, value in wanted.items() if name not in url.query}
+    several = {"connect_timeout": CONNECT_TIMEOUT_OF_SEVERAL} if has_several_hosts(url) else {}
+    return {name: value for name, value in {**wanted, **several}.items() if name not in url.query}
 
 
 class OpenConnections:
@@ -83,10 +88,12 @@ class OpenConnections:
                 threading.Thread(target=self._end, args=(ident, call[1]), name="horae-deadline", daemon=True).start()
         return len(overdue)
 
-    def hang_up(self) -> None:
-        """Shut down all connections, so that calls that wait for a reply fail."""
+    def hang_up(self, keep: Iterable[Connection | None] = ()) -> None:
+        """Shut down all connections but these, so that calls that wait for a reply fail."""
+        kept = [_driver_of(connection) for connection in keep if connection is not None]
         for driver in list(self._sockets):
-            self._shut_down(driver)
+            if not any(driver is each for each in kept):
+                self._shut_down(driver)
 
     def descriptors(self) -> list[int]:
         """Return the file descriptors of all sockets."""
@@ -124,6 +131,13 @@ class OpenConnections:
         with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as ours:
             if os.fstat(ours.fileno()).st_ino == self._sockets.get(driver):
                 ours.shutdown(socket.SHUT_RDWR)
+
+
+def _driver_of(connection: Connection) -> Any:
+    """Return the driver's connection, None if it is closed; another thread may be using it."""
+    with suppress(Exception):
+        return connection.connection.driver_connection
+    return None
 
 
 def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) -> None:
