@@ -35,6 +35,8 @@ SILENCE: Final = 3.0
 """Seconds without an answer after which a node counts as dead here."""
 BEFORE: Final = 40
 """Jobs that have been acknowledged when the primary fails."""
+PATIENCE: Final = 60.0
+"""Seconds for what must happen some time: the load, and the end of all jobs."""
 PAUSE: Final = 0.02
 """Seconds between two starts of jobs."""
 
@@ -128,7 +130,7 @@ def test_acknowledged_jobs_survive_and_nodes_find_the_promoted_standby(
         for node in nodes:
             node.ready()
         with Callers(horae) as callers:
-            wait_until(lambda: len(callers.acknowledged) >= BEFORE)
+            wait_until(lambda: len(callers.acknowledged) >= BEFORE, PATIENCE)
             stack.enter_context(fault(primary))
             standby.promote()
             promoted = time.monotonic()
@@ -139,7 +141,7 @@ def test_acknowledged_jobs_survive_and_nodes_find_the_promoted_standby(
             wait_until(lambda: {pid for (pid,) in rows(seen, BEATING, since=since)} >= pids)
             seen.jobs.wait(probe.id, timeout="30s")
             back = time.monotonic() - promoted
-        wait_until(lambda: rows(seen, ACTIVE) == [(0,)])
+        wait_until(lambda: rows(seen, ACTIVE) == [(0,)], PATIENCE)
         states = dict(rows(seen, "SELECT id, state FROM horae_jobs"))
         assert callers.unexpected == []
         assert [job for job in callers.acknowledged if states.get(job) != "finished"] == []
