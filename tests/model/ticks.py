@@ -117,9 +117,9 @@ class TickModel:
         return Step(f"{node} fires time {plan.nominal} as planned", self._fired(after, plan.nominal, plan.deployment))
 
     def _fire_row(self, world: World, node: int) -> Iterator[Step[World]]:
-        """Plan from the locked row and carry that out: idle, enabled and due."""
+        """Plan from the locked row and carry that out: idle, enabled and due; of several due times the last one fires."""
         schedule, guards = world.schedule, self.guards
-        nominal = schedule.mark + 1
+        nominal = max(schedule.mark + 1, world.clock)
         due = nominal <= world.clock or (not guards.fire_needs_due_time and nominal <= self.ticks)
         idle = schedule.token is None or not guards.fire_needs_idle
         if due and idle and (schedule.enabled or not guards.pause_is_checked):
@@ -130,21 +130,24 @@ class TickModel:
 
     def _fired(self, world: World, nominal: int, deployment: int) -> World:
         schedule, job = world.schedule, len(world.jobs)
+        missed = tuple(Decided(each, None, deployment) for each in range(schedule.mark + 1, nominal))
         return _changed(world)._replace(
             schedule=schedule._replace(mark=max(schedule.mark, nominal), token=job),
-            ledger=(*world.ledger, Decided(nominal, job, deployment)),
+            ledger=(*world.ledger, *missed, Decided(nominal, job, deployment)),
             jobs=(*world.jobs, True),
             early=world.early or nominal > world.clock,
             stale=world.stale or deployment != schedule.deployment or not schedule.enabled,
         )
 
     def _end(self, world: World, job: int) -> Step[World]:
-        """End a run: what came due meanwhile is skipped, and the schedule is idle again."""
+        """End a run: the schedule is idle again, and what came due meanwhile is skipped, unless it is paused."""
         jobs = (*world.jobs[:job], False, *world.jobs[job + 1 :])
         ended = world._replace(jobs=jobs)
         if world.schedule.token != job and self.guards.end_needs_token:
             return Step(f"run {job} ends, which the schedule does not wait for", ended)
-        return Step(f"run {job} ends", self._passed_over(ended, token=None))
+        if world.schedule.enabled:
+            return Step(f"run {job} ends", self._passed_over(ended, token=None))
+        return Step(f"run {job} ends", _changed(ended)._replace(schedule=world.schedule._replace(token=None)))
 
     def _end_again(self, world: World, job: int) -> Step[World]:
         """Report an end that was reported before, because its answer was lost."""

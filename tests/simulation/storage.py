@@ -122,6 +122,7 @@ def _land_late(connection: "SimulatedConnection", statement: str, parameters: An
     try:
         opening.register_clock(late)
         late.create_function("sim_time", 0, virtual_time)
+        late.create_function("sim_transaction", 0, transaction_number)
         late.execute(statement, parameters).fetchall()
         world.current().note(f"late {kind}")
     except sqlite3.OperationalError:
@@ -164,6 +165,7 @@ class SimulatedConnection(opening.DriverConnection):
         """Belong to the running process from now on."""
         self.create_function("horae_lock_free", 1, lock_is_free)  # only if it is new
         self.create_function("sim_time", 0, virtual_time)
+        self.create_function("sim_transaction", 0, transaction_number)
         self.broken = self.is_free = False
         self.patience, self._waiters = patience, waiters
         process = world.current_process()
@@ -211,7 +213,8 @@ class SimulatedConnection(opening.DriverConnection):
             self._roll_back()
 
     def freed(self) -> None:
-        """Wake the threads that wait for the write lock."""
+        """Wake the threads that wait for the write lock: a transaction has ended."""
+        world.current().surroundings.transactions += 1
         self._waiters.wake()
 
     @override
@@ -275,6 +278,11 @@ def lock_is_free(key: int | None) -> int | None:
 def virtual_time() -> float:
     """Return the seconds since the begin of the simulation, for the history that triggers keep."""
     return world.current().now
+
+
+def transaction_number() -> int:
+    """Return a number that the changes of one transaction have in common, as no two can write at a time."""
+    return world.current().surroundings.transactions
 
 
 def server_now() -> int:

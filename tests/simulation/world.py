@@ -61,6 +61,8 @@ class Surroundings:
     """All connections to the database that were opened."""
     free_connections: list[Any] = field(default_factory=list)
     """Those that no process has at present."""
+    transactions: int = 0
+    """How many transactions have ended."""
     waiting_for_lock: Any = None
     """The threads that wait for SQLite's write lock."""
 
