@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.simulation import world as worlds
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import LIMITS, Cluster
 from tests.simulation.invariants import violations
 from tests.simulation.plan import Plan
 from tests.simulation.replaced import simulated
@@ -23,6 +23,8 @@ PATIENCE: Final = 240.0
 """Virtual seconds after the last fault in which all work must get done."""
 COLLECT_AFTER: Final = 80
 """Simulated processes between two collections of garbage, because automatic ones take a tenth of the time."""
+NOTICED_AFTER: Final = 2 * LIMITS.silence
+"""Virtual seconds in which the rows of all killed nodes must be gone."""
 STOPPING: Final = 30.0
 """Virtual seconds in which the nodes must have stopped."""
 
@@ -96,6 +98,8 @@ class Watch:
         self._next = 0.0
         self._phase = 0
         self._faults_over = max((fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0)
+        if cluster.plan.lives:  # the last ones were killed just now, which the others must notice before they stop
+            self._faults_over = max(self._faults_over, world.now + NOTICED_AFTER)
         self._last_call = max((operation.at for operation in cluster.plan.operations), default=0.0)
         (self._mark,) = reader.execute("SELECT coalesce(max(number), 0) FROM sim_history").fetchone()
 
