@@ -25,7 +25,11 @@ def limits(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
 
 
 def _limited_since(tables: Tables, queue: Queue) -> int:
-    made = [each.at for each in tables.changes if (each.action, each.target) == ("queue.limit", queue.name)]
+    made = [
+        each.at
+        for each in tables.changes
+        if each.action in ("queue.limit", "queue.reset") and each.target == queue.name
+    ]
     return max(made, default=0)
 
 

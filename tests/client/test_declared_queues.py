@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,10 +11,13 @@ from typer.testing import CliRunner
 
 from horae import Horae, InvalidRequest, Limit, NotFound
 from horae.cli.main import app as command_line
-from horae.domain.jobs.job import WaitsFor
+from horae.domain.backoff import Backoff
+from horae.domain.jobs.job import Succeeded, WaitsFor, decide
 from horae.storage.engine.database import Database
+from horae.storage.operations import audit
 from horae.storage.operations.queues import QueueView
-from tests.harness.applications import application, url_of
+from horae.storage.outcomes import settling
+from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, url_of
 
 Deploy = Callable[..., Horae]
 
@@ -32,6 +36,14 @@ def deploy(database: Database) -> Iterator[Deploy]:
             return horae
 
         yield version
+
+
+def run_at_once(horae: Horae, jobs: int) -> None:
+    """Claim so many jobs together, and let them finish."""
+    claims = claim_as_another_node(horae)
+    assert len(claims) == jobs
+    ends = [decide(claim, Succeeded(), Backoff(), Random(1)) for claim in claims]
+    horae.components.database.transact(settling.settle, ELSEWHERE, ends, None)
 
 
 def settings(horae: Horae, name: str = "mail") -> tuple[Any, Any, list[str]]:
@@ -139,3 +151,21 @@ def test_the_command_line(deploy: Deploy, database: Database) -> None:
     assert (listed["fair_by"], listed["declared"]) == (None, {"module": "shop", "fair_by": "owner"})
     assert run("reset", "mail") == {"name": "mail", "reset": True}
     assert settings(horae)[0] == "owner"
+
+
+def test_the_audit_knows_since_when_a_declared_limit_holds(deploy: Deploy) -> None:
+    first = deploy()
+    for _ in range(3):
+        first.jobs.start("work", queue="mail")
+    run_at_once(first, 3)
+    horae = deploy(mail={"concurrency": 2})
+    found = horae.components.database.autocommit(audit.page, before=None, actor=None, limit=100)
+    entries = {(entry.action, entry.target, entry.actor): entry for entry in found}
+    assert entries["queue.limit", "mail", "deployment"].after == {"concurrency_limit": 2}
+    assert list(horae.audit().findings) == [], "the jobs ran before the limit"
+    horae.queues.limit("mail", None)
+    for _ in range(3):
+        horae.jobs.start("work", queue="mail")
+    run_at_once(horae, 3)
+    horae.queues.reset("mail")
+    assert list(horae.audit().findings) == []

@@ -55,7 +55,9 @@ class History:
         limits: dict[str, list[Alteration]] = defaultdict(list)
         for row in invariants.stream(connection, invariants.CHANGES):
             before = _values(row.before)
-            if row.action == "queue.limit":
+            if row.action in invariants.OF_LIMITS:
+                if row.action == "queue.reset" and "concurrency_limit" not in before:
+                    continue  # it has changed other settings
                 limits[row.target].append(Alteration(row.at, before))
             elif _OF_RULES & before.keys():
                 alterations[row.target].append(Alteration(row.at, before))

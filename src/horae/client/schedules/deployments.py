@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.changes import Change, recorded
+from horae.client.changes import DONE, PYTHON, Change, ChangeRequest, recorded, write
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import Definition, definition_of, is_outdated, redeclared, with_job_options
@@ -189,12 +189,23 @@ def deploy(connection: Connection, version: Version, min_replicas: int, *, resto
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)
     _replace_schedules(connection, created, version)
-    declared_queues.declare(connection, module, {queue.name: queue.values for queue in version.queues})
+    _declare_queues(connection, version)
     brought = reading.all_of(connection, module)
     _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(
         created, changed=True, schedules=tuple(row.id for row in brought if row.deployment_id == created.id)
     )
+
+
+def _declare_queues(connection: Connection, version: Version) -> None:
+    """Let the declared queues come into force, with an entry in the audit log for each that changes."""
+    declared = {queue.name: queue.values for queue in version.queues}
+    for change in declared_queues.declare(connection, version.module, declared):
+        # By these entries the audit knows since when a queue has its limit.
+        action = "queue.limit" if "concurrency_limit" in change.after else "queue.declare"
+        note = f"declared by module {version.module}" if change.name in declared else "no longer declared"
+        entry = ChangeRequest(BY, action, change.name, note, channel=PYTHON).entry(DONE, change.before, change.after)
+        write(connection, entry)
 
 
 def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:

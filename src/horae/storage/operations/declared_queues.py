@@ -7,7 +7,7 @@ ADR 26).
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Integer, String, Text, bindparam, cast, select, update
 
@@ -35,8 +35,20 @@ WRITE: Final = (
 )
 
 
-def declare(connection: Connection, module: str, declared: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace what a module declares about queues: the declared fields of each by its name, in one order of locks."""
+class QueueChange(NamedTuple):
+    """A queue whose settings were changed, with the fields that differ, before and after."""
+
+    name: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+def declare(connection: Connection, module: str, declared: Mapping[str, Mapping[str, Any]]) -> list[QueueChange]:
+    """Replace what a module declares about queues: the declared fields of each by its name, in one order of locks.
+
+    Returns the queues whose settings have changed.
+    """
+    changes: list[QueueChange] = []
     before = {row.name for row in connection.execute(DECLARED) if row.declared.get("module") == module}
     for name in sorted(before | declared.keys()):
         connection.execute(PUT.on(connection), {"name": name})
@@ -48,6 +60,9 @@ def declare(connection: Connection, module: str, declared: Mapping[str, Mapping[
         # What is not declared any more goes, unless it was changed at run time.
         changed = {field: new.get(field) for field in differing if field in new or getattr(row, field) == old[field]}
         _write(connection, row, changed, {**new, "module": module} if name in declared else None)
+        if after := {field: value for field, value in changed.items() if value != getattr(row, field)}:
+            changes.append(QueueChange(name, {field: getattr(row, field) for field in after}, after))
+    return changes
 
 
 def reset(connection: Connection, name: str) -> bool:

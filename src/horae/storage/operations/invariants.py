@@ -73,6 +73,8 @@ RUNS: Final = (
     .where(jobs.c.schedule_id.is_not(None))
     .order_by(jobs.c.schedule_id, jobs.c.id, job_attempts.c.lease)
 )
+OF_LIMITS: Final = ("queue.limit", "queue.reset")
+"""The actions that may change the limit of a queue."""
 LIMITED: Final = (
     select(jobs.c.queue, jobs.c.id, job_attempts.c.started_at, job_attempts.c.finished_at)
     .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
@@ -80,7 +82,7 @@ LIMITED: Final = (
         jobs.c.queue.in_(
             select(queues.c.name)
             .where(queues.c.concurrency_limit.is_not(None))
-            .union(select(audit.c.target).where(audit.c.action == "queue.limit"))
+            .union(select(audit.c.target).where(audit.c.action.in_(OF_LIMITS)))
         ),
         job_attempts.c.finished_at >= _since,
     )
@@ -173,7 +175,7 @@ ALTERATIONS: Final = ("schedule.alter", "schedule.put", "schedule.reset")
 """Actions in the audit log that change the rules of a schedule."""
 CHANGES: Final = (
     select(audit.c.at, audit.c.action, audit.c.target, audit.c.before, audit.c.after)
-    .where(audit.c.action.in_([*ALTERATIONS, "queue.limit"]), audit.c.outcome == "done")
+    .where(audit.c.action.in_([*ALTERATIONS, *OF_LIMITS]), audit.c.outcome == "done")
     .order_by(audit.c.id)
 )
 DEPLOYMENTS: Final = select(deployments.c.module, deployments.c.created_at, deployments.c.schema).order_by(
