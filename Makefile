@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test fuzz lint docs check demo bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help install system test fuzz lint docs check demo demo-celery bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ demo: .venv/runtime ## Run the demonstration (ONCE=1: only one round)
 	@if $(NODE) --present; then $(MAKE) --no-print-directory $(DASHBOARD); else test -f $(DASHBOARD); fi \
 		|| echo "The dashboard is not built, so its page will be empty: see \`make web\`."
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
+
+demo-celery: install ## Show jobs in a Celery worker, with a Redis broker that it starts (ONCE=1: only one round)
+	$(BIN)/python -m examples.celery $(if $(ONCE),--once)
 
 web: $(DASHBOARD) ## Build the dashboard into the package (installs Node.js 20 into .venv if it is missing)
 

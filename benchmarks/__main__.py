@@ -12,7 +12,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import drains, fires, flatness, idle, inserts, limits, pick_up, progress, redis, schedules, search
+from benchmarks import (
+    celery,
+    drains,
+    fires,
+    flatness,
+    idle,
+    inserts,
+    limits,
+    pick_up,
+    progress,
+    redis,
+    schedules,
+    search,
+)
 from benchmarks.conditions import conditions
 from benchmarks.figures import Figure
 from benchmarks.ground import Grounds, Scale, open_grounds
@@ -28,6 +41,7 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "pickup": pick_up.pick_up,
     "progress": progress.progress,
     "redis": redis.redis,
+    "celery": celery.celery,
     "idle": idle.idle,
     "cron": fires.next_after,
     "burst": schedules.burst,

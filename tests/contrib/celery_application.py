@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from horae import Backoff, Horae, JobContext
-from horae.contrib.celery import setup
+from horae.contrib.celery import setup, task_type
 from horae.contrib.celery.library import celery_module
 from horae.errors import SoftTimeLimitExceeded
 from horae.runtime.timing import DispatcherTiming, Timing
@@ -104,6 +104,37 @@ def _declare_others(horae: Horae) -> None:
         return os.getpid()
 
 
+def declare_tasks(app: Any, horae: Horae) -> None:
+    """Declare Celery tasks as they were written before, and the job types that they become."""
+    celerys_limit = celery_module("celery.exceptions").SoftTimeLimitExceeded
+
+    @app.task(bind=True, name="shop.import_csv")
+    def import_csv(self: Any, rows: int, pause: float = 0.0) -> dict[str, Any]:
+        for done in range(rows):
+            time.sleep(pause)
+            self.update_state(state="IMPORTING", meta={"current": done + 1, "total": rows})
+        return {"rows": rows, "attempt": self.request.retries + 1}
+
+    @app.task(name="shop.slow")
+    def slow() -> str:
+        try:
+            time.sleep(60)
+        except celerys_limit:
+            return "noticed"
+        return "not noticed"
+
+    @app.task(bind=True, name="shop.again", max_retries=3)
+    def again(self: Any) -> int:
+        if self.request.retries < 1:
+            raise self.retry(exc=ConnectionError("not yet"), countdown=60)
+        return int(self.request.retries)
+
+    task_type(horae, "shop.import_csv", max_count=None)
+    task_type(horae, "shop.slow", soft_time_limit="300ms", grace="5s")
+    task_type(horae, "shop.again", max_attempts=3, backoff=SHORT_BACKOFF)
+    task_type(horae, "shop.missing", name="missing")
+
+
 def make() -> tuple[Any, Horae]:
     """Return both applications."""
     horae = Horae()
@@ -112,6 +143,7 @@ def make() -> tuple[Any, Horae]:
     app.conf.update(worker_hijack_root_logger=False, broker_connection_retry_on_startup=True)
     soon = DispatcherTiming(compare_every=0.5, lost_after=float(os.environ.get("HORAE_TEST_LOST_AFTER", "15")))
     setup(app, horae, timing=Timing(dispatcher=soon))
+    declare_tasks(app, horae)
     return app, horae
 
 

@@ -3,19 +3,22 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from horae import Horae
+from horae.contrib.celery import setup, task_type
+from horae.contrib.celery.library import celery_module
 from horae.storage.engine.database import Database
-from tests.contrib.celery_application import declare
+from tests.contrib.celery_application import SHORT_BACKOFF, declare
 from tests.harness.applications import execute, url_of
 from tests.harness.celery_worker import CeleryWorker
 from tests.harness.fault_application import SCHEMA
 from tests.harness.postgres import PostgresServer
 from tests.harness.redis import RedisServer
 
+TASK_OPTIONS: Final[dict[str, Any]] = {"shop.again": {"max_attempts": 3, "backoff": SHORT_BACKOFF}}
 MakeWorker = Callable[..., CeleryWorker]
 
 
@@ -64,5 +67,10 @@ def application(database: Database) -> "closing[Horae]":
     """Return the application without Celery, on a database that gets the table of effects."""
     horae = Horae(url_of(database), keep_logs="off")
     declare(horae)
+    app = celery_module("celery").Celery("starter")
+    setup(app, horae)
+    for task in ("shop.import_csv", "shop.slow", "shop.again"):
+        task_type(horae, task, max_count=None, **TASK_OPTIONS.get(task, {}))
+    task_type(horae, "shop.missing", name="missing")
     execute(horae, SCHEMA)
     return closing(horae)

@@ -128,3 +128,49 @@ async def test_a_second_message_does_nothing(horae: Horae, worker: CeleryWorker,
     send_twice(redis_server.url(9), job.id)
     assert (await until_state(horae, job.id, "finished")).attempt == 1
     await until(lambda: worker.log.count(f"job {job.id} needs no run") >= 2)
+
+
+async def test_a_celery_task_is_a_job(horae: Horae) -> None:
+    job = horae.jobs.start("shop.import_csv", rows=3, owner="alice")
+    done = await until_state(horae, job.id, "finished")
+    assert done.result == {"rows": 3, "attempt": 1}
+    assert done.progress_percentage == 100
+
+
+async def test_what_a_task_reports_is_seen_and_it_learns_of_a_cancel(horae: Horae) -> None:
+    job = horae.jobs.start("shop.import_csv", rows=2000, pause=0.02)
+
+    async def underway() -> bool:
+        seen = await horae.aio.jobs.get(job.id)
+        return seen.progress_percentage > 0 and seen.label == "importing"
+
+    await until(underway)
+    horae.jobs.cancel(job.id)
+    assert (await until_released(horae, job.id)).state == "cancelled"
+
+
+async def test_a_task_catches_a_soft_limit_as_celerys_own(horae: Horae) -> None:
+    assert (await until_state(horae, horae.jobs.start("shop.slow").id, "finished")).result == "noticed"
+
+
+async def test_a_retry_of_a_task_is_an_attempt_of_the_job(horae: Horae) -> None:
+    job = await until_state(horae, horae.jobs.start("shop.again").id, "finished")
+    assert (job.result, job.attempt) == (1, 2)
+
+
+async def test_a_task_that_the_worker_does_not_have(horae: Horae) -> None:
+    job = await until_state(horae, horae.jobs.start("missing").id, "failed")
+    assert "this worker has no Celery task 'shop.missing'" in str(job.error)
+
+
+async def test_the_worker_fires_schedules(horae: Horae) -> None:
+    schedule = horae.schedules.add("shop.import_csv", config={"rows": 1}, name="every second", cron="* * * * * *")
+    interval = horae.schedules.add("charge", config={"number": 5}, name="again and again", every="200ms")
+
+    def runs(of: int) -> int:
+        return horae.schedules.get(of).statistics.total_successes
+
+    await until(lambda: runs(schedule.id) >= 1 and runs(interval.id) >= 3)
+    for each in (schedule, interval):
+        horae.schedules.pause(each.id)
+    await until(lambda: not horae.jobs.list(states=["started"]).jobs)

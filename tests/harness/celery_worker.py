@@ -12,6 +12,7 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from tests.harness.body_log import LOG_VARIABLE
+from tests.harness.operating_system import EndGuard
 
 ROOT: Final = Path(__file__).parents[2]
 PATIENCE: Final = 30.0
@@ -41,6 +42,7 @@ class CeleryWorker:
             "-l", "info", "-n", f"{self._file.stem}@test", "--without-mingle", "--without-gossip", *options,
         ]  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None
+        self._guard: EndGuard | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -76,6 +78,7 @@ class CeleryWorker:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._guard = EndGuard(self.process.pid, self._file.with_suffix(".none"))
         deadline = time.monotonic() + PATIENCE
         while self.log.count(" ready.") == started:
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -95,6 +98,9 @@ class CeleryWorker:
         """Stop the worker in the usual way: it finishes its jobs; return its exit code."""
         assert self.process is not None
         self.process.terminate()
+        if self._guard is not None:
+            self._guard.dismiss()
+            self._guard = None
         try:
             return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -106,6 +112,9 @@ class CeleryWorker:
         """Kill the worker and all its processes; does nothing if it has ended."""
         if self.process is None:
             return
+        if self._guard is not None:
+            self._guard.dismiss()
+            self._guard = None
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)

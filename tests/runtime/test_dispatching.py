@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from horae import Backoff, Horae, JobContext, Limit
+from horae.client.doctor.other_systems import check_other_systems
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError, InvalidJobType, InvalidRequest
 from horae.runtime.backends.checks import check_backends
@@ -29,7 +30,7 @@ AT_ONCE_BACKOFF = Backoff(base=timedelta(0), jitter=0)
 
 
 class FakeBackend:
-    """A system that keeps the messages; `broken`: what it raises instead."""
+    """A system that keeps the messages; `broken`, `lost`: what it raises for messages and for questions."""
 
     usual_destination = "export"
 
@@ -37,6 +38,7 @@ class FakeBackend:
         self.sent: list[tuple[str, int]] = []
         self.waits = 0
         self.broken: Exception | None = None
+        self.lost: Exception | None = None
 
     def check(self) -> None:
         """Accept everything."""
@@ -48,6 +50,8 @@ class FakeBackend:
 
     def waiting(self, destination: str) -> int:
         del destination
+        if self.lost is not None:
+            raise self.lost
         return self.waits
 
 
@@ -249,6 +253,28 @@ async def test_why_a_job_waits(horae: Horae, backend: FakeBackend) -> None:
     assert "No message about it was sent yet" in str(horae.jobs.waiting_reason(job.id))
     dispatcher(horae).dispatch()
     assert "A message about it was sent 0 s ago" in str(horae.jobs.waiting_reason(job.id))
+
+
+def found_by_doctor(horae: Horae) -> list[tuple[str, str]]:
+    database, backends = horae.components.database, horae.settings.queue_backends
+    findings = check_other_systems(horae.registry, backends, database)
+    return [(finding.level.value, finding.message) for finding in findings]
+
+
+async def test_what_the_doctor_says(horae: Horae, backend: FakeBackend) -> None:
+    job = horae.jobs.start("export")
+    dispatcher(horae).dispatch()
+    answers = ("ok", "queue slow answers; 0 messages in it")
+    assert found_by_doctor(horae) == [("ok", "queue export answers; 0 messages in it"), answers]
+    is_sqlite = horae.components.database.dialect == "sqlite"
+    back = "sent_at - 300 * 1000000" if is_sqlite else "sent_at - interval '300 seconds'"
+    execute(horae, f"UPDATE horae_jobs SET sent_at = {back} WHERE id = {job.id}")
+    assert found_by_doctor(horae) == [
+        ("warning", "no worker has taken 1 message in queue export, the oldest sent 300 s ago"),
+        answers,
+    ]
+    backend.lost = ConnectionError("no broker")
+    assert [level for level, _ in found_by_doctor(horae)] == ["problem", "problem"]
 
 
 class TestBadInput:

@@ -1,0 +1,1 @@
+"""Jobs that run in the workers of a Celery application."""

@@ -1,0 +1,58 @@
+"""The check of the other systems that run jobs, such as Celery. Without one, nothing is checked."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.storage.engine.database import Database
+from horae.storage.jobs import dispatching
+from horae.types.registry import Registry
+from horae.types.routes import Place, Routes
+
+NOBODY_AFTER: Final = 60.0
+"""Seconds after which a message should have been taken."""
+
+
+def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], database: Database) -> Iterator[Finding]:
+    """Check that each system is set up, that its broker answers, and that its workers take the messages."""
+    routes = Routes(registry, queue_backends)
+    numbers, oldest = Counter[Place](), dict[Place, float]()
+    for sent in database.autocommit(dispatching.sent_jobs):
+        place = routes.place_of(sent.type, sent.queue) or ("another system", sent.queue)
+        numbers[place] += sent.number
+        oldest[place] = max(oldest.get(place, 0.0), sent.oldest)
+    for place in sorted({*routes.places, *numbers}):
+        yield from _of_place(registry, place, numbers[place], oldest.get(place, 0.0))
+
+
+def _of_place(registry: Registry, place: Place, number: int, oldest: float) -> Iterator[Finding]:
+    system, destination = place
+    backend = registry.backends.get(system)
+    if backend is None:
+        if number and oldest >= NOBODY_AFTER:
+            yield _not_taken(place, number, oldest)
+        return
+    try:
+        backend.check()
+        waiting = backend.waiting(destination)
+    except Exception as error:  # noqa: BLE001 - each transport has errors of its own
+        yield problem(
+            system,
+            f"the broker does not answer for queue {destination}: {error}; jobs wait until it does, and none is lost",
+            "Check the URL of the broker, its server, the password and the network.",
+        )
+        return
+    if number and oldest >= NOBODY_AFTER:
+        yield _not_taken(place, number, oldest)
+    else:
+        yield ok(system, f"queue {destination} answers; {counted(waiting, 'message')} in it")
+
+
+def _not_taken(place: Place, number: int, oldest: float) -> Finding:
+    system, destination = place
+    return warning(
+        system,
+        f"no worker has taken {counted(number, 'message')} in queue {destination}, the oldest sent {oldest:.0f} s ago",
+        f"Start workers that take this queue, such as `celery -A module worker -Q {destination}`, or more of them.",
+    )
