@@ -25,7 +25,8 @@ MOMENTS: Final = {
 def node(name: str, slots: int, queues: list[str] | None = None, **changes: Any) -> NodeView:
     given: dict[str, Any] = dict.fromkeys(NodeView.__dataclass_fields__)
     given |= {"id": NodeId(name), "roles": ["worker"], "queues": queues, "types": ["quick", "slow"]}
-    return NodeView(**{**given, "concurrency": slots, "running": 0, **changes})
+    given |= {"concurrency": slots, "running": 0, **changes}
+    return NodeView(**given)
 
 
 def due(queue: str, kind: str, count: int, oldest: float = 1.0) -> DueJobs:

@@ -57,7 +57,8 @@ def start_worker(database: Database, broker: RedisServer, tmp_path: Path, log: P
     with ExitStack() as started:
 
         def start(**options: Any) -> CeleryWorker:
-            worker = CeleryWorker(tmp_path, url_of(database), broker.url(), **{"log": log, **options})
+            options.setdefault("log", log)
+            worker = CeleryWorker(tmp_path, url_of(database), broker.url(), **options)
             return started.enter_context(worker)
 
         yield start

@@ -130,11 +130,12 @@ def test_many_nodes_search_less_often_each_and_more_often_together() -> None:
 
 
 def record(name: str, **changes: Any) -> NodeRecord:
-    given = {
+    given: dict[str, Any] = {
         "id": NodeId(name), "name": name, "host": "h", "pid": 1, "version": "1", "roles": '["worker"]', "queues": None,
         "types": '["a"]', "concurrency": 1, "lock_key": None,
     }  # fmt: skip
-    return NodeRecord(**{**given, **changes})
+    given.update(changes)
+    return NodeRecord(**given)
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

@@ -253,7 +253,8 @@ class SimulatedLifeLock(LifeLock):
     def take(self) -> None:
         super().take()
         process = world.current().running.process
-        os.utime(self._file, (process.clock.wall(),) * 2)  # the file is as old as the clock of its machine shows
+        now = process.clock.wall()
+        os.utime(self._file, (now, now))  # the file is as old as the clock of its machine shows
         process.released_by_kill.append(self.release)
 
 

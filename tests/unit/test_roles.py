@@ -80,9 +80,8 @@ def test_a_node_that_would_only_be_a_web_server_is_refused(tmp_path: object) -> 
 
 def node(*roles: str) -> NodeView:
     given: dict[str, Any] = dict.fromkeys(NodeView.__dataclass_fields__)
-    return NodeView(
-        **{**given, "id": NodeId("a"), "roles": list(roles), "types": ["a"], "concurrency": 1, "running": 0}
-    )
+    given |= {"id": NodeId("a"), "roles": list(roles), "types": ["a"], "concurrency": 1, "running": 0}
+    return NodeView(**given)
 
 
 def schedules(count: int) -> ScheduleHealth:

@@ -225,7 +225,7 @@ def newest(connection: Connection, states: Collection[JobState] | None, limit: i
         chosen = _newest_of(open_jobs([jobs.c.state.in_(states)])).limit(limit)
     elif states is not None:
         chosen = chosen.where(jobs.c.state.in_(states))
-    return [JobId(id_) for id_ in connection.scalars(chosen)]
+    return [JobId(row.id) for row in connection.execute(chosen)]
 
 
 def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
