@@ -165,6 +165,15 @@ def test_a_replica_that_stops_to_answer_holds_up_no_list_for_long(
     wait_until(partial(from_standby, replica))
 
 
+def test_lists_still_come_from_the_replica_while_the_primary_is_lost(
+    replica: ReadReplica, pair: tuple[PostgresServer, Standby]
+) -> None:
+    with frozen(pair[0]):
+        deadline = time.monotonic() + 2 * QUICK.most_behind
+        while time.monotonic() < deadline:
+            assert from_standby(replica)
+
+
 def test_another_database_is_not_taken_for_a_replica(
     primary: Database, pair: tuple[PostgresServer, Standby], caplog: pytest.LogCaptureFixture
 ) -> None:
