@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Integer, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from horae import Backoff, Horae, Job, JobContext, JobType
+from horae import Backoff, Horae, Job, JobContext, JobType, Limit
 from horae import jobs_table as jobs
 from horae.domain.cluster.liveness import Limits
 from horae.runtime.timing import (
@@ -90,6 +90,19 @@ def declare(horae: Horae, ran: Ran) -> None:
     horae.register(Writing)
     _declare_bodies(horae, ran)
     _declare_slow_bodies(horae, ran)
+    _declare_members(horae, ran)
+
+
+def _declare_members(horae: Horae, ran: Ran) -> None:
+    @horae.job(max_count=None, limits=[Limit(name="lines", concurrency=5)])
+    def logging(job: JobContext) -> None:
+        ran.note(job)
+        job.log.info("a line")
+
+    @horae.job(max_count=None, max_attempts=10, backoff=AT_ONCE)
+    def summary(job: JobContext) -> int:
+        """Count the members of the group that it belongs to; again if an answer was lost."""
+        return len([*job.group.members()])
 
 
 def _declare_bodies(horae: Horae, ran: Ran) -> None:

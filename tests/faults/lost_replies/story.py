@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from horae import Conflict, Horae, JobNotCancellable, JobState, Limit, NotFound, StartOptions, Unique
 from horae.client.changes import ChangeRequest
 from horae.client.operations.audit import Audit
+from horae.client.operations.depth import depths
 from horae.client.operations.queues import Queues
 from horae.client.schedules.ring import first_shares, ring_of
 from horae.client.schedules.views import page_of
@@ -199,6 +200,7 @@ class Story:
         again(lambda: audit.settle(ChangeRequest("alice", "job.cancel", "1"), "refused"))
         again(audit.page)
         again(lambda: look(database))
+        again(lambda: depths(database, []))
         letters = again(lambda: self.horae.jobs.list(types=["writing"])).jobs
         again(lambda: Hooks(database, self.horae.registry).with_parameters_of_all(letters))
         self.horae.job(max_count=None)(later)
@@ -206,12 +208,12 @@ class Story:
     def _teams(self) -> None:
         """Use groups, limits by key, log lines, changes of many jobs, and changes of schedules at run time."""
         jobs, schedules, limits = self.horae.jobs, self.horae.schedules, self.horae.limits
-        group = again(lambda: jobs.start_group([("looped", {})] * 2, then="threaded"))
+        group = again(lambda: jobs.start_group([("looped", {}), ("logging", {})], then="summary"))
         again(lambda: jobs.wait_for_group(group.id, timeout="20s"))
         stopped = again(lambda: jobs.start_group([("looped", {}, StartOptions(delay="1h"))] * 2))
         again(lambda: jobs.add_to_group(stopped.id, [("looped", {}, StartOptions(delay="1h"))]))
         again(lambda: jobs.cancel_group(stopped.id))
-        again(limits.list)
+        again(lambda: (limits.set("lines", concurrency=4), limits.reset("lines"), limits.list()))
         again(lambda: self.queues.limit_by_key("limited", Limit(concurrency=2, key="{owner}")))
         again(lambda: self.queues.fair("limited", "owner"))
         taking_turns = again(lambda: jobs.start_many("limited", [{}] * 3, owner="bob"))
