@@ -37,7 +37,7 @@ def cancel(
     with opened(context) as horae:
         for_each(
             jobs or (),
-            lambda job: _say(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json),
+            lambda job: _print(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json),
         )
 
 
@@ -61,7 +61,9 @@ def retry(
     with opened(context):
         for_each(
             jobs or (),
-            lambda job: _say(application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json),
+            lambda job: _print(
+                application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json
+            ),
         )
 
 
@@ -90,7 +92,7 @@ def reschedule(
     with opened(context) as horae:
         for_each(
             jobs or (),
-            lambda job: _say(horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json),
+            lambda job: _print(horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json),
         )
 
 
@@ -140,7 +142,7 @@ def _waiting(count: int) -> str:
     return f"{counted(count, 'job')} will be deleted by the next node that has {its}; --without-hooks deletes at once"
 
 
-def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
+def _print(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
     print_json(as_values(job)) if as_json else typer.echo(text(job))
 
 

@@ -94,7 +94,7 @@ def add(
         kind = horae.registry.get(job_type)
         given = parameters(kind, config or [], None)
         schedule = horae.schedules.add(job_type, name=name, config=given, enabled=not disabled, **chosen)
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
+    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
 
 
 @schedules_app.command()
@@ -120,7 +120,7 @@ def put(
     if as_json:
         print_json({"outcome": result.outcome, "schedule": as_values(result.schedule)})
     else:
-        _say(result.schedule, as_json, f"schedule {result.schedule.id} ({name}) {result.outcome}")
+        _print(result.schedule, as_json, f"schedule {result.schedule.id} ({name}) {result.outcome}")
 
 
 @schedules_app.command()
@@ -141,7 +141,7 @@ def alter(
         kind = horae.registry.get(horae.schedules.get(key).job_type)
         given = None if config is None else parameters(kind, config, None)
         schedule = horae.schedules.alter(key, config=given, **chosen)
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
+    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
 
 
 @schedules_app.command()
@@ -149,7 +149,7 @@ def reset(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fals
     """Take back what was changed of a declared schedule at run time."""
     with opened(context) as horae:
         schedule = horae.schedules.reset(reference_of(reference))
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is as its module declares it")
+    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is as its module declares it")
 
 
 @schedules_app.command("next")
@@ -180,7 +180,7 @@ def skip(
         change = horae.schedules.undo_skip if undo else horae.schedules.skip_next
         schedule = change(reference_of(reference))
     done = "skips no time on request" if undo else "skips its next time"
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) {done}")
+    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) {done}")
 
 
 @schedules_app.command()
@@ -225,7 +225,7 @@ def pause(
     """Pause a schedule: no run starts; a running one continues."""
     with opened(context) as horae:
         schedule = horae.schedules.pause(reference_of(reference), note)
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is paused")
+    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is paused")
 
 
 @schedules_app.command()
@@ -234,7 +234,7 @@ def resume(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fal
     with opened(context) as horae:
         schedule = horae.schedules.resume(reference_of(reference))
     never = "; next start: never" if schedule.next_start is None else ""
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is enabled{never}")
+    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is enabled{never}")
 
 
 @schedules_app.command()
@@ -299,7 +299,7 @@ def errors(
     print_list("errors", found, columns, empty="No run has failed.", as_json=as_json)
 
 
-def _say(schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001 - passed on from the command
+def _print(schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001 - passed on from the command
     if as_json:
         print_json(as_values(schedule))
         return

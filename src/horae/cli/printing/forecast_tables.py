@@ -24,9 +24,9 @@ from horae.domain.schedules.tick import Decision
 
 def print_forecast(forecast: Forecast, zone: str, limit: int, *, measured: Mapping[str, Bodies]) -> None:
     """Print the schedules, those with trouble first, then storms, changes of the clocks, and slots."""
-    _say(f"{at(forecast.start, zone)} to {at(forecast.end, zone)} ({zone}), {counted(forecast.nodes, 'node')}")
-    _say(durations_sentence(forecast, measured))
-    _say("")
+    _print(f"{at(forecast.start, zone)} to {at(forecast.end, zone)} ({zone}), {counted(forecast.nodes, 'node')}")
+    _print(durations_sentence(forecast, measured))
+    _print("")
     shown = sorted(forecast.schedules, key=trouble)
     columns: dict[str, Callable[[ScheduleForecast], object]] = {
         "SCHEDULE": lambda schedule: schedule.name,
@@ -56,17 +56,17 @@ def print_forecast(forecast: Forecast, zone: str, limit: int, *, measured: Mappi
 def print_comparison(comparison: Comparison, zone: str, limit: int) -> None:
     """Print the schedules that differ, with their runs that would be added (+), moved (~) or dropped (-)."""
     after = comparison.after
-    _say(f"{at(after.start, zone)} to {at(after.end, zone)} ({zone}), deployed schedules against this code")
+    _print(f"{at(after.start, zone)} to {at(after.end, zone)} ({zone}), deployed schedules against this code")
     for schedule in comparison.schedules:
-        _say("")
-        _say(f"{schedule.name}: {'; '.join(schedule.texts) or 'same definition, but other runs'}")
+        _print("")
+        _print(f"{schedule.name}: {'; '.join(schedule.texts) or 'same definition, but other runs'}")
         changes = [change_text(change, zone) for change in schedule.changes]
         for text in changes[:limit] or ["no run differs"]:
-            _say(f"  {text}")
+            _print(f"  {text}")
         _rest(len(changes), limit, "run", indent="  ")
     before, now = comparison.before.slots_needed, after.slots_needed
-    _say("")
-    _say(verdict(comparison) + (f" Slots needed: {before} → {now}." if before != now else ""))
+    _print("")
+    _print(verdict(comparison) + (f" Slots needed: {before} → {now}." if before != now else ""))
 
 
 def _others(forecast: Forecast) -> Iterable[str]:
@@ -77,21 +77,21 @@ def _others(forecast: Forecast) -> Iterable[str]:
 def _part(title: str, lines: Sequence[str], limit: int, noun: str) -> None:
     if not lines:
         return
-    _say("")
-    _say(title)
+    _print("")
+    _print(title)
     for line in lines[:limit]:
-        _say(f"  {line}")
+        _print(f"  {line}")
     _rest(len(lines), limit, noun, indent="  ")
 
 
 def _rest(count: int, limit: int, noun: str, indent: str = "") -> None:
     if count > limit:
-        _say(f"{indent}… and {counted(count - limit, f'more {noun}')} (--limit shows more)")
+        _print(f"{indent}… and {counted(count - limit, f'more {noun}')} (--limit shows more)")
 
 
 def _number(count: int) -> str:
     return f"{count:,}" if count else ""
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     typer.echo(printable(text))

@@ -126,7 +126,7 @@ class _Execution:
     ) -> None:
         self._database, self._jobs, self._job, self._order = database, jobs, job, job.params.order
         self._search = self._order.search(registry, jobs.get(job.id).created_at)
-        self._also = bulk.MAY_BE[self._order.action]
+        self._changeable = bulk.CHANGEABLE[self._order.action]
         self._errors: list[str] = []
         self._noted: BulkRun | None = None
 
@@ -145,14 +145,14 @@ class _Execution:
             return known.total
         wanted = self._order.wanted(self._job.id)
         counted, complete = self._database.autocommit(
-            searching.count, wanted, self._search, seconds=COUNTING_TIME, also=self._also
+            searching.count, wanted, self._search, seconds=COUNTING_TIME, also=self._changeable
         )
         return counted if complete else None
 
     def _next(self, reached: JobId) -> list[JobId]:
         self._job.check()
         wanted = self._order.wanted(reached)
-        return self._database.autocommit(searching.find, wanted, self._search, limit=BATCH, also=self._also).ids
+        return self._database.autocommit(searching.find, wanted, self._search, limit=BATCH, also=self._changeable).ids
 
     def _report(self, run: BulkRun) -> None:
         done = run.changed + run.skipped + run.failed

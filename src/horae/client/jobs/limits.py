@@ -11,7 +11,9 @@ class JobLimits:
 
     listed_bytes: int = 16 * 1024 * 1024  # JSON in one list of jobs; longer values are left out of it
     uncounted_jobs: int = 100_000  # jobs of one call that gets an iterator, which may have no end
-    contention: timedelta = timedelta(seconds=3)  # of retries before `DatabaseBusy`; a rival usually takes milliseconds
+    contention: timedelta = timedelta(
+        seconds=3
+    )  # of retries before `DatabaseBusy`; most transactions take milliseconds
 
 
 USUAL: Final = JobLimits()

@@ -95,10 +95,10 @@ def ensure(database: Database) -> None:
 
 
 def move(connection: Connection, target: str, *, up: bool) -> None:
-    """Migrate in the transaction of `connection`, in one direction only; a rival waits until it ends."""
+    """Migrate in the transaction of `connection`, in one direction only; other migrations wait until it ends."""
     if connection.dialect.name == POSTGRESQL:
         connection.execute(_LOCK)
-    current = current_revision(connection)  # read under the lock, as a rival may have migrated first
+    current = current_revision(connection)  # read under the lock, as another process may have migrated first
     if current not in (None, *REVISIONS):
         raise _mismatch(current)
     if not _leads(current or BASE, target, up=up):

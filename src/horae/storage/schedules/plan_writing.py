@@ -109,7 +109,7 @@ def snapshot_if_readable(row: StoredSchedule) -> ScheduleSnapshot | None:
 
 def apply_event(connection: Connection, row: StoredSchedule, event: Event) -> AppliedPlan:
     """Plan what follows from an event of one locked schedule, and carry it out."""
-    # A transaction that waited for the lock may have an older clock than the rival that it waited for.
+    # A transaction that waited for the lock may have an older clock than the one that it waited for.
     now = max(row.now, row.last_tick or row.now)
     return apply_plans(connection, [(row, plan(snapshot_of(row), event, now, JITTER))])[0]
 

@@ -1,8 +1,8 @@
 """Lock schedules and write them back in batches; add, redefine and remove them.
 
 Every change of a schedule (it fires, its run ends, it is paused) follows one pattern in one transaction: lock the rows
-in the order of their ids, decide by the database's clock, write. A rival waits for the lock and then reads what was
-decided. So no tick is fired twice or lost, even if two nodes both believe that they own the schedule.
+in the order of their ids, decide by the database's clock, write. Another transaction waits for the lock and then reads
+what was decided. So no tick is fired twice or lost, even if two nodes both believe that they own the schedule.
 """
 
 import json
@@ -31,7 +31,7 @@ from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import STATISTICS, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
-# One order, so that rivals cannot deadlock; both tables, because after a wait only locked rows are read again.
+# One order, so that transactions cannot deadlock; both tables, because after a wait only locked rows are read again.
 LOCK: Final = among(ALL.order_by(schedules.c.id).with_for_update(), schedules.c.id)
 _CHANGING: Final = (
     "state", "enabled", "disabled_reason", "pause_note", "run_token", "started_at", "next_start", "last_tick",

@@ -85,6 +85,6 @@ def _pauses(bound: timedelta) -> Iterator[float | None]:
     deadline = time.monotonic() + bound.total_seconds()
     pause = FIRST_PAUSE
     while time.monotonic() < deadline:
-        yield random.uniform(0.5, 1.0) * pause  # noqa: S311 - spreads rivals, guards nothing
+        yield random.uniform(0.5, 1.0) * pause  # noqa: S311 - spreads the tries of many callers, protects nothing
         pause = min(2 * pause, LONGEST_PAUSE)
     yield None

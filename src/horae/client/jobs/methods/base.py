@@ -56,7 +56,7 @@ class JobsBase:
         twin._reads = reads  # noqa: SLF001 - its own
         return twin
 
-    def _alone(self, insert: Callable[[Connection], T]) -> T:
+    def _in_own_transaction(self, insert: Callable[[Connection], T]) -> T:
         return self._run_attempt(partial(self._database.transact, insert))
 
     def _stored(self, job_id: int, whose: Whose) -> Job:

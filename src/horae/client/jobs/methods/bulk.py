@@ -121,12 +121,12 @@ class ChangesManyJobs(JobsBase):
             f"jobs.{order.action}_many", "jobs", after=lambda _, created: {"job": created[0].id, **shown},
             actor=order.by or order.owner,
         )  # fmt: skip
-        job, _ = self._alone(partial(recorded(creation.create, change, changed=is_new), wanted=wanted))
+        job, _ = self._in_own_transaction(partial(recorded(creation.create, change, changed=is_new), wanted=wanted))
         self._wakeup.send(WORK)
         return job
 
     def _preview(self, order: BulkOrder) -> BulkPreview:
-        search, also = order.search(self._registry, None), bulk.MAY_BE[order.action]
+        search, also = order.search(self._registry, None), bulk.CHANGEABLE[order.action]
         wanted = order.wanted(None)
         count, complete = self._database.autocommit(searching.count, wanted, search, seconds=PREVIEW_TIME, also=also)
         found = self._database.autocommit(searching.find, wanted, search, limit=SHOWN, seconds=PREVIEW_TIME, also=also)

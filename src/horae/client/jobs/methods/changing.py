@@ -63,7 +63,7 @@ class ChangesJobs(JobsBase):
             "job.retry", str(job.id), after=lambda _, created: {"job": created[0].id}, actor=owner_of(owner)
         )
         create = recorded(creation.create_once, change, changed=is_new)
-        created, _ = self._alone(partial(create, wanted=wanted))
+        created, _ = self._in_own_transaction(partial(create, wanted=wanted))
         if created.state in (JobState.FAILED, JobState.CANCELLED):
             raise JobNotRetryable(job.id, job.state, retried_as=created.id)
         self._wakeup.send(WORK)

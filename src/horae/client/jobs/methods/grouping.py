@@ -71,7 +71,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         if session is not None:
             return self._group_within(session, partial(start, batches=chain(first, batches)))
         rest = next(batches, None)
-        group_id = self._alone(partial(start, batches=first, complete=rest is None))
+        group_id = self._in_own_transaction(partial(start, batches=first, complete=rest is None))
         if rest is not None:
             self._insert_rest(group_id, rest, batches)
         self._wakeup.send(work(None))
@@ -171,7 +171,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         """Insert what is left of a large group, each batch in a transaction of its own."""
         try:
             while batch is not None:
-                self._alone(partial(_add, group_id=group_id, batches=[batch], by_starter=True))
+                self._in_own_transaction(partial(_add, group_id=group_id, batches=[batch], by_starter=True))
                 self._wakeup.send(work(None))
                 batch = next(batches, None)
         except BaseException:

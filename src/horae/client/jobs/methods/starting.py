@@ -80,7 +80,7 @@ class StartsJobs(JobsBase):
         if wanted.is_plain and not is_requested():
             job = self._database.autocommit(creation.create_plain, wanted)
         else:
-            job, _ = self._alone(partial(recorded(creation.create, changed=is_new), wanted=wanted))
+            job, _ = self._in_own_transaction(partial(recorded(creation.create, changed=is_new), wanted=wanted))
         self._wakeup.send(WORK)
         return job
 
@@ -125,7 +125,7 @@ class StartsJobs(JobsBase):
         """Create jobs in the caller's transaction, or in one of their own, and notify nodes once it has committed."""
         if session is not None:
             return self._insert_within(session, insert, len)
-        created = self._alone(insert)
+        created = self._in_own_transaction(insert)
         self._wakeup.send(work(len(created)))
         return created
 
@@ -150,7 +150,7 @@ class StartsJobs(JobsBase):
                 f"sync=True runs the job at once, and the limits of job type {wanted.new.type!r} may not allow that"
             )
         self._inline.join()
-        create = partial(self._alone, partial(self._create_and_claim, wanted=wanted))
+        create = partial(self._in_own_transaction, partial(self._create_and_claim, wanted=wanted))
         job, claim = self._inline.claimed(create, lambda created: created[1])
         if claim is None:  # an active job with the same key
             return self.get(job.id)

@@ -83,7 +83,7 @@ PROGRESS: Final = select(*_COLUMNS).where(bulk_runs.c.job_id == bindparam("of_jo
 FORGET: Final = delete(bulk_runs).where(bulk_runs.c.job_id == bindparam("of_job"))
 
 _retry = jobs.alias("retry")
-MAY_BE: Final[Mapping[BulkAction, Sequence[ColumnElement[bool]]]] = {
+CHANGEABLE: Final[Mapping[BulkAction, Sequence[ColumnElement[bool]]]] = {
     BulkAction.CANCEL: [or_(IS_READY, IS_SENT, IS_WAITING, (jobs.c.state == JobState.STARTED) & IS_HELD)],
     BulkAction.RETRY: [
         jobs.c.state.in_([JobState.FAILED, JobState.CANCELLED]),
