@@ -31,6 +31,7 @@ def fault_application(url: str) -> Horae:
     _declare_lengthy(horae)
     _declare_fragile(horae)
     _declare_stalling(horae)
+    _declare_obedient(horae)
     _declare_short(horae)
     _declare_holding(horae)
     _declare_limited(horae)
@@ -132,6 +133,23 @@ def _declare_stalling(horae: Horae) -> None:
             job.progress.set(10, "waiting at the gate")
             while job.attempt == 1 and not Path(gate).exists():
                 time.sleep(0.01)
+            if not early:
+                insert_effect(job)
+            return job.attempt
+
+
+def _declare_obedient(horae: Horae) -> None:
+    """Declare a job whose first attempt goes on until it is told to stop."""
+
+    @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
+    def obedient(job: JobContext, *, early: bool = False) -> int:
+        """`early`: write before that, and so hold a lock that the next attempt needs."""
+        with logged(job):
+            if early:
+                insert_effect(job)
+            while job.attempt == 1:
+                job.check()
+                time.sleep(0.005)
             if not early:
                 insert_effect(job)
             return job.attempt

@@ -3,11 +3,12 @@
 import os
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import IO, Final, Self, TypeVar
 
 from sqlalchemy import text
 
@@ -15,10 +16,13 @@ from horae.storage.engine.database import Database
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.fault_application import GRACE_VARIABLE
 from tests.harness.forked import ForkedProcess
+from tests.harness.hosts import Host
 from tests.harness.node_process import SILENCE_VARIABLE
 
 T = TypeVar("T")
 
+ROOT: Final = Path(__file__).parents[2]
+MODULE: Final = "tests.harness.node_process"
 BODY_LOG: Final = "bodies.jsonl"
 """The file, in the folder of logs, that the bodies of all nodes log to."""
 POLL: Final = 0.01
@@ -47,7 +51,9 @@ class NodeProcess:
         concurrency: int = 4,
         silence: float | None = None,
         grace: float | None = None,
+        host: Host | None = None,
     ) -> None:
+        """`host`: where it runs, if not here; the server of the database must be reachable from there."""
         self._database = database
         environment = dict(os.environ)
         environment[LOG_VARIABLE] = str(logs / BODY_LOG)
@@ -56,11 +62,9 @@ class NodeProcess:
         if grace is not None:
             environment[GRACE_VARIABLE] = str(grace)
         url = database.url.render_as_string(hide_password=False)
+        arguments = [url if host is None else host.url(url), str(concurrency)]
         with (logs / "nodes.log").open("ab") as log:
-            self.process = ForkedProcess(
-                "tests.harness.node_process", [url, str(concurrency)], environment=environment,
-                stdin=subprocess.PIPE, stdout=log, stderr=log,
-            )  # fmt: skip
+            self.process = _started(host, arguments, environment, log)
 
     def __enter__(self) -> Self:
         return self
@@ -104,3 +108,16 @@ class NodeProcess:
         """Send SIGTERM, wait, and return the exit code."""
         self.process.terminate()
         return self.process.wait(within)
+
+
+def _started(
+    host: Host | None, arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes]
+) -> ForkedProcess | subprocess.Popen[bytes]:
+    """Start the process of a node; on a host with a network of its own without the fork server, which is here."""
+    if host is None or not host.prefix:
+        return ForkedProcess(MODULE, arguments, environment=environment, stdin=subprocess.PIPE, stdout=log, stderr=log)
+    return subprocess.Popen(
+        [*host.prefix, sys.executable, "-m", MODULE, *arguments],
+        cwd=ROOT, env={**environment, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        stdin=subprocess.PIPE, stdout=log, stderr=log,
+    )  # fmt: skip

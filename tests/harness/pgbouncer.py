@@ -29,8 +29,9 @@ admin_users = postgres
 max_client_conn = 500
 server_fast_close = 1
 """
-USUAL: Final = {"pool_mode": "transaction", "default_pool_size": 3}
-"""Few sessions of the server are shared by all connections, so that these really change sessions."""
+USUAL: Final = {"pool_mode": "transaction", "default_pool_size": 3, "server_login_retry": 1}
+"""Few sessions of the server are shared by all connections, so that these really change sessions; and a server that was
+away is tried again after a second instead of fifteen."""
 CONSOLE: Final = "pgbouncer"
 """The database that is PgBouncer's own console."""
 

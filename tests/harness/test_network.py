@@ -1,12 +1,16 @@
 """The proxy that loses answers to commits: the server has committed, and the client cannot know."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
 
 import psycopg
 import pytest
 from sqlalchemy import make_url
 
 from tests.harness.network import Network
+from tests.harness.node_processes import wait_until
 from tests.harness.postgres import PostgresServer
 from tests.harness.postgres_protocol import Commit
 
@@ -74,3 +78,40 @@ def test_reads_and_rollbacks_are_no_commits(url: str, network: Network) -> None:
         connection.rollback()
     assert answers(url) == []
     assert network.lost == 0
+
+
+def test_answers_get_lost_while_requests_arrive(url: str, network: Network) -> None:
+    with psycopg.connect(through(network, url), autocommit=True) as connection, ThreadPoolExecutor(1) as threads:
+        network.silence(requests=False)
+        insert = threads.submit(connection.execute, "INSERT INTO answers VALUES (1)")
+        wait_until(lambda: answers(url) == [1])
+        assert not insert.done()
+        network.resume()
+        insert.result(timeout=30)
+
+
+def test_requests_get_lost(url: str, network: Network) -> None:
+    with psycopg.connect(through(network, url), autocommit=True) as connection, ThreadPoolExecutor(1) as threads:
+        network.silence(answers=False)
+        insert = threads.submit(connection.execute, "INSERT INTO answers VALUES (1)")
+        assert answers(url) == []
+        network.resume()
+        insert.result(timeout=30)
+    assert answers(url) == [1]
+
+
+def test_a_slow_network_takes_its_time_in_each_direction(url: str, network: Network) -> None:
+    with psycopg.connect(through(network, url), autocommit=True) as connection:
+        network.delay = 0.05
+        began = time.monotonic()
+        connection.execute("SELECT 1")
+        assert time.monotonic() - began >= 0.1
+
+
+def test_of_reset_requests_half_arrive(url: str, network: Network) -> None:
+    for answer in (1, 2):
+        with psycopg.connect(through(network, url), autocommit=True) as connection:
+            with network.resetting(1.0, Random(1)), pytest.raises(psycopg.OperationalError):
+                connection.execute(f"INSERT INTO answers VALUES ({answer})".encode())
+            assert network.resets == answer
+    wait_until(lambda: answers(url) == [1])

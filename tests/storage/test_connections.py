@@ -68,6 +68,19 @@ def test_keepalives_are_set_in_the_kernel(database: Database) -> None:
     assert database.autocommit(options) == (1, 10_000)
 
 
+def test_the_server_notices_a_lost_client_as_soon_as_the_client_a_lost_server(database: Database) -> None:
+    def of_server(connection: Connection) -> list[int]:
+        names = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")
+        query = text(
+            "SELECT setting::int FROM pg_settings WHERE name = ANY (:names) ORDER BY array_position(:names, name)"
+        )
+        return list(connection.execute(query, {"names": list(names)}).scalars())
+
+    assert database.transact(of_server) == database.autocommit(of_server) == [5, 2, 3, 10_000]
+    with database.transaction("read committed") as connection:
+        assert of_server(connection) == [10, 5, 4, 30_000]
+
+
 def test_options_in_the_url_win(database: Database) -> None:
     with closing(Database(database.url.update_query_dict({"keepalives_idle": "77"}))) as told:
         assert told.autocommit(bounds_of)["keepalives_idle"] == "77"

@@ -11,9 +11,15 @@ import psycopg
 from sqlalchemy import Engine, event
 
 from horae.errors import ConfigurationError
+from horae.storage.engine.connections.timeouts import server_bounds
 
 UNPREPARED: Final = "no prepared statements, no session locks"
 PREPARED: Final = "prepared statements, as the settings demand, but no session locks"
+FIRST_QUERY: Final = """
+    SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = %s THEN (
+        SELECT count(set_config(name, value, false)) FROM unnest(%s::text[], %s::text[]) AS bound (name, value)
+    ) END
+"""
 PROBE: Final = "horae_probe"
 """The statement by which `keeps_prepared_statements` finds out whether names are changed on their way."""
 
@@ -36,8 +42,9 @@ class PoolerDetection:
         event.listen(engine, "connect", self._connected)
 
     def _connected(self, connection: Any, _record: object) -> None:
-        if self._configured is None:
-            self.found = is_pooled(connection)
+        if not self._configured:
+            pooled = is_pooled(connection)
+            self.found = pooled if self._configured is None else False
         if self.found and self._prepares:
             check_driver()
         prepares = not self.found if self._prepares is None else self._prepares
@@ -48,16 +55,19 @@ class PoolerDetection:
 def is_pooled(connection: Any) -> bool:
     """Return whether another server session answers than the one announced when this connection was made.
 
-    A pooler announces a session id of its own, because it cannot know yet which sessions will serve the connection.
+    A pooler announces a session id of its own, because it cannot know yet which sessions will serve the connection. If
+    there is none, the session gets the time limits of the connection, in the same round trip (`server_bounds`).
     """
+    driver = getattr(connection, "driver_connection", connection)
+    announced: int = driver.info.backend_pid
+    bounds = server_bounds(driver)
     cursor = connection.cursor()
     try:
-        cursor.execute("SELECT pg_backend_pid()")
-        (serving,) = cursor.fetchone()
+        cursor.execute(FIRST_QUERY, (announced, list(bounds), list(bounds.values())))
+        serving, _ = cursor.fetchone()
     finally:
         cursor.close()
-        connection.rollback()
-    announced: int = getattr(connection, "driver_connection", connection).info.backend_pid
+        connection.commit()
     return bool(announced != serving)
 
 

@@ -48,10 +48,29 @@ BODY_BOUNDS: Final = {
 """For bodies, whose transaction is lost with the connection: it survives a network failure of 30 seconds."""
 
 
+OF_SERVER: Final = {
+    "keepalives_idle": "tcp_keepalives_idle",
+    "keepalives_interval": "tcp_keepalives_interval",
+    "keepalives_count": "tcp_keepalives_count",
+    "tcp_user_timeout": "tcp_user_timeout",
+}
+"""The settings of a server's session that correspond to arguments of the driver; both have the same units."""
+
+
 def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
     """Return those of the driver's arguments that the URL does not set itself."""
     several = {"connect_timeout": CONNECT_TIMEOUT_OF_SEVERAL} if has_several_hosts(url) else {}
     return {name: value for name, value in {**wanted, **several}.items() if name not in url.query}
+
+
+def server_bounds(driver: Any) -> dict[str, str]:
+    """Return the settings by which the server notices that this client is gone as soon as the client would notice it.
+
+    The locks of a transaction last until the server ends it. If the machine of a client fails or is cut off, nothing
+    arrives at the server, which waits for hours by default, while the next attempt of a job may need these locks.
+    """
+    given = driver.info.get_parameters()
+    return {setting: given[name] for name, setting in OF_SERVER.items() if name in given}
 
 
 class OpenConnections:
