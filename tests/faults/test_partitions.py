@@ -37,7 +37,6 @@ SILENCE: Final = 2.0
 SEED: Final = 20260101
 FINISHED: Final = "SELECT 1 FROM horae_jobs WHERE id = :id AND state = 'finished'"
 TWICE: Final = "SELECT job FROM effects GROUP BY job HAVING count(*) > 1"
-DIRECTIONS: Final[Sequence[Lost]] = ("both", "answers", "requests")
 NOTICED_SOON: Final = {"tcp_keepidle": 1, "tcp_keepintvl": 1, "tcp_user_timeout": 3000}
 """How soon a pooler notices that a client is gone: seconds, and for the last one milliseconds without an answer."""
 
@@ -47,6 +46,8 @@ class Site(NamedTuple):
 
     host: Host
     database: Database
+    directions: Sequence[Lost] = ("both", "answers", "requests")
+    """What is lost in one test; a share where the same is tested on another site."""
 
 
 @contextmanager
@@ -65,7 +66,8 @@ def namespaced(pooled: bool) -> Iterator[Site]:  # noqa: FBT001 - behind a poole
             url = stack.enter_context(
                 PgBouncer(server.port, default_pool_size=16, listen_addr=addresses, **NOTICED_SOON)
             ).url(url)
-        yield Site(host, stack.enter_context(closing(Database(url))))
+        database = stack.enter_context(closing(Database(url)))
+        yield Site(host, database, ("both",)) if pooled else Site(host, database)
 
 
 @contextmanager
@@ -77,7 +79,7 @@ def proxied(server: PostgresServer, pooled: bool) -> Iterator[Site]:  # noqa: FB
             pooler = stack.enter_context(PgBouncer(server.port, default_pool_size=16))
             url, port = pooler.url(url), pooler.port
         host = ProxyHost(stack.enter_context(Network(port)))
-        yield Site(host, stack.enter_context(closing(Database(url))))
+        yield Site(host, stack.enter_context(closing(Database(url))), ("answers",))
 
 
 def migrated(server: PostgresServer) -> str:
@@ -125,7 +127,7 @@ def begun_on(horae: Horae, process: NodeProcess, log: Path, *, early: bool = Fal
 def test_a_node_that_is_cut_off_stops_its_bodies_before_others_run_their_jobs(
     horae: Horae, site: Site, tmp_path: Path, body_log: Path
 ) -> None:
-    """In each direction. When the node is back, it works again, and nothing was written twice."""
+    """Whatever is lost. When the node is back, it works again, and nothing was written twice."""
     with (
         NodeProcess(site.database, tmp_path, silence=SILENCE, host=site.host) as lost,
         NodeProcess(site.database, tmp_path, silence=SILENCE) as other,
@@ -133,7 +135,7 @@ def test_a_node_that_is_cut_off_stops_its_bodies_before_others_run_their_jobs(
         lost.ready()
         other.ready()
         time.sleep(SILENCE * 1.2)  # a node declares no other dead before it has been connected for so long
-        for direction in DIRECTIONS:
+        for direction in site.directions:
             job_id = begun_on(horae, lost, body_log)
             with site.host.apart(direction):
                 wait_until(partial(rows, horae, FINISHED, id=job_id))
