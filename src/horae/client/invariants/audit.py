@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from horae.client.invariants import groups, jobs, limits, stuck
+from horae.client.invariants import groups, jobs, key_limits, limits, stuck
 from horae.client.invariants.finding import AuditReport, Findings
 from horae.client.invariants.history import History
 from horae.client.invariants.schedules import ScheduleAudit
@@ -31,5 +31,6 @@ def audit(
     jobs.check(connection, findings, begin or EARLIEST, history.now)
     groups.check(connection, findings)
     limits.check(connection, findings, history, begin or EARLIEST)
+    key_limits.check(connection, findings, begin or EARLIEST)
     stuck.check(connection, findings, history.now, alive)
     return findings.report(begin)

@@ -8,8 +8,10 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    Text,
     and_,
     bindparam,
+    cast,
     func,
     or_,
     select,
@@ -19,6 +21,7 @@ from sqlalchemy import (
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import Instant, database_now
 from horae.storage.engine.unreadable_rows import UNREADABLE
+from horae.storage.jobs.limit_tables import limits
 from horae.storage.jobs.tables import IS_READY, job_attempts, jobs, queues
 from horae.storage.operations.audit_tables import audit
 from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
@@ -89,6 +92,21 @@ LIMITED: Final = (
     .order_by(jobs.c.queue, job_attempts.c.started_at, job_attempts.c.finished_at)
 )
 LIMITS: Final = select(queues.c.name, queues.c.paused_at, queues.c.concurrency_limit)
+KEY_LIMITED: Final = (
+    select(
+        jobs.c.id, cast(jobs.c.limits, Text()).label("limits"), job_attempts.c.started_at, job_attempts.c.finished_at
+    )
+    .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
+    .where(jobs.c.limits.is_not(None), job_attempts.c.finished_at >= _since)
+    .order_by(job_attempts.c.started_at, job_attempts.c.finished_at, jobs.c.id)
+)
+_changed: Final = (
+    select(limits.c.name)
+    .where(limits.c.changed.is_not(None))
+    .union(select(audit.c.target.label("name")).where(audit.c.action.in_(["limit.set", "limit.reset"])))
+    .subquery("changed")
+)
+CHANGED_LIMITS: Final = select(_changed.c.name)
 
 _fired: Final = and_(ticks.c.decision == "fired", ticks.c.nominal_time >= _since)
 WRONG_JOBS: Final = (
