@@ -7,10 +7,11 @@ from typing import Final
 
 import pytest
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs.job import JobId, NodeId
 from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.channel import work as counted
 from horae.wakeup.outbox import MOST_IDS, Merged, Outbox
-from horae.wakeup.payload import decode, encode
+from horae.wakeup.payload import decode, encode, with_seed
 
 PATIENCE: Final = 30.0
 
@@ -158,3 +159,43 @@ def test_a_payload_is_read_as_it_was_written_and_loses_its_ids_when_it_is_long()
     short = encode("tag", hint, 50)
     assert len(short) <= 50
     assert decode(short) == ("tag", work())
+
+
+def test_the_numbers_of_jobs_are_added_and_a_hint_without_a_number_needs_every_node() -> None:
+    merged = Merged()
+    for hint in (counted(1), counted(3), Hint(HintKind.ENDED)):
+        merged.add(hint)
+    first = merged.take()[0]
+    assert (first.kind, first.count) == (HintKind.WORK, 4)
+    for hint in (counted(1), Hint(HintKind.WORK), counted(2)):
+        merged.add(hint)
+    assert merged.take()[0].count is None
+    assert merged.take() == []
+
+
+def test_busy_nodes_are_merged_and_the_seed_is_kept_if_all_have_one() -> None:
+    merged = Merged()
+    merged.add(Hint(HintKind.WORK, count=1, seed=5, busy=(NodeId("a"), NodeId("b"))))
+    merged.add(Hint(HintKind.WORK, count=1, seed=7, busy=(NodeId("b"), NodeId("c"))))
+    [hint] = merged.take()
+    assert (hint.count, hint.seed, hint.busy) == (2, 7, ("a", "b", "c"))
+    merged.add(Hint(HintKind.WORK, count=1, seed=5))
+    merged.add(counted(1))
+    assert merged.take()[0].seed is None
+
+
+def test_what_decides_which_nodes_respond_is_sent() -> None:
+    sent = with_seed(Hint(HintKind.WORK, count=3, busy=(NodeId("a"),)))
+    _, received = decode(encode("tag", sent, 8000)) or ("", Hint(HintKind.ENDED))
+    assert (received.count, received.seed, received.busy) == (3, sent.seed, ("a",))
+    assert sent.seed is not None
+    for unchanged in (Hint(HintKind.WORK), Hint(HintKind.ENDED, count=1)):
+        assert with_seed(unchanged).seed is None
+
+
+@pytest.mark.parametrize(
+    "fields", ['"count":1', '"count":1,"seed":2', '"count":"1","seed":2,"busy":[]', '"count":1,"seed":2,"busy":7']
+)
+def test_a_hint_of_another_version_wakes_every_node(fields: str) -> None:
+    _, received = decode('tag {"kind":"work",' + fields + "}") or ("", counted(9))
+    assert (received.kind, received.count, received.seed) == (HintKind.WORK, None, None)
