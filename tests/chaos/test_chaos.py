@@ -8,6 +8,7 @@ from tests.chaos import __main__ as chaos
 from tests.harness.postgres import PostgresServer
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.timeout(180)
 def test_three_nodes_under_fire_on_postgresql(postgres_server: PostgresServer, tmp_path: Path) -> None:
@@ -18,6 +19,7 @@ def test_three_nodes_under_fire_on_postgresql(postgres_server: PostgresServer, t
     assert verdict.injected.total() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_two_processes_under_fire_on_one_sqlite_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'horae.db'}"

@@ -8,11 +8,13 @@ import pytest
 from tests.e2e.serving import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_all_parts_come_out_right() -> None:
     assert last_line_of("examples.demo") == "All five came out right."
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_all_parts_with_celery_come_out_right() -> None:
     assert last_line_of("examples.celery") == "All 6 came out right."
