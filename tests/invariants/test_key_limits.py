@@ -35,7 +35,7 @@ def findings(database: Database, limit: Limit, spans: Sequence[Span], weight: in
 
 
 def write_attempt(horae: Horae, job_id: int, lease: int, started: Any, finished: Any) -> None:
-    values = {"job": job_id, "lease": lease, "started": started, "finished": finished}
+    values: dict[str, Any] = {"job": job_id, "lease": lease, "started": started, "finished": finished}
     if horae.components.database.dialect == "sqlite":
         values |= {name: int(values[name].timestamp() * 1_000_000) for name in ("started", "finished")}
     execute(
