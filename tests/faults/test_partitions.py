@@ -7,7 +7,7 @@ proxy always stands for a network that is slow or resets connections.
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -52,7 +52,7 @@ class Site(NamedTuple):
 
 
 @contextmanager
-def namespaced(pooled: bool) -> Iterator[Site]:  # noqa: FBT001 - behind a pooler or not
+def namespaced(pooled: bool) -> Generator[Site]:  # noqa: FBT001 - behind a pooler or not
     """Open a site on a network namespace, with a server that it reaches."""
     with ExitStack() as stack:
         host = stack.enter_context(NamespaceHost())
@@ -72,7 +72,7 @@ def namespaced(pooled: bool) -> Iterator[Site]:  # noqa: FBT001 - behind a poole
 
 
 @contextmanager
-def proxied(server: PostgresServer, pooled: bool) -> Iterator[Site]:  # noqa: FBT001 - as above
+def proxied(server: PostgresServer, pooled: bool) -> Generator[Site]:  # noqa: FBT001 - as above
     """Open a site behind a proxy."""
     with ExitStack() as stack:
         url, port = migrated(server), server.port
