@@ -36,6 +36,14 @@ class History:
             if row["type"] == types and row["state"] == "started" != row["old_state"]:
                 yield row
 
+    def ended(self) -> Mapping[int, int]:
+        """Return the number of the change that ended each job; a cancelled job may be released later."""
+        found: dict[int, int] = {}
+        for row in self.changes:
+            if row["state"] in ENDED:
+                found.setdefault(row["job_id"], row["number"])
+        return found
+
     def key(self, job: int) -> Any:
         """Return the parameter that the limits of a job are by."""
         return json.loads(self.jobs[job]["params"] or "{}").get("key") if job in self.jobs else None
@@ -163,7 +171,7 @@ def _snoozed(history: History) -> Iterator[str]:
 
 def _groups(history: History) -> Iterator[str]:
     """Each group has one job after it, which begins once, after all members have ended."""
-    ended = {row["job_id"]: row["number"] for row in history.changes if row["state"] in ENDED != row["old_state"]}
+    ended = history.ended()
     claimed: dict[int, int] = {}
     for row in history.starts("combined"):
         claimed.setdefault(row["job_id"], row["number"])
@@ -187,7 +195,7 @@ def _groups(history: History) -> Iterator[str]:
 
 def _after(history: History) -> Iterator[str]:
     """A job that waits for others is claimed after they have ended."""
-    ended = {row["job_id"]: row["number"] for row in history.changes if row["state"] in ENDED}
+    ended = history.ended()
     claimed = {row["job_id"]: row["number"] for row in history.starts("successor")}
     for job, before in history.answers.after:
         if job in claimed and ended.get(before, claimed[job]) >= claimed[job]:
