@@ -91,7 +91,12 @@ def _too_many(name: str, moments: Sequence[float], allowed: Any) -> Iterator[str
 
 
 def _turns(history: History) -> Iterator[str]:
-    """The first job of an owner that waits in a lane is passed by few jobs of each other owner."""
+    """The first job of an owner that waits in a lane is passed by few jobs of each other owner.
+
+    A clock that is set back puts turns before the moments at which others began to wait.
+    """
+    if not history.answers.steady_clock:
+        return
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     passed: dict[int, Counter[str]] = {}
     rows = [row for row in history.changes if row["type"] == "shared"]
