@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from horae import Backoff, Horae, JobContext, Limit
 from horae.client.doctor.other_systems import check_other_systems
@@ -246,6 +247,17 @@ async def test_jobs_that_no_other_system_runs_any_more_are_left_to_nodes(
         dispatcher(after, AT_ONCE).dispatch()
         async with running_node(after):
             await until_state(after, job.id, "finished")
+
+
+async def test_a_node_without_backends_asks_nothing(database: Database) -> None:
+    with closing(Horae(url_of(database))) as plain:
+        plain.job(name="own")(lambda: None)
+        statements: list[str] = []
+        async with running_node(plain):
+            await until_state(plain, plain.jobs.start("own").id, "finished")
+            event.listen(plain.components.database.engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
+            await until_state(plain, plain.jobs.start("own").id, "finished")
+        assert [text for text in statements if "sent_at IS NOT NULL" in text] == []
 
 
 async def test_why_a_job_waits(horae: Horae, backend: FakeBackend) -> None:

@@ -102,6 +102,10 @@ class DispatcherTiming:
     """Between two rounds that also look at queues with a limit, unless a hint comes first."""
     compare_every: float = 5.0
     """Between two comparisons of the jobs that were sent with the messages that wait."""
+    compare_seldom: float = 60.0
+    """The same in an application of which no other system runs jobs: an earlier version may have sent some."""
+    without_backends: float = 5.0
+    """Between two checks whether such an application has declared a job type with a backend since."""
     lost_after: float = 15.0
     """Age of a message from which on it may be lost, if fewer messages wait than jobs."""
     lost_for_certain: float = 600.0

@@ -51,6 +51,8 @@ class Dispatcher:
 
     async def _round(self) -> bool:
         """Send what is due; return whether there may be more."""
+        if not self._has_routes() and time.monotonic() < self._compare_at:
+            return False
         try:
             more = await asyncio.get_running_loop().run_in_executor(self._thread, self.dispatch)
         except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
@@ -59,7 +61,14 @@ class Dispatcher:
         self._unavailable.settle()
         return more
 
+    def _has_routes(self) -> bool:
+        """Return whether this application has jobs that another system runs; most have none."""
+        return bool(Routes(self._registry, self._queue_backends))
+
     async def _rest(self, *, more: bool) -> None:
+        if not self._has_routes():
+            await asyncio.sleep(self._timing.without_backends)
+            return
         if self._failed:
             await asyncio.sleep(self._pause * self._rng.uniform(0.75, 1.25))
             self._pause = self._timing.failing.after(self._pause)
@@ -79,7 +88,8 @@ class Dispatcher:
         batch = 1 if self._failed else self._timing.batch
         sent = self._send_due(routes, batch, now) if routes else []
         if now >= self._compare_at:
-            self._compare_at = now + self._timing.compare_every * self._rng.uniform(0.75, 1.25)
+            every = self._timing.compare_every if routes else self._timing.compare_seldom
+            self._compare_at = now + every * self._rng.uniform(0.75, 1.25)
             self._compare(routes)
         return len(sent) >= batch
 
