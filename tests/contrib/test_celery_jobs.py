@@ -1,7 +1,7 @@
 """Jobs in one Celery worker of child processes, which serves all tests here: whatever they do, it stays."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -54,11 +54,12 @@ def worker(database: Database, horae: Horae, redis_server: RedisServer, log: Pat
 
 
 @pytest.fixture(autouse=True)
-def _the_worker_stays(worker: CeleryWorker, horae: Horae) -> Iterator[None]:
+async def _the_worker_stays(worker: CeleryWorker, horae: Horae) -> AsyncIterator[None]:
+    await until(lambda: len(worker.children) == 2)  # the test before may have ended one
     yield
     assert worker.process is not None
     assert worker.process.poll() is None
-    assert horae.jobs.wait(horae.jobs.start("charge", number=1).id, timeout="30s") == 1
+    assert (await until_state(horae, horae.jobs.start("charge", number=1).id, "finished")).result == 1
 
 
 async def test_functions_and_coroutines(horae: Horae) -> None:
