@@ -37,7 +37,6 @@ def main() -> int:
                 right = demonstrate(worker, broker)
                 if not once:
                     stay()
-                worker.stop()
     except KeyboardInterrupt:
         console.print("Stopped.")
         return 0
@@ -53,7 +52,9 @@ def demonstrate(worker: CeleryWorker, broker: RedisServer) -> bool:
         "a job runs in a worker and reports progress": lambda: runs(horae),
         "a Celery task runs as a job, and is cancelled": lambda: is_cancelled(horae),
         "a process is killed, and its job runs again": lambda: survives_a_kill(horae, worker),
-        "the broker loses all messages, and they are sent again": lambda: survives_a_flush(horae, worker, broker),
+        "the worker is killed, and the broker loses all messages, which are sent again": lambda: survives_a_flush(
+            horae, worker, broker
+        ),
         "a schedule is fired by the worker": lambda: is_scheduled(horae),
         "the audit finds nothing": lambda: not horae.audit().findings,
     }
@@ -92,7 +93,7 @@ def survives_a_kill(horae: Horae, worker: CeleryWorker) -> bool:
 
 
 def survives_a_flush(horae: Horae, worker: CeleryWorker, broker: RedisServer) -> bool:
-    worker.stop()
+    worker.kill()
     with horae.node(worker=False).running():  # sends the messages, which nobody takes
         jobs = [horae.jobs.start("export_orders", orders=1) for _ in range(20)]
         if not comes(lambda: broker.command("LLEN", "export") >= len(jobs)):
