@@ -101,5 +101,8 @@ def test_a_wrong_trace_is_refused_at_its_last_change(observed: list[Observed]) -
 def test_a_trace_without_one_of_its_fires_is_refused(simulations: Simulator) -> None:
     simulations.run(plan(1))
     observed = trace(simulations)
-    fired = next(index for index, item in enumerate(observed) if item.token is not None)
+    # The last one: without the first, the next change may be taken for the one that fired.
+    fired = max(
+        index for index in range(1, len(observed)) if observed[index].token not in {None, observed[index - 1].token}
+    )
     assert replay([*observed[:fired], *observed[fired + 1 :]]) is not None

@@ -56,7 +56,7 @@ async def fleet(horae: Horae) -> AsyncGenerator[list[Node]]:
                 await member.ready.wait()
             for member in members:
                 signals_of(member).node_suspected.send()  # read anew which others there are
-            await until(lambda: all(vars(vars(each)["_incarnation"])["_peers"].pace > 1.0 for each in members), 60)
+            await until(lambda: all(vars(vars(each)["_incarnation"])["_peers"].pace() > 1.0 for each in members), 60)
             yield members
         finally:
             for member in members:

@@ -27,7 +27,7 @@ def file(tmp_path: Path, migrated_sqlite: Path) -> Path:
 
 @pytest.fixture
 def horae(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Horae]:
-    monkeypatch.setattr("horae.storage.engine.database.Database", partial(Database, file_check_interval=0.0))
+    monkeypatch.setattr("horae.adapters.Database", partial(Database, file_check_interval=0.0))
     horae = Horae(f"sqlite:///{file}")
     yield horae
     horae.close()

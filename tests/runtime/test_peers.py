@@ -125,7 +125,7 @@ def test_nodes_wake_at_different_times_for_a_job_that_becomes_due() -> None:
 
 
 def test_many_nodes_search_less_often_each_and_more_often_together() -> None:
-    paces = [Scene(known=peers.Peers([OWN], informed)).peers.pace for informed in (1, 2, 4, 10, 50)]
+    paces = [Scene(known=peers.Peers([OWN], informed)).peers.pace() for informed in (1, 2, 4, 10, 50)]
     assert paces == [1.0, 1.0, 2.0, 5.0, 5.0]
 
 

@@ -71,7 +71,6 @@ class Peers:
                 async with asyncio.timeout(self._timing.read_every * self._rng.uniform(0.9, 1.1)):
                     await self._changed.wait()
 
-    @property
     def pace(self) -> float:
         """Return how many times as long this node may wait between two searches that other nodes make as well."""
         return min(max(1.0, self._known.informed / ENOUGH), self._timing.slowest)

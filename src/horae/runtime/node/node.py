@@ -146,7 +146,7 @@ class Incarnation:
             components.database, self.id, components.wakeup, self.signals, self._timing.peers, self._rng
         )
         self._hook_service = HookService(
-            components.database, hooks, options.keep.total_seconds(), self._timing.hooks, lambda: self._peers.pace
+            components.database, hooks, options.keep.total_seconds(), self._timing.hooks, self._peers.pace
         )
         self._membership: Membership = membership_of(components.database, record, options.liveness, self._timing)
         self._died = asyncio.Event()
@@ -303,7 +303,7 @@ class Incarnation:
             keep_logs_for=self._options.keep_logs_for,
             timing=self._timing.sweeper,
             rng=self._rng,
-            pace=lambda: self._peers.pace,
+            pace=self._peers.pace,
             on_rescue=signals.rescued.send,
             on_expiry=signals.expired.send,
             on_runs=signals.runs_ended.send,
