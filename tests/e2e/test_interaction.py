@@ -69,7 +69,7 @@ def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: S
     page.get_by_role("button", name="Copy parameters").click()
     expect(page.get_by_test_id("notice-done")).to_contain_text("Copied.")
     page.get_by_role("link", name="Jobs", exact=True).first.click()
-    expect(page.get_by_label(f"Select job {job}")).to_be_visible()  # the list is loaded, so its filters stay as they are
+    expect(page.get_by_label(f"Select job {job}")).to_be_visible()  # the filters stay as they are from now on
     field = page.get_by_placeholder("Type")
     field.focus()
     page.keyboard.press("ControlOrMeta+v")
