@@ -16,6 +16,7 @@ const QUEUE: Queue = {
   concurrency_limit: 3,
   fair_by: null,
   limits: null,
+  declared: null,
   pending: 5,
   due: 5,
   started: 2,

@@ -16,6 +16,7 @@ function tick(hour: number, more: Partial<Tick> = {}): Tick {
     job_id: null,
     decided_on: time,
     decided_by: 'n1',
+    waiting_reason: null,
     ...more,
   }
 }
