@@ -146,11 +146,14 @@ class Sweeper:
 
         A node that may still live without contact keeps jobs in their last attempt for longer: these may not run twice.
         """
-        certain = {node for node, death in dead.items() if death.certain}
         begun = {
             node: await self._database.in_service(partial(self._journals.begun_by, node, self._timing.journal_wait))
             for node in dead
         }
+        if begun:  # that may have taken a second, in which a silent node may have come back and claimed other jobs
+            found = await self._database.in_service(self._membership.find_dead)
+            dead = {node: death for node, death in found.items() if node in begun}
+        certain = {node for node, death in dead.items() if death.certain}
         while True:
             rescuer = Rescuer(
                 self._registry,
