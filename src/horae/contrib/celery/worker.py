@@ -6,11 +6,14 @@ job, and hold the leases of the jobs that run there.
 
 import logging
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from horae.contrib.celery.library import celery_module
+from horae.contrib.celery.pool_exit import end_with_worker
 from horae.domain.jobs.backend import CELERY
 from horae.domain.jobs.job import JobId
 from horae.errors import HoraeError
@@ -24,8 +27,14 @@ if TYPE_CHECKING:
     from horae.runtime.components import NodeKeywords
     from horae.runtime.node.node import Node
 
-POOLS: Final = ("celery.concurrency.prefork", "celery.concurrency.thread", "celery.concurrency.solo")
-"""The modules of the pools in which jobs can run; others replace the threads that Horae needs."""
+PLACES: Final[Mapping[str, str | None]] = MappingProxyType(
+    {
+        "celery.concurrency.prefork": OWN_PROCESS,
+        "celery.concurrency.solo": MAIN_THREAD,
+        "celery.concurrency.thread": None,
+    }
+)
+"""Where jobs run, by the module of the pool; see `MessageNode`. Other pools replace the threads that Horae needs."""
 
 log = logging.getLogger("horae.celery")
 
@@ -53,10 +62,10 @@ class WorkerProcesses:
     def prepare(self, worker: Any) -> None:
         """Check, before the worker starts, that it can run jobs; end it with a message if it cannot."""
         pool = worker.pool_cls.__module__
-        if pool not in POOLS:
+        if pool not in PLACES:
             raise SystemExit(f"horae: jobs cannot run in the pool {pool}; start the worker with -P prefork or threads")
         self._main_pid = os.getpid()
-        self._place = {POOLS[0]: OWN_PROCESS, POOLS[2]: MAIN_THREAD}.get(pool)
+        self._place = PLACES[pool]
         try:
             check_backends(self._horae.components)
         except HoraeError as error:
@@ -83,8 +92,9 @@ class WorkerProcesses:
             raise SystemExit(f"horae: the node of this worker cannot start: {error}") from error
         self._main = main
 
-    def stop(self) -> None:
-        """Stop the node of the main process."""
+    def stop(self, worker: Any) -> None:
+        """Stop the node of the main process; the pool is stopped next."""
+        end_with_worker(worker.pool)
         main, self._main = self._main, None
         if main is not None:
             main.__exit__(None, None, None)
@@ -117,8 +127,8 @@ def install(app: Any, processes: WorkerProcesses) -> None:
     def start(_step: Any, worker: Any) -> None:
         processes.start(worker)
 
-    def stop(_step: Any, _worker: Any) -> None:
-        processes.stop()
+    def stop(_step: Any, worker: Any) -> None:
+        processes.stop(worker)
 
     members = {
         "requires": {"celery.worker.components:Pool"},
