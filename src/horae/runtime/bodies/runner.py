@@ -1,7 +1,7 @@
 """Runs one body: opens its transaction, calls it, and returns what is to be written about it. Never raises."""
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
@@ -37,6 +37,11 @@ from horae.types.values.plain_data import problem_of
 log = logging.getLogger("horae.runtime")
 
 
+def call_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:
+    """Call a body that is no coroutine, and return its result."""
+    return job_type.run(context)
+
+
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
     """What bodies run with: the database of their transactions, the node that holds their leases, and its journal."""
@@ -50,6 +55,8 @@ class RunEnvironment:
     """The context managers around each body, the outermost first."""
     log_book: KeptLogs | None = None
     """Keeps the log lines of bodies."""
+    call: Callable[[JobType[Any], JobContext[Any]], Any] = call_body
+    """Calls a body that is no coroutine; some processes let a signal interrupt the body, but not its commit."""
 
 
 def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
@@ -151,7 +158,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
         _begin(context, environment)
         is_mapped = isinstance(job_type.parameters, MappedParameters)
         with _attached(context, environment.database) if is_mapped else nullcontext():
-            result = job_type.run(context)
+            result = environment.call(job_type, context)
         context.check_end()
         return _returned(result, job_type, context, environment)
     if isinstance(transaction, str):
@@ -164,7 +171,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
         _begin(context, environment)
         with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():
-                result = job_type.run(context)
+                result = environment.call(job_type, context)
             text = result_text(result, job_type.max_result_bytes)
             context.check_end()
             if connection is not None:

@@ -80,6 +80,8 @@ class LazyRunEnvironment:
         self.rng = Random()  # noqa: S311 - for jitter, not for security
         self.around: list[Hook[Any]] = []
         self.log_book: KeptLogs | None = None
+        self.interrupt = BodyInterrupt()
+        self.call = self.interrupt.call
         self._arguments = database
 
     @cached_property
@@ -100,7 +102,7 @@ class Child:
         self._pipe = pipe
         self._unread = b""
         self._environment = environment
-        self.interrupt = BodyInterrupt()
+        self.interrupt = environment.interrupt
         self._reports = ProgressReports(
             lambda percentage, label: self._send("progress", percentage=percentage, label=label)
         )
@@ -187,22 +189,11 @@ class Child:
             job_type = job_type_at(job.address)
             # After the import, which may set up the application's own logging.
             log_to_stderr(self._environment.node, job)
-            if not job_type.is_async:
-                vars(job_type)["run"] = self._armed(job_type.run)
             self._job_types[job.address] = job_type
         job_type = self._job_types[job.address]
         if job_type.type != job.context.type:
             raise InvalidJobType(f"there is {job_type.type!r} instead")
         return job_type
-
-    def _armed(self, run: Callable[[JobContext[Any]], Any]) -> Callable[[JobContext[Any]], Any]:
-        """Let the body be interrupted, but not the commit of its transaction."""
-
-        def run_armed(job: JobContext[Any]) -> Any:
-            with self.interrupt.armed(job):
-                return run(job)
-
-        return run_armed
 
     def _receive(self) -> None:
         """Handle messages. When the node is gone, the process ends, because nothing can come of the body any more."""

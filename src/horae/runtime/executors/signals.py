@@ -9,6 +9,7 @@ from typing import Any
 
 from horae.errors import SoftTimeLimitExceeded
 from horae.types.context import JobContext
+from horae.types.job_type import JobType
 
 
 class BodyInterrupt:
@@ -18,6 +19,11 @@ class BodyInterrupt:
         """`number`: the signal that interrupts."""
         self._number = number
         self._armed: JobContext[Any] | None = None
+
+    def call(self, job_type: JobType[Any], context: JobContext[Any]) -> Any:
+        """Call a body so that it may be interrupted, and return its result."""
+        with self.armed(context):
+            return job_type.run(context)
 
     @contextmanager
     def armed(self, context: JobContext[Any]) -> Generator[None]:

@@ -10,7 +10,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from typing_extensions import override
 
@@ -20,7 +21,6 @@ from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.inline.calling_thread import CallingThread
-from horae.types.context import JobContext
 
 INTERRUPT: Final = signal.SIGUSR2
 """The signal that interrupts a body; Celery uses SIGUSR1 itself."""
@@ -39,14 +39,13 @@ class OwnProcess(CallingThread):
         self, environment: RunEnvironment, interrupt: BodyInterrupt, end: Callable[[FinishedRun], None] | None
     ) -> None:
         """`end`: writes the end of a job whose process is killed next; None if the process must go on."""
-        super().__init__(environment)
+        super().__init__(replace(environment, call=interrupt.call))
         self._interrupt, self._write_end = interrupt, end
 
     @override
     def perform(self, run: Run) -> FinishedRun:
         if not run.job_type.is_async:
             self._interrupt.install_interrupt()  # again: the last body may have set another handler
-            _arm(run, self._interrupt)
         return super().perform(run)
 
     @override
@@ -74,24 +73,3 @@ class OwnProcess(CallingThread):
         while self._interrupt.due:
             self._interrupt.send()
             time.sleep(INTERRUPT_AGAIN)
-
-
-def _arm(run: Run, interrupt: BodyInterrupt) -> None:
-    """Let the body be interrupted, but not the commit of its transaction."""
-    kept = vars(run.job_type)
-    call = kept.get("run", run.job_type.run)
-    if isinstance(call, _Armed):
-        return
-
-    kept["run"] = _Armed(call, interrupt)
-
-
-class _Armed:
-    """The `run` of a job type, during which the main thread may be interrupted."""
-
-    def __init__(self, call: Callable[[JobContext[Any]], Any], interrupt: BodyInterrupt) -> None:
-        self._call, self._interrupt = call, interrupt
-
-    def __call__(self, job: JobContext[Any]) -> Any:
-        with self._interrupt.armed(job):
-            return self._call(job)
