@@ -19,8 +19,9 @@ from typing_extensions import Unpack, override
 
 from horae.errors import SoftTimeLimitExceeded
 from horae.types.context import JobContext
-from horae.types.function import JobFunction, JobKeywords
+from horae.types.function import JobFunction
 from horae.types.job_type import JobType
+from horae.types.options import JobKeywords
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -30,8 +30,9 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.types.context import JobContext
-from horae.types.function import JobFunction, JobKeywords
+from horae.types.function import JobFunction
 from horae.types.job_type import TIMED_OUT_TEXT, JobType, has_hook
+from horae.types.options import JobKeywords
 from horae.types.registry import Registry
 from horae.types.rules.start_options import START_OPTIONS, StartOptions
 

@@ -10,8 +10,9 @@ from horae.domain.limits.limit import Limit
 from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
 from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import JobContext
-from horae.types.function import BodyKeywords, JobFunction, JobKeywords
+from horae.types.function import JobFunction
 from horae.types.job_type import JobType
+from horae.types.options import BodyKeywords, JobKeywords
 from horae.types.registry import Registry
 from horae.types.rules.queues import DeclaredQueue
 from horae.types.schedule import (

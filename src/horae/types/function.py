@@ -2,74 +2,23 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from typing import Any, Final, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast, get_origin, get_type_hints
+from typing import Any, Generic, ParamSpec, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
 
-from horae.domain.backoff import Backoff
-from horae.domain.jobs.decisions import ErrorRule
 from horae.domain.jobs.job import Job
-from horae.domain.jobs.log_lines import KeepLogs
-from horae.domain.jobs.retention import Keep
-from horae.domain.jobs.uniqueness import Debounce, Unique
-from horae.domain.limits.limit import Limit
-from horae.domain.times.duration import Duration
-from horae.errors import InvalidJobType, quoted
+from horae.errors import InvalidJobType
 from horae.types.context import JobContext
-from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, OnShutdown, Transaction
-from horae.types.rules.declaration import problem_of_hook
+from horae.types.options import JobKeywords, OptionsJobType
 from horae.types.rules.start_options import START_OPTIONS
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ErrorHook = TypeVar("ErrorHook", bound=Callable[[Job, BaseException], object])
 CancelHook = TypeVar("CancelHook", bound=Callable[[Job], object])
-
-
-class BodyKeywords(TypedDict, total=False):
-    """The options of any body: `name` is the name of the type, the others are those of `JobType`."""
-
-    name: str
-    queue: str
-    priority: int
-    soft_time_limit: Duration | None
-    grace: Duration
-    isolation: Literal["process"] | None
-    backend: str | None
-    retry_on: ErrorRule | None
-    give_up_on: ErrorRule | None
-    on_shutdown: OnShutdown | None
-    transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
-    exceptions_map: Mapping[type[BaseException], HumanReadable]
-    max_result_bytes: int
-    keep_logs: KeepLogs | str | bool | None
-    keep: Keep
-    limits: Sequence[Limit]
-    tags: Sequence[str]
-    on_error: Callable[[Job, BaseException], object] | None
-    on_cancelled: Callable[[Job], object] | None
-
-
-class JobKeywords(BodyKeywords, total=False):
-    """The options of `@horae.job(...)`."""
-
-    max_count: int | None
-    max_attempts: int
-    backoff: Backoff
-    pending_timeout: Duration | None
-    api_exceptions_map: Mapping[type[BaseException], ApiError]
-    max_params_bytes: int
-    public: bool
-    unique: Unique | None
-    debounce: Duration | Debounce | None
-    expires: Duration | None
-
-
-_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {"on_error": ("job", "error"), "on_cancelled": ("job",)}
-"""The hooks that a function may have, with their arguments."""
 
 
 class JobFunction(Generic[P, R]):
@@ -103,35 +52,16 @@ def undecorated(function: Callable[P, R]) -> Callable[P, R]:
     return function.function if isinstance(function, JobFunction) else function
 
 
-class FunctionJobType(JobType[Any]):
+class FunctionJobType(OptionsJobType):
     """The job type of one function."""
 
     def __init__(self, function: Callable[..., Any], options: JobKeywords) -> None:
         if isinstance(function, type) or not hasattr(function, "__qualname__"):
             raise InvalidJobType(f"{function!r} is no function; write a subclass of JobType instead")
-        unknown = options.keys() - JobKeywords.__annotations__.keys()
-        if unknown:
-            allowed = ", ".join(JobKeywords.__annotations__)
-            raise InvalidJobType(f"{function.__qualname__}: there is no option {min(unknown)!r}; there are {allowed}")
-        self.type = options.get("name", function.__name__)
-        declared = self._transaction = options.get("transaction")
-        self._transaction_of = cast(
-            "Callable[[JobContext[Any]], Transaction]", declared if callable(declared) else lambda _job: declared
-        )
-        for option, value in options.items():
-            if option in _HOOKS:
-                self.set_hook(option, value)
-            elif option not in ("name", "transaction"):
-                setattr(self, option, value)
-        if not callable(self._transaction) and self._transaction not in (*ISOLATIONS, None):
-            allowed = ", ".join(map(repr, ISOLATIONS))
-            raise InvalidJobType(
-                f"job type {self.type!r}: transaction is {self._transaction!r}, expected one of {allowed}"
-            )
         self.function = function
-        self._context, self.params, self.returns = _signature(function, self.type)
+        self._context, self.params, self.returns = _signature(function, options.get("name", function.__name__))
         self._names = tuple(self.params.model_fields)
-        super().__init__()
+        super().__init__(function.__qualname__, function.__name__, options)
         self.is_async = inspect.iscoroutinefunction(function)
 
     @override
@@ -140,25 +70,6 @@ class FunctionJobType(JobType[Any]):
         if self._context is not None:
             values[self._context] = job
         return self.function(**values)
-
-    @override
-    def transaction(self, job: JobContext[Any]) -> Transaction:
-        return self._transaction_of(job)
-
-    def set_hook(self, name: str, hook: Any) -> None:
-        """Set a hook of the function, unless it is None. Raises `InvalidJobType`."""
-        if hook is None:
-            return
-        if name in vars(self):
-            raise InvalidJobType(f"job type {self.type!r}: it has a hook {name} already")
-        if (problem := problem_of_hook(hook, _HOOKS[name])) is not None:
-            raise InvalidJobType(f"job type {self.type!r}: {name} is {quoted(hook)}: {problem}")
-        vars(self)[name] = hook
-
-    @property
-    def has_transaction(self) -> bool:
-        """Whether the function may run in a transaction of its own."""
-        return self._transaction is not None
 
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, type[BaseModel], Any]:

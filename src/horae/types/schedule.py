@@ -21,8 +21,8 @@ from horae.errors import InvalidRequest, SchemaError, quoted
 from horae.types.arguments import check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
-from horae.types.function import BodyKeywords
 from horae.types.job_type import JobType
+from horae.types.options import BodyKeywords
 from horae.types.rules.limits import limits_of_job
 from horae.types.rules.queues import DeclaredQueue
 from horae.types.storing import storable_parameters

@@ -13,8 +13,8 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.sqlite.lock_holder import Holder, process, write_lock_holder
 from horae.storage.operations import doctor, nodes
 from horae.storage.operations.nodes import NodeView
-from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType, has_hook
+from horae.types.options import OptionsJobType
 from horae.types.registry import Registry
 
 
@@ -104,6 +104,6 @@ def examine_lock(database: Database, registry: Registry, limits: Limits = USUAL)
 
 def _may_hold_lock(job_type: JobType[Any] | None) -> bool:
     """Return whether a job of the type may write in a transaction; one of an unknown type may."""
-    if isinstance(job_type, FunctionJobType):
+    if isinstance(job_type, OptionsJobType):
         return job_type.has_transaction
     return job_type is None or has_hook(job_type, "transaction")

@@ -13,8 +13,8 @@ from horae.contrib.celery.library import celery_module
 from horae.domain.jobs.backend import CELERY
 from horae.errors import ConfigurationError, InvalidJobType, InvalidLabel, SoftTimeLimitExceeded, quoted
 from horae.types.context import JobContext
-from horae.types.function import JobKeywords
 from horae.types.job_type import JobType
+from horae.types.options import JobKeywords, OptionsJobType
 
 if TYPE_CHECKING:
     from horae.app import Horae
@@ -47,28 +47,16 @@ def task_type(
     return made
 
 
-class TaskJobType(JobType[Any]):
+class TaskJobType(OptionsJobType):
     """The job type of a Celery task."""
 
     def __init__(self, app: Any, task: str, params: type[BaseModel] | None, options: JobKeywords) -> None:
         if not isinstance(task, str) or not task:
             raise InvalidJobType(f"{quoted(task)} is not the name of a Celery task")
-        if unknown := options.keys() - JobKeywords.__annotations__.keys():
-            raise InvalidJobType(f"task {task}: there is no option {min(unknown)!r}")
-        self._app, self._task, self._prepared = app, task, False
-        self.type, self.backend = task, CELERY
-        self._transaction = options.get("transaction")
+        self._app, self._task = app, task
         self.params = params or create_model("arguments", __config__=ConfigDict(extra="allow"))
-        for option, value in options.items():
-            if option not in {"name", "transaction"} and not (option in {"on_error", "on_cancelled"} and value is None):
-                setattr(self, option, value)
-        self.type = options.get("name", task)
-        super().__init__()
+        super().__init__(f"task {task}", task, {"backend": CELERY, **options})
         self.soft_limit_error = soft_limit_error()
-
-    @override
-    def transaction(self, job: JobContext[Any]) -> Any:
-        return self._transaction(job) if callable(self._transaction) else self._transaction
 
     @override
     def run(self, job: JobContext[Any]) -> Any:
