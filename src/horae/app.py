@@ -182,10 +182,10 @@ class Horae(Declarations):
         Changes nothing. `since`: a moment, or how far back to look; by default everything that is kept is checked.
         """
         from horae.client.invariants.audit import audit
-        from horae.runtime.node.node_status import look
+        from horae.runtime.node.node_status import living, look
 
         database = self.components.database
-        alive = [node.view for node in look(database) if node.alive]
+        alive = living(look(database))
         with database.snapshot() as connection:
             own = [kind.type for kind in self.registry if kind.retention.seconds]
             return audit(connection, alive, self.settings.keep, since, own)

@@ -9,7 +9,10 @@ import pytest
 from horae import Horae, Limit
 from horae.client.jobs import waiting
 from horae.runtime.claims import slots
-from horae.storage.operations import doctor
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness.node_record import record_of
+from horae.storage.operations import doctor, nodes
+from horae.storage.operations.unserved import why_unserved
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 
 PARENTS = 6
@@ -189,6 +192,14 @@ async def test_a_wait_names_a_child_that_no_node_can_start(
     assert line.endswith(
         "of type 'child' in queue 'elsewhere' cannot start: no node that runs and knows its type serves its queue"
     )
+
+
+def test_every_worker_can_run_a_bulk_change(horae: Horae) -> None:
+    database = horae.components.database
+    job = horae.jobs.cancel_many(types=["report"])
+    assert "no node that runs" in (database.autocommit(why_unserved, job.id) or "")
+    database.transact(nodes.register, record_of(horae.registry, NodeOptions()))
+    assert database.autocommit(why_unserved, job.id) is None
 
 
 def test_doctor_names_work_in_lanes_that_no_node_can_start(horae: Horae) -> None:

@@ -21,9 +21,8 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from horae.client.operations.depth import Depth, depths
-from horae.domain.cluster.roles import Role
 from horae.runtime.components import Components
-from horae.runtime.node.node_status import SeenNode, look
+from horae.runtime.node.node_status import SeenNode, living, look
 from horae.storage.engine import unreadable_rows
 from horae.storage.operations import metrics, queues
 from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
@@ -92,7 +91,7 @@ class Metrics(Collector):
             yield from self._jobs()
         yield from _queues(self._components.database.autocommit(queues.view), self._limits.queues)
         seen = look(self._components.database)
-        found = depths(self._components.database, [node.view for node in seen if node.alive])
+        found = depths(self._components.database, living(seen))
         yield from _depths(found.queues, self._limits.queues)
         yield from _overdue(self._components.database.autocommit(health.overdue))
         yield from _nodes(seen)
@@ -130,7 +129,7 @@ class Metrics(Collector):
 
 
 def _nodes(seen: Sequence[SeenNode]) -> Iterator[Metric]:
-    alive = [node.view for node in seen if node.alive and Role.WORKER in node.view.roles]
+    alive = [node.view for node in seen if node.alive and node.view.is_worker]
     slots = sum(view.concurrency for view in alive)
     yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
     yield GaugeMetricFamily("horae_slots_used", "Jobs that live nodes hold.", sum(view.running for view in alive))

@@ -31,7 +31,7 @@ from horae.client.schedules.deployments import Deployments
 from horae.client.schedules.schedules import Schedules
 from horae.errors import DatabaseBusy
 from horae.runtime.components import Components
-from horae.runtime.node.node_status import look
+from horae.runtime.node.node_status import living, look
 from horae.settings import Settings
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.replica import Reads
@@ -137,7 +137,7 @@ class Services:
 
     def _take_overview(self) -> Overview:
         seen = look(self.components.database)
-        alive = [node.view for node in seen if node.alive]
+        alive = living(seen)
         dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
         reads = self.components.replica or self.components.database
         return take(self.components.database, reads, alive, dead, self.registry.by_name)

@@ -23,7 +23,7 @@ from horae.client.doctor.replica import check_replica
 from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings
-from horae.runtime.node.node_status import look
+from horae.runtime.node.node_status import living, look
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.url import missing_file, shown
@@ -109,7 +109,7 @@ def print_finding(finding: Finding) -> None:
 
 def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     seen = look(database)
-    alive = [node.view for node in seen if node.alive]
+    alive = living(seen)
     dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death]
     yield from system_findings(database, alive, dead, database.autocommit(queues.view), known=horae.registry.by_name)
     left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())

@@ -12,7 +12,7 @@ from horae.client.operations.depth import as_values, depth_named, depths
 from horae.client.operations.queues import Queues
 from horae.domain.limits.limit import Limit
 from horae.errors import InvalidRequest, quoted
-from horae.runtime.node.node_status import look
+from horae.runtime.node.node_status import living, look
 
 LONGEST_NUMBER: Final = 10
 """Digits of a limit, so that it fits the column."""
@@ -64,7 +64,7 @@ def show_depth(
     """
     with opened(context) as horae:
         database = horae.components.database
-        found = depths(database, [node.view for node in look(database) if node.alive])
+        found = depths(database, living(look(database)))
     chosen = [depth_named(found, name) for name in names] if names else found.queues
     if as_json:
         print_json({"queues": [as_values(each) for each in chosen], "total": as_values(found.total)})

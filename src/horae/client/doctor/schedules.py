@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
-from horae.domain.cluster.roles import Role
 from horae.storage.operations.nodes import NodeView
 from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 
@@ -41,7 +40,7 @@ def _without_scheduler(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> I
 
 
 def _fires(alive: Sequence[NodeView]) -> bool:
-    return any(Role.SCHEDULER in view.roles for view in alive)
+    return any(view.is_scheduler for view in alive)
 
 
 def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Iterator[Finding]:
@@ -77,7 +76,7 @@ def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
 
 def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]) -> Iterator[Finding]:
     """Report types that no worker knows; if no worker runs at all, another check reports that."""
-    workers = [view for view in alive if Role.WORKER in view.roles]
+    workers = [view for view in alive if view.is_worker]
     if not workers:
         return
     served = {name for view in workers for name in view.types}

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
-from horae.domain.cluster.roles import Role
-from horae.domain.jobs.bulk import BULK_TYPE
 from horae.storage.jobs.owed_hooks import LeftoverJobs
 from horae.storage.operations.doctor import DueWork
 from horae.storage.operations.nodes import NodeView
@@ -15,7 +13,7 @@ Dead = tuple[NodeView, str]
 
 def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[Finding]:
     """Check which nodes run, and which stopped without unregistering."""
-    workers = [view for view in alive if Role.WORKER in view.roles]
+    workers = [view for view in alive if view.is_worker]
     slots = sum(view.concurrency for view in workers)
     if workers:
         yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.running for view in workers)} busy")
@@ -58,7 +56,7 @@ def work_findings(
 def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> Iterator[Finding]:
     """Report ended jobs whose hooks no live node can call."""
     for item in left:
-        if any(_knows(view, item.type) for view in alive):
+        if any(view.knows(item.type) for view in alive):
             continue
         what = [f"{item.past_keeping} wait to be deleted"] if item.past_keeping else []
         what += [f"{item.owed} wait for a hook"] if item.owed else []
@@ -77,15 +75,7 @@ def _due(count: int) -> str:
 
 
 def _served(work: DueWork, alive: Sequence[NodeView]) -> bool:
-    return any(_serves(view, work) and _knows(view, work.type) for view in alive)
-
-
-def _knows(view: NodeView, job_type: str) -> bool:
-    return job_type == BULK_TYPE or job_type in view.types
-
-
-def _serves(view: NodeView, work: DueWork) -> bool:
-    return Role.WORKER in view.roles and (view.queues is None or work.queue in view.queues)
+    return any(view.can_run(work.type, work.queue) for view in alive)
 
 
 def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
@@ -97,13 +87,13 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
         what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
     if not alive:
         return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
-    if not any(Role.WORKER in view.roles for view in alive):
+    if not any(view.is_worker for view in alive):
         return problem(
             "work",
             f"{what}, and no node runs jobs: none has the role worker",
             "Start one: `horae run module:attribute --roles worker`.",
         )
-    if not any(_knows(view, work.type) for view in alive):
+    if not any(view.knows(work.type) for view in alive):
         known_here = ", but this application does" if work.type in known else ""
         return problem(
             "work",

@@ -20,11 +20,11 @@ STARTED_WITHIN: Final = timedelta(minutes=2)
 
 def check(connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]) -> None:
     """Check what waits. Without live nodes nothing is expected to happen, except that ended runs are recorded."""
-    workers = [node for node in alive if "worker" in node.roles]
+    workers = [node for node in alive if node.is_worker]
     _check_due(connection, findings, now, workers)
     _check_held(connection, findings, now, alive)
     _check_hooks(connection, findings, now, workers)
-    if any("scheduler" in node.roles for node in alive):
+    if any(node.is_scheduler for node in alive):
         _check_schedules(connection, findings, now)
     elif not alive:
         findings.notes.append("no node is alive, so due work is not reported as stuck")
@@ -39,7 +39,7 @@ def _check_due(connection: Connection, findings: Findings, now: datetime, worker
         queue = queues.get(row.queue)
         if queue is not None and _is_closed(queue, occupied.get(row.queue, 0)):
             continue
-        idle = [node for node in workers if _serves(node, row) and node.running < node.concurrency]
+        idle = [node for node in workers if node.can_run(row.type, row.queue) and node.running < node.concurrency]
         if idle:
             message = (
                 f"{row.number} jobs of type {row.type} in queue {row.queue} are due, the oldest since "
@@ -51,10 +51,6 @@ def _check_due(connection: Connection, findings: Findings, now: datetime, worker
 def _is_closed(queue: Any, occupied: int) -> bool:
     full = queue.concurrency_limit is not None and occupied >= queue.concurrency_limit
     return queue.paused_at is not None or full
-
-
-def _serves(node: NodeView, row: Any) -> bool:
-    return row.type in node.types and (node.queues is None or row.queue in node.queues)
 
 
 def _check_held(connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]) -> None:

@@ -6,8 +6,6 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.cluster.roles import Role
-from horae.domain.jobs.bulk import BULK_TYPE
 from horae.storage.engine.database import Database
 from horae.storage.operations import depth, queues
 from horae.storage.operations.depth import DueJobs, Durations
@@ -64,7 +62,7 @@ def depths_of(
 ) -> Depths:
     """Compute the work of each queue and of all together."""
     by_name = {view.name: view for view in views}
-    workers = [view for view in alive if Role.WORKER in view.roles]
+    workers = [view for view in alive if view.is_worker]
     parts = [
         _depth(name, [each for each in due if each.queue == name], durations, by_name.get(name), workers)
         for name in sorted({*by_name, *(each.queue for each in due)})
@@ -121,8 +119,7 @@ def _duration(job_type: str, durations: Durations) -> float:
 
 
 def _can_run(node: NodeView, queue: str, types: Sequence[str]) -> bool:
-    serves = node.queues is None or queue in node.queues
-    return serves and (not types or any(name == BULK_TYPE or name in node.types for name in types))
+    return any(node.can_run(name, queue) for name in types) if types else node.serves(queue)
 
 
 def _ahead(work: float, slots: int) -> float | None:

@@ -69,7 +69,7 @@ def take(
         lateness=percentiles([max(0.0, seconds) for seconds in reads.autocommit(overview.lateness)]),
         nodes_alive=len(alive),
         nodes_dead=len(dead),
-        slots=sum(view.concurrency for view in alive if "worker" in view.roles),
+        slots=sum(view.concurrency for view in alive if view.is_worker),
         running=sum(view.running for view in alive),
         problems=_worst_first(
             [

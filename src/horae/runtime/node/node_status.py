@@ -1,5 +1,6 @@
 """What commands and web pages show of nodes. Reads once and changes nothing."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,11 @@ class SeenNode:
 def host_name(host: str, pid: int) -> str:
     """Return the readable part of a node's host."""
     return decoded(host, pid).host.partition("/")[0]
+
+
+def living(seen: Iterable[SeenNode]) -> list[NodeView]:
+    """Return those nodes that are alive."""
+    return [node.view for node in seen if node.alive]
 
 
 def look(database: Database) -> list[SeenNode]:

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
+from horae.domain.cluster.capabilities import Capabilities
 from horae.domain.jobs.job import NodeId
 from horae.storage.engine.dialect import (
     INSERT,
@@ -63,7 +64,7 @@ class NodeRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeView:
+class NodeView(Capabilities):
     """A stored node. `silence`: seconds since its last heartbeat; `lock_free`: whether its session lock is free."""
 
     id: NodeId
@@ -71,9 +72,6 @@ class NodeView:
     host: str
     pid: int
     version: str
-    roles: list[str]
-    queues: list[str] | None
-    types: list[str]
     concurrency: int
     lock_key: int | None
     started_at: datetime

@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, select
 
-from horae.domain.cluster.roles import Role
+from horae.domain.cluster.capabilities import Capabilities
 from horae.domain.jobs.job import JobId, JobState
 from horae.errors import quoted
 from horae.storage.jobs.tables import jobs, nodes, queues
@@ -25,10 +25,9 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
     named = f"job {job_id} of type {quoted(job.type)} in queue {quoted(job.queue)} cannot start"
     if job.paused_at is not None:
         return f"{named}: the queue is paused"
-    workers = [node for node in connection.execute(NODES) if Role.WORKER in (node.roles or ())]
-    knowing = [node for node in workers if job.type in (node.types or ())]
-    if not knowing:
+    registered = [Capabilities(**row) for row in connection.execute(NODES).mappings()]
+    if not any(node.is_worker and node.knows(job.type) for node in registered):
         return f"{named}: no node that runs knows its type"
-    if not any(node.queues is None or job.queue in node.queues for node in knowing):
+    if not any(node.can_run(job.type, job.queue) for node in registered):
         return f"{named}: no node that runs and knows its type serves its queue"
     return None
