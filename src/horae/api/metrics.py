@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
@@ -31,6 +31,7 @@ from horae.storage.schedules import health
 from horae.storage.schedules.health import OverdueSchedules
 
 OTHER: Final = "other"
+AnyQueue = TypeVar("AnyQueue", QueueView, Depth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +155,7 @@ def _histogram(name: str, text: str, histograms: Mapping[str, Histogram]) -> Met
 
 def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
     """Gauges by queue."""
-    ordered = sorted(views, key=lambda view: (-view.pending, view.name))
-    named = {view.name: [view] for view in ordered[:most]}
-    if ordered[most:]:
-        named.setdefault(OTHER, []).extend(ordered[most:])
+    named = _by_label(sorted(views, key=lambda view: (-view.pending, view.name)), most)
     pending = {(name,): sum(view.pending for view in group) for name, group in named.items()}
     started = {(name,): sum(view.started for view in group) for name, group in named.items()}
     oldest = {(name,): max(0.0, *(view.oldest_due or 0.0 for view in group)) for name, group in named.items()}
@@ -170,10 +168,7 @@ def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
 
 def _depths(found: Sequence[Depth], most: int) -> Iterator[Metric]:
     """Gauges of the work of each queue, for autoscalers."""
-    ordered = sorted(found, key=lambda each: (-each.due, each.name))
-    named = {each.name: [each] for each in ordered[:most]}
-    if ordered[most:]:
-        named.setdefault(OTHER, []).extend(ordered[most:])
+    named = _by_label(sorted(found, key=lambda each: (-each.due, each.name)), most)
     due = {(name,): sum(each.due for each in group) for name, group in named.items()}
     work = {(name,): sum(each.work_seconds for each in group) for name, group in named.items()}
     slots = {(name,): max(each.slots for each in group) for name, group in named.items()}
@@ -182,6 +177,14 @@ def _depths(found: Sequence[Depth], most: int) -> Iterator[Metric]:
     yield _gauge("horae_queue_work_seconds", "How long one slot would need for the due jobs.", "queue", work)
     yield _gauge("horae_queue_slots", "Slots of the live nodes that can run the due jobs.", "queue", slots)
     yield _gauge("horae_queue_seconds_ahead", "How long these slots need for the due jobs.", "queue", ahead)
+
+
+def _by_label(ordered: Sequence[AnyQueue], most: int) -> Mapping[str, list[AnyQueue]]:
+    """Group queues by label: the first ones have labels of their own, the others share `OTHER`."""
+    named = {queue.name: [queue] for queue in ordered[:most]}
+    if ordered[most:]:
+        named.setdefault(OTHER, []).extend(ordered[most:])
+    return named
 
 
 def _seconds_ahead(found: Depth) -> float:

@@ -69,10 +69,10 @@ class JobType(Generic[ParamsT]):
     "celery:QUEUE", lets Celery's workers run its jobs instead of Horae's nodes. `keep_logs`: which of its log lines
     are kept with a job, a `KeepLogs` or a level such as "warning"; False for none, None for what the settings say.
     `max_params_bytes`, `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `tags`:
-    tags of each of its jobs. `exceptions_map`: the text for users for an exception; the
-    nearest base class decides, "{e}" is the exception's text. `returns`: the type that `wait` converts the stored
-    result to; `response_model`: the fields that `describe` adds. `api_exceptions_map`: the error code of an exception
-    of the creation endpoint, or (code, status, detail).
+    tags of each of its jobs. `exceptions_map`: the text for users for an exception; the nearest base class decides,
+    "{e}" is the exception's text. `returns`: the type that `wait` converts the stored result to; `response_model`: the
+    fields that `describe` adds. `api_exceptions_map`: the error code of an exception of the creation endpoint, or
+    (code, status, detail).
     """
 
     type: str

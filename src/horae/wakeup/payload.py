@@ -1,7 +1,7 @@
 """Hints as short texts, each after a tag that identifies the sender or proves that it may send."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from random import getrandbits
 from typing import Any, Final
@@ -22,6 +22,11 @@ def encode(tag: str, hint: Hint, limit: int) -> str:
     chosen = {"count": hint.count, "seed": hint.seed, "busy": hint.busy} if hint.seed is not None else {}
     text = _text(tag, {"kind": hint.kind, "ids": hint.job_ids, **chosen})
     return text if len(text) <= limit else _text(tag, {"kind": hint.kind})
+
+
+def encode_all(tag: str, hints: Iterable[Hint]) -> list[str]:
+    """Encode hints as they are sent to other processes, which nodes respond to each being chosen at random."""
+    return [encode(tag, with_seed(hint), LARGEST_PAYLOAD) for hint in hints]
 
 
 def with_seed(hint: Hint) -> Hint:

@@ -24,7 +24,7 @@ from horae.storage.engine.url import driver_arguments
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import Outbox
-from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, decode, encode, with_seed
+from horae.wakeup.payload import CHANNEL, decode, encode_all
 
 APPLICATION_NAME: Final = "horae hints"
 
@@ -119,7 +119,7 @@ class PostgresChannel:
         self._listeners.call(hint[1] for hint in found if hint and hint[0] != self._token)
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
-        payloads = [encode(self._token, with_seed(hint), LARGEST_PAYLOAD) for hint in hints]
+        payloads = encode_all(self._token, hints)
         if self._sending is not None:
             try:
                 _notify(self._sending, payloads, self._timing.answer_within)

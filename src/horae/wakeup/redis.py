@@ -14,7 +14,7 @@ from horae.redis_access.subscription import Subscription
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import Merged, Outbox
-from horae.wakeup.payload import LARGEST_PAYLOAD, decode, encode, with_seed
+from horae.wakeup.payload import decode, encode_all
 
 HINTS: Final = "hints"
 """The channel, and what the log calls this use of Redis."""
@@ -88,7 +88,7 @@ class RedisChannel:
         self._listeners.call(merged.take())
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
-        self._access.publish(HINTS, [encode(self._token, with_seed(hint), LARGEST_PAYLOAD) for hint in hints])
+        self._access.publish(HINTS, encode_all(self._token, hints))
         self._access.log.works("sending hints")
 
     def _failed(self, error: Exception) -> None:

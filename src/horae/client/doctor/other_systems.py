@@ -10,8 +10,8 @@ from horae.storage.jobs import dispatching
 from horae.types.registry import Registry
 from horae.types.routes import Place, Routes
 
-NOBODY_AFTER: Final = 60.0
-"""Seconds after which a message should have been taken."""
+TAKEN_WITHIN: Final = 60.0
+"""Seconds within which a worker should take a message."""
 
 
 def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], database: Database) -> Iterator[Finding]:
@@ -23,15 +23,18 @@ def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], d
         numbers[place] += sent.number
         oldest[place] = max(oldest.get(place, 0.0), sent.oldest)
     for place in sorted({*routes.places, *numbers}):
-        yield from _of_place(registry, place, numbers[place], oldest.get(place, 0.0))
+        not_taken = oldest.get(place, 0.0) >= TAKEN_WITHIN
+        late = _not_taken(place, numbers[place], oldest[place]) if not_taken else None
+        yield from _of_place(registry, place, late)
 
 
-def _of_place(registry: Registry, place: Place, number: int, oldest: float) -> Iterator[Finding]:
+def _of_place(registry: Registry, place: Place, late: Finding | None) -> Iterator[Finding]:
+    """Check one queue of another system. `late`: what is wrong with its messages, if anything is."""
     system, destination = place
     backend = registry.backends.get(system)
     if backend is None:
-        if number and oldest >= NOBODY_AFTER:
-            yield _not_taken(place, number, oldest)
+        if late is not None:
+            yield late
         return
     try:
         backend.check()
@@ -43,10 +46,7 @@ def _of_place(registry: Registry, place: Place, number: int, oldest: float) -> I
             "Check the URL of the broker, its server, the password and the network.",
         )
         return
-    if number and oldest >= NOBODY_AFTER:
-        yield _not_taken(place, number, oldest)
-    else:
-        yield ok(system, f"queue {destination} answers; {counted(waiting, 'message')} in it")
+    yield late or ok(system, f"queue {destination} answers; {counted(waiting, 'message')} in it")
 
 
 def _not_taken(place: Place, number: int, oldest: float) -> Finding:

@@ -18,10 +18,10 @@ def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:
     try:
         behind = replica.examine()
     except Exception as error:
-        told = str(error) if isinstance(error, NotUsableError | Unavailable) else database_error_of(error)
-        if told is None:
+        reason = str(error) if isinstance(error, NotUsableError | Unavailable) else database_error_of(error)
+        if reason is None:
             raise
-        yield _unused(replica, told)
+        yield _unused(replica, reason)
         return
     if behind > FAR_BEHIND:
         yield _unused(replica, f"it is {behind / 1024**2:.0f} MB of changes behind")

@@ -10,6 +10,7 @@ import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -97,12 +98,15 @@ class Deployments:
         found = self._database.autocommit(reading.with_job_options, with_options)
         if self._registry.calendars:
             found += self._database.autocommit(reading.with_calendar)
+        if not found:
+            return
+        today = self._today()
         for row in {row.id: row for row in found}.values():
-            self._refresh_one(row)
+            self._refresh_one(row, today)
 
-    def _refresh_one(self, row: StoredSchedule) -> None:
+    def _refresh_one(self, row: StoredSchedule, today: date) -> None:
         try:
-            computed = self._computed(row)
+            computed = self._computed(row, today)
         except Exception:
             log.exception("schedule %s: its limits and tags cannot be computed here; they stay", row.name)
             return
@@ -110,8 +114,8 @@ class Deployments:
             self._database.transact(changes.set_computed, row, computed)
             log.info("schedule %s: its excluded days, limits or tags have changed in the code", row.name)
 
-    def _computed(self, row: StoredSchedule) -> Mapping[str, str | None]:
-        today, rules = self._database.autocommit(reading.now).date(), rules_of(row)
+    def _computed(self, row: StoredSchedule, today: date) -> Mapping[str, str | None]:
+        rules = rules_of(row)
         found = replace(definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules))
         return (found if row.module else with_job_options(found, self._registry)).computed
 
@@ -145,10 +149,12 @@ class Deployments:
         """Ask the calendar functions of a definition for their days."""
         if not declared.rules.exclude:
             return declared
-        today = self._database.autocommit(reading.now).date()
         row = self._database.autocommit(reading.of_module, declared.module, declared.name)
         known = None if row is None else rules_of(row)
-        return replace(declared, rules=with_calendar_days(declared.rules, self._registry, today, known))
+        return replace(declared, rules=with_calendar_days(declared.rules, self._registry, self._today(), known))
+
+    def _today(self) -> date:
+        return self._database.autocommit(reading.now).date()
 
     def _notify(self) -> None:
         self._wakeup.send(Hint(HintKind.SCHEDULES))

@@ -1,15 +1,15 @@
 """Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the statistics."""
 
 from collections.abc import Callable, Collection, Mapping
-from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from typing_extensions import Unpack
 
 from horae.client.changes import recorded
 from horae.client.jobs.filters import page_length
+from horae.client.listing import ListsFrom
 from horae.client.schedules import backfill, changes
 from horae.client.schedules.audit_record import change_of, run_of
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
@@ -24,7 +24,6 @@ from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.storage.engine.database import Database
-from horae.storage.engine.replica import Reads
 from horae.storage.schedules import reading, ticks
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import FailedRun, StoredSchedule, rules_of
@@ -75,7 +74,7 @@ class PutSchedule:
     outcome: PutOutcome
 
 
-class Schedules:
+class Schedules(ListsFrom):
     """Add, change and read schedules, by id or by name. See `AsyncSchedules` for coroutines."""
 
     def __init__(
@@ -86,13 +85,7 @@ class Schedules:
         on_created: Callable[[Collection[int]], None],
     ) -> None:
         self._database, self._registry, self._wakeup, self._on_created = database, registry, wakeup, on_created
-        self._reads: Reads = database
-
-    def listing_from(self, reads: Reads) -> Self:
-        """Return a copy whose lists are read from there; everything else stays on the database."""
-        twin = copy(self)
-        twin._reads = reads  # noqa: SLF001 - its own
-        return twin
+        self._reads = database
 
     def add(
         self, job_type: JobTypeReference, /, *, name: str | None = None, config: Mapping[str, Any] | None = None,

@@ -44,7 +44,7 @@ class Rescuer:
     """Rescues the jobs of dead nodes, one batch at a time.
 
     `begun_by`: returns what a dead node had begun; `reports`: returns their last progress reports; `age`: how long ago
-    this     scheduler was started; `batch`: how many jobs, at most.
+    this scheduler was started; `batch`: how many jobs, at most.
     """
 
     registry: Registry

@@ -123,9 +123,11 @@ def value_of(name: str) -> Any:
     return cast(bindparam(name, type_=kind), Text() if isinstance(kind, String) else kind)
 
 
-# A queue with limits, or with owners that take turns, has a row; a job of another queue costs one look at its key.
 def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnElement[Any]:
-    """Return whether a new job of this queue is claimed through a lane; null if neither it nor the queue has limits."""
+    """Return whether a new job of this queue is claimed through a lane; null if neither it nor the queue has limits.
+
+    A queue with limits, or with owners that take turns, has a row; for any other queue this is one look at its key.
+    """
     is_claimed_through_lanes = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
     of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(
         queues.c.name == queue, is_claimed_through_lanes

@@ -19,7 +19,6 @@ from sqlalchemy import (
     cast,
     func,
     literal,
-    literal_column,
     select,
     type_coerce,
     union_all,
@@ -67,13 +66,13 @@ def _counted(*where: ColumnElement[bool]) -> Any:
     return select(func.count()).select_from(jobs).where(*where).scalar_subquery()
 
 
-# By indexes only, of which that of the ended jobs is large. Literals, as SQLite uses a partial index for no parameter.
+# By indexes only, of which that of the ended jobs is large.
 COUNTS: Final = select(
     (_counted(IS_READY) + _counted(IS_SENT) + _counted(IS_WAITING)).label(JobState.PENDING),
     _counted(IS_HELD, jobs.c.finished_at.is_(None)).label(JobState.STARTED),
     _counted(jobs.c.finished_at.is_not(None)).label("ended"),
-    _counted(jobs.c.state == literal_column(f"'{JobState.FAILED}'")).label(JobState.FAILED),
-    _counted(jobs.c.state == literal_column(f"'{JobState.CANCELLED}'")).label(JobState.CANCELLED),
+    _counted(jobs.c.state == JobState.FAILED).label(JobState.FAILED),
+    _counted(jobs.c.state == JobState.CANCELLED).label(JobState.CANCELLED),
 )
 
 

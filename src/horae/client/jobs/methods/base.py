@@ -1,10 +1,9 @@
 """What the methods of `Jobs` share: the parts of an application, a stored job, and a transaction of their own."""
 
 from collections.abc import Callable
-from copy import copy
 from datetime import timedelta
 from functools import partial
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
@@ -14,12 +13,12 @@ from horae.client.jobs.creating.inline import RunsInline
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.limits import USUAL, JobLimits
 from horae.client.jobs.live_reports import with_live_reports
+from horae.client.listing import ListsFrom
 from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.errors import JobDoesNotExist
 from horae.live.store import LiveStore
 from horae.storage.engine.database import Database
-from horae.storage.engine.replica import Reads
 from horae.storage.engine.same_database import SameDatabase
 from horae.storage.jobs import reading
 from horae.types.arguments import LARGEST_ID, of_kind
@@ -31,7 +30,7 @@ T = TypeVar("T")
 WORK: Final = work()
 
 
-class JobsBase:
+class JobsBase(ListsFrom):
     """The parts of an application that the methods of `Jobs` use."""
 
     def __init__(  # noqa: PLR0913 - the parts of an application
@@ -40,7 +39,7 @@ class JobsBase:
     ) -> None:  # fmt: skip
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline, self.limits = keep, inline, limits
-        self._reads: Reads = database
+        self._reads = database
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._run_attempt: RunsAttempt = partial(with_retries, bound=limits.contention)
@@ -49,12 +48,6 @@ class JobsBase:
     def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Return the job with its live label and percentage. Raises `JobDoesNotExist`, also for another owner's job."""
         return with_live_reports(self._live, [self._stored(job_id, owner)])[0]
-
-    def listing_from(self, reads: Reads) -> Self:
-        """Return a copy whose lists are read from there; everything else stays on the database."""
-        twin = copy(self)
-        twin._reads = reads  # noqa: SLF001 - its own
-        return twin
 
     def _in_own_transaction(self, insert: Callable[[Connection], T]) -> T:
         return self._run_attempt(partial(self._database.transact, insert))
