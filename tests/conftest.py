@@ -70,6 +70,28 @@ def pgbouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
         yield pooler
 
 
+@pytest.fixture(scope="module")
+def pooler(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> Iterator[PgBouncer]:
+    """A pooler of the module, which its tests may kill, with the settings of its mark `pooler`."""
+    mark = request.node.get_closest_marker("pooler")
+    with PgBouncer(postgres_server.port, **(mark.kwargs if mark else {})) as pooler:
+        yield pooler
+
+
+@pytest.fixture
+def direct_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
+    """The URL of a new database with all tables, for connections past a pooler."""
+    url = postgres_server.create_database(template=migrated_postgres)
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def pooled_url(pooler: PgBouncer, direct_url: str) -> str:
+    """The URL of the same database through the pooler."""
+    return pooler.url(direct_url)
+
+
 @pytest.fixture
 def sqlite_database(migrated_sqlite: Path, tmp_path: Path) -> Iterator[Database]:
     """A database for what does not depend on its kind: a test module names it `database`."""

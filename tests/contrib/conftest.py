@@ -15,7 +15,6 @@ from tests.contrib.celery_application import SHORT_BACKOFF, declare
 from tests.harness.applications import execute, url_of
 from tests.harness.celery_worker import CeleryWorker
 from tests.harness.fault_application import SCHEMA
-from tests.harness.postgres import PostgresServer
 from tests.harness.redis import RedisServer
 
 TASK_OPTIONS: Final[dict[str, Any]] = {"shop.again": {"max_attempts": 3, "backoff": SHORT_BACKOFF}}
@@ -30,12 +29,10 @@ def broker() -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[Database]:
+def postgres(direct_url: str) -> Iterator[Database]:
     """A database for what does not depend on its kind: a test module names it `database`."""
-    url = postgres_server.create_database(template=migrated_postgres)
-    with closing(Database(url)) as database:
+    with closing(Database(direct_url)) as database:
         yield database
-    postgres_server.drop_database(url)
 
 
 @pytest.fixture

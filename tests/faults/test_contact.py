@@ -1,12 +1,10 @@
 """A node that cannot reach its database, or whose database stood still: which bodies stop, and which nodes count as dead."""
 
 import asyncio
-import os
-import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -24,6 +22,7 @@ from tests.harness.checked import findings
 from tests.harness.network import Network
 from tests.harness.nodes import running_node, until_state
 from tests.harness.postgres import THROW_AWAY, PostgresServer
+from tests.harness.server_faults import frozen
 from tests.harness.waiting import Changes, Record, until_after
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -166,22 +165,6 @@ async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
     assert f"the results of 1 jobs could not be written, because the database does not answer; another node will find these jobs unfinished: {job.id}" in caplog.text  # fmt: skip
     network.resume()
     assert findings(horae.components.database, body_log, over=False) == []
-
-
-@contextmanager
-def frozen(server: PostgresServer) -> Generator[None]:
-    """Stop the server and all of its processes with SIGSTOP."""
-    main = server._process  # noqa: SLF001 - to stop what it has started as well
-    assert main is not None
-    children = Path(f"/proc/{main.pid}/task/{main.pid}/children").read_text().split()
-    processes = [main.pid, *map(int, children)]
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes:
-            os.kill(process, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("fault", ["frozen", "restarted"])

@@ -26,7 +26,7 @@ from tests.harness.rolling_restart import restart_one_by_one
 from tests.harness.waiting import Record
 from tests.runtime.test_heartbeat import heartbeat_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.pooler(default_pool_size=16)]
 
 SEED: Final = 20260101
 SILENCE: Final = 2.0
@@ -36,21 +36,8 @@ PATIENT: Final = Limits(beat=0.2, lock=0.6, silence=6.0, margin=1.0, lock_margin
 
 
 @pytest.fixture
-def direct_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
-    url = postgres_server.create_database(template=migrated_postgres)
-    yield url
-    postgres_server.drop_database(url)
-
-
-@pytest.fixture
-def pooler(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
-    with PgBouncer(postgres_server.port, default_pool_size=16) as pooler:
-        yield pooler
-
-
-@pytest.fixture
-def database(pooler: PgBouncer, direct_url: str) -> Iterator[Database]:
-    with closing(Database(pooler.url(direct_url))) as database:
+def database(pooled_url: str) -> Iterator[Database]:
+    with closing(Database(pooled_url)) as database:
         yield database
 
 

@@ -6,24 +6,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Final, Self
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from typing_extensions import override
 
 from tests.harness.body_log import LOG_VARIABLE
-from tests.harness.operating_system import EndGuard
+from tests.harness.operating_system import Workplace
+from tests.harness.program import Program
 
 ROOT: Final = Path(__file__).parents[2]
-PATIENCE: Final = 30.0
-"""Seconds to wait for a start or a stop."""
-PAUSE: Final = 0.02
-"""Seconds between two looks at the log of a worker that starts."""
+READY: Final = " ready."
+"""What a worker logs when it takes messages."""
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class CeleryWorker:
-    """A worker that runs inside `with`, with its child processes in a session of their own."""
+class CeleryWorker(Program):
+    """A worker that runs inside `with`; `kill` ends the processes of its pool as well."""
+
+    NAME: ClassVar[str] = "celery"
 
     def __init__(  # noqa: PLR0913 - the options of a worker
         self, folder: Path, database: str, broker: str, *, pool: str = "prefork", concurrency: int = 2,
@@ -31,32 +33,18 @@ class CeleryWorker:
         environment: Mapping[str, str] = NONE, options: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         """`folder`: of its own log; `log`: the log of the bodies."""
-        self._file = folder / f"worker-{time.monotonic_ns()}.log"
+        super().__init__(folder / f"worker-{time.monotonic_ns()}.log")
         self._environment = {
-            **os.environ, "HORAE_DATABASE": database, "CELERY_BROKER_URL": broker,
+            "HORAE_DATABASE": database, "CELERY_BROKER_URL": broker,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
             **({} if log is None else {LOG_VARIABLE: str(log)}), **environment,
         }  # fmt: skip
         self._command = [
             sys.executable, "-m", "celery", "-A", f"{application}:app", "worker", "-P", pool, "-c", str(concurrency),
-            "-l", "info", "-n", f"{self._file.stem}@test", "--without-mingle", "--without-gossip", *options,
+            "-l", "info", "-n", f"{self._log_file.stem}@test", "--without-mingle", "--without-gossip", *options,
         ]  # fmt: skip
-        self.process: subprocess.Popen[bytes] | None = None
-        self._guard: EndGuard | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.kill()
-
-    @property
-    def log(self) -> str:
-        """What the worker has logged."""
-        return self._file.read_text(errors="replace") if self._file.exists() else ""
+        self._starts = 0
+        """How many starts the log tells of before the current one."""
 
     @property
     def children(self) -> list[int]:
@@ -65,56 +53,30 @@ class CeleryWorker:
         found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [int(pid) for pid in found if b"celery" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
-    def start(self) -> None:
-        """Start the worker, and wait until it takes messages."""
-        started = self.log.count(" ready.")
-        with self._file.open("ab") as output:
-            self.process = subprocess.Popen(
-                self._command,
-                cwd=ROOT,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self._guard = EndGuard(self.process.pid, self._file.with_suffix(".none"))
-        deadline = time.monotonic() + PATIENCE
-        while self.log.count(" ready.") == started:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(f"the worker did not start:\n{self.log[-3000:]}")
-            time.sleep(PAUSE)
-
     def run_to_its_end(self) -> int:
         """Start a worker that is to refuse its start; return its exit code."""
-        with self._file.open("ab") as output:
-            return subprocess.run(
-                self._command, cwd=ROOT, env=self._environment, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True, timeout=PATIENCE, check=False,
-            ).returncode  # fmt: skip
+        self.process = self._launch()
+        try:
+            return self._ended()
+        finally:
+            self.kill()
 
     def stop(self) -> int:
         """Stop the worker in the usual way: it finishes its jobs; return its exit code."""
         assert self.process is not None
         self.process.terminate()
-        if self._guard is not None:
-            self._guard.dismiss()
-            self._guard = None
         try:
-            return self.process.wait(PATIENCE)
+            return self._ended()
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGUSR1)  # Celery writes what each thread does
             time.sleep(1.0)
-            raise RuntimeError(f"the worker did not stop:\n{self.log[-20_000:]}") from None
+            raise self._failure("did not stop") from None
 
-    def kill(self) -> None:
-        """Kill the worker and all its processes; does nothing if it has ended."""
-        if self.process is None:
-            return
-        if self._guard is not None:
-            self._guard.dismiss()
-            self._guard = None
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(PATIENCE)
+    @override
+    def _launch(self) -> subprocess.Popen[bytes]:
+        self._starts = self.log.count(READY)
+        return Workplace(ROOT, None).start(self._command, self._log_file, self._environment)
+
+    @override
+    def _is_ready(self) -> bool:
+        return self.log.count(READY) > self._starts

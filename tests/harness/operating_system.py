@@ -112,19 +112,19 @@ def environment_without_postgres_settings(environment: Mapping[str, str]) -> dic
 
 
 class EndGuard:
-    """A small process that ends a server, and removes its folder, when this process has ended.
+    """A small process that ends a program, and removes its folder if it has one, when this process has ended.
 
     It waits for the end of its input, which the system closes even if this process is killed.
     """
 
-    def __init__(self, pid: int, folder: Path) -> None:
+    def __init__(self, pid: int, folder: Path | None = None) -> None:
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", ON_END_OF_INPUT, "end-guard", str(pid), str(folder)],
+            ["/bin/sh", "-c", ON_END_OF_INPUT, "end-guard", str(pid), str(folder or "")],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
 
     def dismiss(self) -> None:
-        """End the guard: the server was stopped in the usual way."""
+        """End the guard: the program was stopped in the usual way."""
         self._process.kill()
         self._process.communicate()

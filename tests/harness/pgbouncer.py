@@ -1,21 +1,17 @@
 """PgBouncer before a PostgreSQL server: the real program, on a free port, as an ordinary user."""
 
 import shutil
-import signal
 import subprocess
-import tempfile
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final
 
 import psycopg
 from sqlalchemy import make_url
+from typing_extensions import override
 
-from tests.harness.operating_system import EndGuard, ProgramMissing, Workplace, free_loopback_port
-from tests.harness.postgres import PATIENCE, PAUSE
+from tests.harness.operating_system import ProgramMissing
+from tests.harness.program import Server
 
 CONFIGURATION: Final = """
 [databases]
@@ -36,51 +32,15 @@ CONSOLE: Final = "pgbouncer"
 """The database that is PgBouncer's own console."""
 
 
-class PgBouncer:
+class PgBouncer(Server):
     """A pooler that runs inside `with`; it can be killed, frozen, and started again on the same port."""
+
+    NAME: ClassVar[str] = "pgbouncer"
 
     def __init__(self, server_port: int, **settings: Any) -> None:
         """`settings`: those of PgBouncer that are not the usual ones here."""
+        super().__init__()
         self._server_port, self._settings = server_port, {**USUAL, **settings}
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        self._folder = Path(tempfile.mkdtemp(prefix="horae-pgbouncer-"))
-        self._workplace = Workplace.prepare(self._folder)
-        self.port = free_loopback_port()
-        lines = [CONFIGURATION.format(server_port=self._server_port, port=self.port)]
-        lines += [f"{name} = {value}\n" for name, value in self._settings.items()]
-        (self._folder / "pgbouncer.ini").write_text("".join(lines))
-        try:
-            self.start()
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._end()
-
-    def start(self) -> None:
-        """Start the program, and wait until it answers."""
-        log = self._folder / "pgbouncer.log"
-        self._process = self._workplace.start([_program(), str(self._folder / "pgbouncer.ini")], log)
-        self._guard = EndGuard(self._process.pid, self._folder)
-        deadline = time.monotonic() + PATIENCE
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"PgBouncer did not start:\n{log.read_text()}")
-            time.sleep(PAUSE)
-
-    def kill(self) -> None:
-        """End the program without warning, and with it all connections."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            self._guard.dismiss()
 
     @contextmanager
     def away(self) -> Generator[None]:
@@ -90,16 +50,6 @@ class PgBouncer:
             yield
         finally:
             self.start()
-
-    @contextmanager
-    def frozen(self) -> Generator[None]:
-        """Stop the program with SIGSTOP, and continue it at the end of the block."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -126,11 +76,19 @@ class PgBouncer:
         """Return the URL that connects through the pooler to the database of this URL."""
         return make_url(direct).set(port=self.port).render_as_string(hide_password=False)
 
-    def _end(self) -> None:
-        self.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
+    @override
+    def _prepare(self) -> None:
+        super()._prepare()
+        lines = [CONFIGURATION.format(server_port=self._server_port, port=self.port)]
+        lines += [f"{name} = {value}\n" for name, value in self._settings.items()]
+        (self.folder / "pgbouncer.ini").write_text("".join(lines))
 
-    def _answers(self) -> bool:
+    @override
+    def _launch(self) -> subprocess.Popen[bytes]:
+        return self._workplace.start([_program(), str(self.folder / "pgbouncer.ini")], self._log_file)
+
+    @override
+    def _is_ready(self) -> bool:
         try:
             self._connect("postgres").close()
         except psycopg.OperationalError:

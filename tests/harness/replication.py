@@ -8,7 +8,8 @@ from typing import Final
 from sqlalchemy import make_url
 from typing_extensions import override
 
-from tests.harness.postgres import PATIENCE, PAUSE, THROW_AWAY, PostgresServer
+from tests.harness.postgres import THROW_AWAY, PostgresServer
+from tests.harness.program import PATIENCE, PAUSE
 from tests.harness.server_faults import administer
 
 NAME: Final = "standby"
@@ -25,7 +26,7 @@ class Standby(PostgresServer):
     def promote(self) -> None:
         """Make it a primary, and wait until it accepts writes."""
         if self._run("pg_ctl", "promote", "--wait").wait(PATIENCE) != 0:
-            raise self._failure("the standby was not promoted")
+            raise self._failure("was not promoted")
 
     def position(self) -> int:
         """Return how many bytes of the primary's log of changes can be seen in queries here."""
@@ -51,7 +52,7 @@ class Standby(PostgresServer):
         primary = f"host=127.0.0.1 port={self._primary.port} user=postgres application_name={NAME}"
         options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync", f"--dbname={primary}"]
         if self._run("pg_basebackup", *options).wait(PATIENCE) != 0:
-            raise self._failure("pg_basebackup failed")
+            raise self._failure("could not copy its primary")
 
 
 def make_synchronous(primary: PostgresServer) -> None:

@@ -1,6 +1,5 @@
 """The pooler of the tests is a real one, in transaction mode, and can be killed, paused and started again."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
@@ -11,12 +10,6 @@ from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
-
-
-@pytest.fixture
-def pooler(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
-    with PgBouncer(postgres_server.port) as pooler:
-        yield pooler
 
 
 def connected(pooler: PgBouncer) -> psycopg.Connection:

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 
 from tests.harness.operating_system import ProgramMissing, find_postgres_programs
-from tests.harness.postgres import THROW_AWAY, PostgresFailed, PostgresServer
+from tests.harness.postgres import THROW_AWAY, PostgresServer
+from tests.harness.program import ProgramFailed
 
 pytestmark = pytest.mark.postgres
 
@@ -78,7 +79,7 @@ def test_settings_reach_the_server_and_are_its_own_by_default(server: PostgresSe
 
 def test_a_server_that_cannot_start_shows_its_log() -> None:
     with (
-        pytest.raises(PostgresFailed, match='"fsync" requires a Boolean'),
+        pytest.raises(ProgramFailed, match='"fsync" requires a Boolean'),
         PostgresServer({"fsync": "perhaps"}),
     ):
         pass

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -17,11 +16,9 @@ from horae.client.doctor.finding import Level, Limits
 from horae.errors import ConfigurationError
 from horae.runtime.timing import Timing, WorkerTiming
 from tests.harness.nodes import running_node, until, until_state
-from tests.harness.pgbouncer import PgBouncer
-from tests.harness.postgres import PostgresServer
 from tests.harness.waiting import Record
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.pooler(default_pool_size=1)]
 
 NEVER: Final = 3600.0
 """Seconds; no test waits so long."""
@@ -38,24 +35,6 @@ LEFT_BEHIND: Final = {
 """What a client may leave in a session of the server, and the query that finds it."""
 KEPT: Final = ["application_name", "transaction_isolation"]
 """Settings that do not stay: PgBouncer sets the first for each client, and each transaction has the second."""
-
-
-@pytest.fixture
-def direct_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
-    url = postgres_server.create_database(template=migrated_postgres)
-    yield url
-    postgres_server.drop_database(url)
-
-
-@pytest.fixture
-def pooler(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
-    with PgBouncer(postgres_server.port, default_pool_size=1) as pooler:
-        yield pooler
-
-
-@pytest.fixture
-def pooled_url(pooler: PgBouncer, direct_url: str) -> str:
-    return pooler.url(direct_url)
 
 
 async def test_hints_arrive_by_a_direct_url(pooled_url: str, direct_url: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -28,24 +28,6 @@ WORKERS = 6
 STATEMENTS = 40
 
 
-@pytest.fixture(scope="module")
-def pooler(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
-    with PgBouncer(postgres_server.port) as pooler:
-        yield pooler
-
-
-@pytest.fixture
-def direct_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
-    url = postgres_server.create_database(template=migrated_postgres)
-    yield url
-    postgres_server.drop_database(url)
-
-
-@pytest.fixture
-def pooled_url(pooler: PgBouncer, direct_url: str) -> str:
-    return pooler.url(direct_url)
-
-
 def prepare_threshold_of(database: Database) -> int | None:
     with database.engine.connect() as connection:
         driver: Any = connection.connection.driver_connection
