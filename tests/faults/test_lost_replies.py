@@ -38,6 +38,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "GroupSweeper._cancel": "only after another node was killed: tests/faults/test_groups.py",
     "GroupSweeper.sweep": "only for ends in repeatable-read transactions: tests/storage/test_groups.py",
     "until_ended_async": "only in coroutines that wait: tests/client/test_waiting_bodies.py",
+    "Deployments._today": "only with calendar functions: tests/schedules/test_exclusions.py",
     "Deployments._with_days": "only with calendar functions: tests/schedules/test_exclusions.py",
     "Deployments.refresh:reading.with_calendar": "only with calendar functions: tests/schedules/test_exclusions.py",
     "Deployments._computed": "only with calendar functions: tests/schedules/test_exclusions.py",
