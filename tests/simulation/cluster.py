@@ -132,11 +132,6 @@ class Cluster:
             if not process.dead and Gate.of(process).cut_until > self.world.now:
                 self.struck.add(process.name)
 
-    @property
-    def storm_is_over(self) -> bool:
-        """Whether all processes have started that were to end soon, if there were any."""
-        return bool(self.plan.lives) and not self.lives
-
     def settle(self) -> None:
         """End all faults: what is set to happen later does not, and each place has a node."""
         self.lives.clear()

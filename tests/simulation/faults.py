@@ -3,12 +3,13 @@
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 from random import Random
 from typing import Any, Final
 
 from tests.simulation import world
 from tests.simulation.threads import Waiters
-from tests.simulation.world import Process
+from tests.simulation.world import Process, ProcessDied
 
 NORMAL_CALL: Final = 0.0015
 """Seconds that a call of the database takes on average."""
@@ -55,7 +56,7 @@ class Gate:
     """What stands between the statements of one process and the database."""
 
     def __init__(self, process: Process) -> None:
-        self.process = process
+        self.process, self._world = process, process.world
         self.connections: list[Any] = []
         self.traps: list[Trap] = []
         self.cut_until = 0.0
@@ -65,7 +66,7 @@ class Gate:
         self.slow_until, self.slowness = 0.0, 0.0
         self._waiting = Waiters()
         self._hung_up = 0
-        self._latency = Random(f"{process.world.seed} {process.name} latency")
+        self._latency = Random(f"{process.world.seed} {process.name} latency").random
         process.released_by_kill.append(self._close)
 
     @staticmethod
@@ -83,17 +84,21 @@ class Gate:
 
     def before(self, name: str, *, within: bool, again: Callable[[], None] | None = None) -> None:
         """Act before a statement: take time, and let the faults act that wait for it."""
-        self.process.check()
+        here = self._world
+        if self.process.dead or here.ended:
+            raise ProcessDied
         if not within:
             self._take_time()
-        self._reach(name)
-        self._spring("statement", "before", again)
-        self.process.world.note(name)
+        if here.now < self.cut_until:
+            self._reach(name)
+        if self.traps:
+            self._spring("statement", "before", again)
+        here.note(name)
 
-    def after(self, name: str, *, within: bool) -> None:
+    def after(self, *, within: bool) -> None:
         """Act after a statement that is no commit."""
-        del name
-        self._spring("statement", "after")
+        if self.traps:
+            self._spring("statement", "after")
         if not within:
             self._take_time()
 
@@ -105,9 +110,8 @@ class Gate:
         if self.process.world.now < self.slow_until:
             self._take_time()
 
-    def after_commit(self, name: str) -> None:
+    def after_commit(self) -> None:
         """Act after a commit, or after a statement that commits by itself."""
-        del name
         self._spring("commit", "after")
         self._spring("statement", "after")
         self._take_time()
@@ -150,9 +154,9 @@ class Gate:
         raise Unreachable("the database does not answer")
 
     def _take_time(self) -> None:
-        here = self.process.world
-        slow = here.now < self.slow_until
-        here.wait(self._latency.expovariate(1.0) * (self.slowness if slow else NORMAL_CALL) + 1e-5)
+        here = self._world
+        share = -log(1.0 - self._latency())  # a random number with an exponential distribution
+        here.wait(share * (self.slowness if here.now < self.slow_until else NORMAL_CALL) + 1e-5)
 
     def _spring(self, on: str, phase: str, again: Callable[[], None] | None = None) -> None:
         for trap in [trap for trap in self.traps if trap.on == on and trap.phase == phase]:

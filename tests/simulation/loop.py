@@ -47,12 +47,37 @@ class SimulatedAsyncio:
         return getattr(asyncio, name)
 
 
+class Handle:
+    """A callback of a loop, as `asyncio.Handle`, which takes longer to make."""
+
+    __slots__ = ("args", "callback", "context", "is_cancelled", "moment")
+
+    def __init__(
+        self, callback: Callable[..., object], args: Any, context: contextvars.Context | None, moment: float
+    ) -> None:
+        """`moment`: when it is due by the monotonic clock of the process, if it is a timer."""
+        self.callback, self.args, self.moment, self.is_cancelled = callback, args, moment, False
+        self.context = contextvars.copy_context() if context is None else context
+
+    def cancel(self) -> None:
+        """Do not call it."""
+        self.is_cancelled = True
+
+    def cancelled(self) -> bool:
+        """Return whether it is not called."""
+        return self.is_cancelled
+
+    def when(self) -> float:
+        """Return the moment at which a timer is due."""
+        return self.moment
+
+
 class SimulatedLoop:
     """Runs callbacks in the order in which they were registered, and timers by the process's monotonic clock."""
 
     def __init__(self, process: Process, on_error: Callable[[dict[str, Any]], None]) -> None:
         self.process, self._on_error = process, on_error
-        self._ready: deque[Any] = deque()
+        self._ready: deque[Handle] = deque()
         self._self: Any = self
         """For asyncio, which wants all methods of a loop; only those that Horae needs are here."""
         self._idle = False
@@ -64,6 +89,7 @@ class SimulatedLoop:
 
     def _run(self) -> None:
         world, ready = self.process.world, self._ready
+        agenda = world.agenda
         moment, steps = -1.0, 0
         while True:
             while ready:
@@ -74,9 +100,12 @@ class SimulatedLoop:
                     )
                     self.process.kill_from_within()
                 handle = ready.popleft()
-                if not handle.cancelled():
-                    handle._run()  # noqa: SLF001 - as each event loop does
-                if world.is_busy:
+                if not handle.is_cancelled:
+                    try:
+                        handle.context.run(handle.callback, *handle.args)
+                    except BaseException as error:  # noqa: BLE001 - as each event loop does
+                        self.call_exception_handler({"message": f"exception in {handle.callback}", "exception": error})
+                if agenda and agenda[0][0] <= world.now:  # something else is to happen at this moment
                     world.wait(0.0)
             self._idle = True
             world.wait()
@@ -87,13 +116,16 @@ class SimulatedLoop:
 
     def call_soon(
         self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self._self, context)
+    ) -> Handle:
+        handle = Handle(callback, args, context, 0.0)
         if not self.process.dead:
-            self._add(handle)
+            self._ready.append(handle)
+            if self._idle:
+                self._idle = False
+                self.lane.wake()
         return handle
 
-    def _add(self, handle: asyncio.Handle) -> None:
+    def _add(self, handle: Handle) -> None:
         self._ready.append(handle)
         if self._idle:
             self._idle = False
@@ -103,30 +135,27 @@ class SimulatedLoop:
 
     def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
-    ) -> asyncio.TimerHandle:
+    ) -> Handle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
-    ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self._self, context)
+    ) -> Handle:
+        handle = Handle(callback, args, context, when)
         clock = self.process.clock
         self.process.world.at(clock.world_time(max(when, clock.monotonic())) + RESOLUTION, partial(self._due, handle))
         return handle
 
-    def _due(self, handle: asyncio.TimerHandle) -> None:
+    def _due(self, handle: Handle) -> None:
         process = self.process
-        if handle.cancelled() or process.dead:
+        if handle.is_cancelled or process.dead:
             return
         if process.paused_until > process.world.now:
             process.world.at(process.paused_until, partial(self._due, handle))
-        elif process.clock.monotonic() < handle.when():  # the machine has slept meanwhile
-            process.world.at(process.clock.world_time(handle.when()) + RESOLUTION, partial(self._due, handle))
+        elif process.clock.monotonic() < handle.moment:  # the machine has slept meanwhile
+            process.world.at(process.clock.world_time(handle.moment) + RESOLUTION, partial(self._due, handle))
         else:
             self._add(handle)
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        del handle
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self._self)
@@ -164,8 +193,8 @@ class SimulatedLoop:
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self._on_error(context)
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = bool
+    """Returns False; asked for each future, where a function in Python would take much of the time."""
 
     def is_running(self) -> bool:
         return True

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from operator import not_
 from pathlib import Path
 from typing import Final
 
@@ -72,10 +74,10 @@ class Simulator:
         try:
             with closing(sqlite3.connect(file)) as reader:
                 cluster.begin()
-                if not world.run(lambda: cluster.storm_is_over, plan.active):
+                if not world.run(partial(not_, cluster.lives) if plan.lives else never, plan.active):
                     world.now = plan.active
                 cluster.settle()
-                if not world.run(Watch(world, cluster, reader), plan.active + PATIENCE):
+                if not world.run(Watch(world, cluster, reader), plan.active + PATIENCE, every=0.5):
                     problems.append(f"work is left {PATIENCE:g} s after the last fault")
                 answers = cluster.answers()
                 cluster.stop()
@@ -90,12 +92,16 @@ class Simulator:
         return Result(plan, problems, world.trace, cluster.failovers, cluster.happened, world.now, jobs)
 
 
+def never() -> bool:
+    """Return that the faults of a plan last until its end."""
+    return False
+
+
 class Watch:
-    """Whether everything is done: asked after each event, answered by a query once a virtual second."""
+    """Whether everything is done, which queries of the tables show."""
 
     def __init__(self, world: World, cluster: Cluster, reader: sqlite3.Connection) -> None:
         self._world, self._cluster, self._reader = world, cluster, reader
-        self._next = 0.0
         self._phase = 0
         self._faults_over = max((fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0)
         if cluster.plan.lives:  # the last ones were killed just now, which the others must notice before they stop
@@ -105,9 +111,6 @@ class Watch:
 
     def __call__(self) -> bool:
         """Return whether everything is done."""
-        if self._world.now < self._next:
-            return False
-        self._next = self._world.now + 0.5
         if self._phase == 0:
             if self._world.now >= self._last_call and not self._cluster.caller.open_calls:
                 self._phase = 1

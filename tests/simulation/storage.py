@@ -6,7 +6,6 @@ the write lock taken waits in virtual time, and the faults of the process act be
 
 import re
 import sqlite3
-from collections import deque
 from functools import partial
 from typing import Any, Final
 
@@ -49,20 +48,16 @@ def _classify(statement: str) -> tuple[str, str]:
 class SimulatedCursor(sqlite3.Cursor):
     """A cursor whose statements take virtual time; it fetches at once, so no statement stays open while others run."""
 
-    _rows: "deque[Any] | None" = None
+    _rows: list[Any] | None = None
 
     @override
     def execute(self, statement: str, parameters: Any = (), /) -> "SimulatedCursor":
-        kind, name = kind_of(statement)
+        kind, name = _kinds.get(statement) or kind_of(statement)
         connection: Any = self.connection
         gate: Gate | None = connection.gate
-        if statement == DURABLE:
-            return self
-        if statement.startswith(BUSY_TIMEOUT):
-            return self._busy_timeout(connection, statement)
-        if kind == "setup" and connection.is_prepared:
-            return self
-        if kind == "setup" or gate is None or gate.process.world.lane is None:
+        if kind == "setup":
+            return self._set_up(connection, statement)
+        if gate is None or gate.process.world.lane is None:
             super().execute(statement, parameters)
             return self._fetch()
         connection.check()
@@ -74,9 +69,9 @@ class SimulatedCursor(sqlite3.Cursor):
         self._fetch()
         if kind == "write" and not within:
             connection.freed()
-            gate.after_commit(name)
+            gate.after_commit()
         else:
-            gate.after(name, within=within)
+            gate.after(within=within)
         return self
 
     @override
@@ -89,6 +84,17 @@ class SimulatedCursor(sqlite3.Cursor):
         super().executemany(statement, parameters)
         return self
 
+    def _set_up(self, connection: "SimulatedConnection", statement: str) -> "SimulatedCursor":
+        """Execute a PRAGMA, unless an earlier process with this connection did."""
+        if statement == DURABLE:
+            return self
+        if statement.startswith(BUSY_TIMEOUT):
+            return self._busy_timeout(connection, statement)
+        if not connection.is_prepared:
+            super().execute(statement)
+            self._fetch()
+        return self
+
     def _busy_timeout(self, connection: "SimulatedConnection", statement: str) -> "SimulatedCursor":
         """Read or set how long the connection waits for the write lock, in virtual milliseconds."""
         value = statement.partition("=")[2]
@@ -98,22 +104,23 @@ class SimulatedCursor(sqlite3.Cursor):
         return self._fetch()
 
     def _fetch(self) -> "SimulatedCursor":
-        self._rows = None if self.description is None else deque(super().fetchall())
+        self._rows = None if self.description is None else super().fetchall()
         return self
 
     @override
     def fetchall(self) -> list[Any]:
-        rows, self._rows = list(self._rows or ()), deque()
+        rows, self._rows = self._rows or [], []
         return rows
 
     @override
     def fetchone(self) -> Any:
-        return self._rows.popleft() if self._rows else None
+        return self._rows.pop(0) if self._rows else None
 
     @override
     def fetchmany(self, size: int | None = 1) -> list[Any]:
-        rows = self._rows or deque()
-        return [rows.popleft() for _ in range(min(size or 1, len(rows)))]
+        rows = self._rows or []
+        taken, self._rows = rows[: size or 1], rows[size or 1 :]
+        return taken
 
 
 def _land_late(connection: "SimulatedConnection", statement: str, parameters: Any, kind: str) -> None:
@@ -230,7 +237,7 @@ class SimulatedConnection(opening.DriverConnection):
         self.check()
         super().commit()
         self.freed()
-        gate.after_commit("COMMIT")
+        gate.after_commit()
 
     @override
     def rollback(self) -> None:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, Generic, TypeVar
 
 from tests.simulation import world
-from tests.simulation.world import EPOCH, Lane
+from tests.simulation.world import EPOCH, Lane, entered
 
 T = TypeVar("T")
 _idents = count(1000)
@@ -27,17 +27,21 @@ class Waiters:
             return True
         if timeout is not None and timeout <= 0:
             return False
-        end = None if timeout is None else here.now + here.running.process.clock.duration(timeout)
-        while not until():
-            left = None if end is None else end - here.now
-            if left is not None and left <= 0:
-                return False
+        if timeout is None:
+            while True:
+                self.wait_once(None)
+                if until():
+                    return True
+        end = here.now + here.running.process.clock.duration(timeout)
+        while (left := end - here.now) > 0:
             self.wait_once(left)
-        return True
+            if until():
+                return True
+        return False
 
     def wait_once(self, seconds: float | None) -> None:
         """Suspend the running thread until the next `wake`, or for some virtual seconds."""
-        here = world.current()
+        here = entered[0]
         lane = here.running
         self._lanes.append(lane)
         try:
@@ -48,9 +52,10 @@ class Waiters:
 
     def wake(self) -> None:
         """Let all of them check their conditions."""
-        lanes, self._lanes = self._lanes, []
-        for lane in lanes:
-            lane.wake()
+        if self._lanes:
+            lanes, self._lanes = self._lanes, []
+            for lane in lanes:
+                lane.wake()
 
 
 class Event:
@@ -117,7 +122,10 @@ class Lock:
 
     def __enter__(self) -> bool:
         """Acquire the lock."""
-        return self.acquire()
+        if self._owner is not None:
+            return self.acquire()
+        self._owner, self._depth = entered[0].lane or _OUTSIDE, 1
+        return True
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
@@ -181,7 +189,8 @@ class SimpleQueue(Generic[T]):
 
     def get(self) -> T:
         """Wait for an item and remove it."""
-        self._waiters.wait(lambda: bool(self._items))
+        while not self._items:
+            self._waiters.wait_once(None)
         return self._items.popleft()
 
 
@@ -229,7 +238,7 @@ class SimulatedThreading:
 
     def get_ident(self) -> int:
         """Return a number of the running thread."""
-        lane = world.current().lane
+        lane = entered[0].lane
         return real_threading.get_ident() if lane is None else id(lane)
 
     def __getattr__(self, name: str) -> Any:
@@ -242,8 +251,8 @@ class SimulatedTime:
 
     def monotonic(self) -> float:
         """Return the process's monotonic clock."""
-        process = world.current_process()
-        return world.current().now if process is None else process.clock.monotonic()
+        here = entered[0]
+        return here.now if here.lane is None else here.lane.process.clock.monotonic()
 
     perf_counter = monotonic
 

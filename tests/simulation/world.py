@@ -78,11 +78,13 @@ class World:
         """How far the database's clock was set forward, in seconds."""
         self.seed = seed
         self.order = Random(f"{seed} order")
+        self._draw = self.order.random
         self.trace: list[str] = []
         self.lane: Lane | None = None
         """The thread that runs at present."""
         self.ended = False
-        self._agenda: list[tuple[float, float, int, Action]] = []
+        self.agenda: list[tuple[float, float, int, Action]] = []
+        """A heap of what happens next: the moment, a random number, a number in order of addition, and the action."""
         self._limit = 0.0
         self._count = 0
         self.hub = current_greenlet()
@@ -91,50 +93,44 @@ class World:
     def at(self, moment: float, action: Action) -> None:
         """Call `action` at a moment; among those of the same moment in a random order."""
         self._count += 1
-        heapq.heappush(self._agenda, (moment, self.order.random(), self._count, action))
+        heapq.heappush(self.agenda, (moment, self._draw(), self._count, action))
 
-    def soon(self, action: Action) -> None:
-        """Call `action` at this moment, after what runs now."""
-        self.at(self.now, action)
+    def run(self, until: Callable[[], bool], limit: float, every: float = 0.0) -> bool:
+        """Let things happen until a condition holds; return False if the limit or the end of the agenda is reached.
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether something else is to happen at this moment."""
-        return bool(self._agenda) and self._agenda[0][0] <= self.now
-
-    def run(self, until: Callable[[], bool], limit: float) -> bool:
-        """Let things happen until a condition holds; return False if the limit or the end of the agenda is reached."""
-        self._limit = limit
-        while not until():
-            if not self._agenda or self._agenda[0][0] > limit:
+        `every`: virtual seconds between two checks of the condition; 0 for a check after each event.
+        """
+        self._limit, next_check, agenda = limit, self.now, self.agenda
+        while True:
+            if self.now >= next_check:
+                if until():
+                    return True
+                next_check = self.now + every
+            if not agenda or agenda[0][0] > limit:
                 return False
-            moment, _, _, action = heapq.heappop(self._agenda)
-            self.now = max(moment, self.now)
+            moment, _, _, action = heapq.heappop(agenda)
+            self.now = max(self.now, moment)
             action()
-        return True
 
     def wait(self, seconds: float | None = None) -> bool:
         """Suspend the running thread until it is woken, or for some seconds; return whether it was woken."""
         lane = self.running
-        lane.process.check()
+        process = lane.process
+        if process.dead or self.ended:
+            raise ProcessDied
         lane.turn += 1
         if seconds is not None:
-            if self._is_next(self.now + seconds, lane.process):
-                self.now += seconds
+            moment, agenda = self.now + seconds, self.agenda
+            # A thread just continues if nothing else happens until then.
+            if (not agenda or agenda[0][0] > moment) and process.paused_until <= moment <= self._limit:
+                self.now = moment
                 lane.woken = False
                 return False
-            self.at(self.now + seconds, partial(lane.resume, lane.turn, woken=False))
+            self.at(moment, partial(lane.resume, lane.turn, False))  # noqa: FBT003 - by position, which is quicker
         self.hub.switch()
-        lane.process.check()
+        if process.dead or self.ended:
+            raise ProcessDied
         return lane.woken
-
-    def _is_next(self, moment: float, process: "Process") -> bool:
-        """Return whether nothing else happens until a moment, so that a thread that waits for it can just continue."""
-        return (
-            (not self._agenda or self._agenda[0][0] > moment)
-            and moment <= self._limit
-            and process.paused_until <= moment
-        )
 
     @property
     def running(self) -> "Lane":
@@ -145,9 +141,7 @@ class World:
 
     def note(self, what: str) -> None:
         """Add a line to the trace."""
-        lane = self.lane
-        where = "-" if lane is None else lane.process.name
-        self.trace.append(f"{self.now:.6f} {where} {what}")
+        self.trace.append(f"{self.now:.6f} {'-' if self.lane is None else self.lane.process.name} {what}")
 
     def end(self) -> None:
         """Unwind all threads that are left."""
@@ -175,38 +169,33 @@ class Lane:
     def start(self) -> None:
         """Begin to run."""
         world = self.process.world
-        world.soon(partial(self.resume, self.turn, woken=False))
+        world.at(world.now, partial(self.resume, self.turn, False))  # noqa: FBT003 - by position, which is quicker
 
     def wake(self) -> None:
         """End the wait of this thread, if it still waits by then."""
-        self.process.world.soon(partial(self.resume, self.turn, woken=True))
+        world = self.process.world
+        world.at(world.now, partial(self.resume, self.turn, True))  # noqa: FBT003 - as above
 
-    def resume(self, turn: int, *, woken: bool) -> None:
+    def resume(self, turn: int, woken: bool) -> None:  # noqa: FBT001 - as above
         """Continue after the wait with this number."""
         process = self.process
         if turn != self.turn or self.over or process.dead:
             return
         world = process.world
         if process.paused_until > world.now:
-            world.at(process.paused_until, partial(self.resume, turn, woken=woken))
+            world.at(process.paused_until, partial(self.resume, turn, woken))
             return
         self.turn += 1
         self.woken = woken
         world.lane = self
-        try:
-            if self.loop is None:
-                self._greenlet.switch()
-            else:
-                self._switch_with_loop()
-        finally:
-            world.lane = None
-
-    def _switch_with_loop(self) -> None:
-        set_running_loop(self.loop)
+        if self.loop is not None:
+            set_running_loop(self.loop)
         try:
             self._greenlet.switch()
         finally:
-            set_running_loop(None)
+            world.lane = None
+            if self.loop is not None:
+                set_running_loop(None)
 
     def _main(self) -> None:
         try:
@@ -243,22 +232,22 @@ class Clock:
 
     def __init__(self, world: World, *, started: float, rate: float, wall_offset: float) -> None:
         self._world, self._rate = world, rate
-        self._since, self._offset = world.now, started
+        self._since, self._started = world.now, started
         self.asleep = 0.0
         """Seconds for which the machine slept, which the monotonic clock does not count."""
         self.wall_offset = wall_offset
 
     def monotonic(self) -> float:
         """Return the seconds of a clock that never steps and stands still while the machine sleeps."""
-        return self.boot_time() - self.asleep
+        return self._started + (self._world.now - self._since) * self._rate - self.asleep
 
     def boot_time(self) -> float:
         """Return the seconds of a clock that never steps and continues while the machine sleeps."""
-        return self._offset + (self._world.now - self._since) * self._rate
+        return self._started + (self._world.now - self._since) * self._rate
 
     def world_time(self, monotonic: float) -> float:
         """Return the moment of the world at which the monotonic clock shows a time."""
-        return self._since + (monotonic + self.asleep - self._offset) / self._rate
+        return self._since + (monotonic + self.asleep - self._started) / self._rate
 
     def duration(self, seconds: float) -> float:
         """Return how long some seconds of this clock take."""
@@ -319,20 +308,21 @@ class Process:
             self.clock.asleep += seconds
 
 
-_worlds: list[World] = []
+entered: Final[list[World]] = []
+"""The world that simulated modules refer to; read directly where a call of `current` would take much of the time."""
 
 
 def enter(world: World) -> None:
     """Make a world the one that simulated modules refer to."""
-    _worlds[:] = [world]
+    entered[:] = [world]
 
 
 def current() -> World:
     """Return the world that was entered last."""
-    return _worlds[0]
+    return entered[0]
 
 
 def current_process() -> Process | None:
     """Return the process that runs at present, or None outside of all processes."""
-    lane = _worlds[0].lane if _worlds else None
+    lane = entered[0].lane if entered else None
     return None if lane is None else lane.process
