@@ -91,9 +91,7 @@ class Database:
         )
         self._statement_connections = ConnectionPool(self.autocommit_engine, threads)
         # Bodies hold their connections for long: they have a pool without a limit, and never take those of services.
-        self._body_engine = self._listen(create_engine(self.url, **self._body_pool), self._body_connections)
-        commit_guard.watch(self._body_engine)
-        leave_read_only(self._body_engine)
+        self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
         self._begin_threads()
         register_for_reset(self)
 
@@ -183,7 +181,7 @@ class Database:
 
     async def in_service(self, call: Callable[[], T]) -> T:
         """Run `call` for a service of a node, on threads that never wait behind callers."""
-        return await asyncio.get_running_loop().run_in_executor(self._service_threads, call)
+        return await self._service_threads.run(call)
 
     def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
         """Open a transaction for a job's body: committed at the end of the block, rolled back if the block raises."""
@@ -263,8 +261,7 @@ class Database:
         if loop not in self._async_engines:
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
             engine = create_async_engine(self.url.set(drivername=driver), **self._body_pool)
-            commit_guard.watch(self._listen(engine.sync_engine, self._body_connections))
-            leave_read_only(engine.sync_engine)
+            self._listen_for_bodies(engine.sync_engine)
             self._async_engines[loop] = engine
         return self._async_engines[loop]
 
@@ -274,12 +271,22 @@ class Database:
             if self._file is not None:
                 event.listen(engine, "do_connect", self._file.make)
                 event.listen(engine, "connect", self._file.opened)
-            event.listen(engine, "begin", opening.begin)
-            event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
+            # Not where each statement commits by itself: an engine with listeners takes longer for each statement.
+            if opening.begins(engine):
+                event.listen(engine, "begin", opening.begin)
         else:
             replace_stale(engine)
             connections.listen(engine)  # before the pooler detection, which queries the server
             self._pooling.listen(engine)
+        return engine
+
+    def _listen_for_bodies(self, engine: Engine) -> Engine:
+        self._listen(engine, self._body_connections)
+        if engine.dialect.name == SQLITE:
+            event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
+        else:
+            leave_read_only(engine)
+        commit_guard.watch(engine)
         return engine
 
     def _listen_tolerantly(self, engine: Engine) -> Engine:

@@ -14,7 +14,7 @@ import sqlite3
 import time
 from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 BEGIN_OPTION: Final = "horae_begin"
 IMMEDIATE: Final = "IMMEDIATE"
@@ -70,6 +70,11 @@ def register_clock(connection: Any) -> None:
     With `deterministic`, SQLite calls it once for each statement instead of once for each row.
     """
     connection.create_function("horae_now", 0, lambda: now(), deterministic=True)  # noqa: PLW0108 - late binding is the point
+
+
+def begins(engine: Engine) -> bool:
+    """Return whether an engine begins transactions, unless an option of a connection says otherwise."""
+    return engine.get_execution_options().get(BEGIN_OPTION) != NONE
 
 
 def begin(connection: Connection) -> None:
