@@ -1,7 +1,11 @@
 """Threads for database calls, which the end of the program does not wait for."""
 
+import asyncio
+import gc
 import threading
 import time
+import weakref
+from contextlib import suppress
 
 import pytest
 
@@ -52,3 +56,72 @@ def test_the_time_that_a_call_has_hung_already_counts(monkeypatch: pytest.Monkey
     assert not any(future.done() for future in hanging)
     release.set()
     assert all(future.result(PATIENCE) for future in hanging)
+
+
+async def test_a_coroutine_gets_the_result_or_the_error_of_its_call() -> None:
+    pool = Threads(1, "test")
+    assert await pool.run(pool.is_here)
+    with pytest.raises(ZeroDivisionError):
+        await pool.run(lambda: 1 // 0)
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="shut down"):
+        await pool.run(int)
+
+
+async def test_a_call_whose_caller_was_cancelled_is_not_begun() -> None:
+    pool, began, release, calls = Threads(1, "test"), threading.Event(), threading.Event(), list[int]()
+
+    def hold() -> bool:
+        began.set()
+        return release.wait(PATIENCE)
+
+    async with asyncio.TaskGroup() as tasks:
+        holding = tasks.create_task(pool.run(hold))
+        waiting = tasks.create_task(pool.run(lambda: calls.append(1)))
+        await asyncio.to_thread(began.wait, PATIENCE)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        release.set()
+        assert await holding
+    await pool.run(lambda: calls.append(2))
+    assert (waiting.cancelled(), calls) == (True, [2])
+    pool.shutdown()
+
+
+def test_a_call_that_ends_after_its_event_loop_does_not_end_its_thread() -> None:
+    pool, began, release = Threads(1, "test"), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        began.set()
+        release.wait(PATIENCE)
+
+    async def abandon() -> None:
+        asyncio.get_running_loop().create_task(pool.run(hold)).add_done_callback(lambda _: None)
+        await asyncio.to_thread(began.wait, PATIENCE)
+
+    asyncio.run(abandon())
+    release.set()
+    assert pool.submit(int, "7").result(PATIENCE) == 7
+    pool.shutdown()
+
+
+async def test_an_error_does_not_refer_to_itself() -> None:
+    raised: list[weakref.ref[Exception]] = []
+
+    class Failure(Exception):
+        def __init__(self) -> None:
+            raised.append(weakref.ref(self))
+
+    def fail() -> None:
+        raise Failure
+
+    pool = Threads(1, "test")
+    gc.disable()
+    try:
+        with suppress(Failure):
+            await pool.run(fail)
+        await pool.run(int)  # the thread has forgotten the call before
+        assert raised[0]() is None
+    finally:
+        gc.enable()
+        pool.shutdown()

@@ -4,11 +4,11 @@ A change may have to wait for another transaction: on SQLite for its one write l
 Reads and cancellations do not queue behind changes that wait, and nothing queues behind hooks of the application.
 """
 
-import asyncio
 import contextvars
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from typing import Final, TypeVar
 
 from horae.errors import DatabaseBusy
@@ -71,5 +71,4 @@ class CallerThreads:
             threads.shutdown(wait=use is not Use.HOOK)
 
     async def _run_on(self, threads: Threads, call: Callable[[], T]) -> T:
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(threads, context.run, call)
+        return await threads.run(partial(contextvars.copy_context().run, call))

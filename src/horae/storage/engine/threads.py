@@ -4,18 +4,20 @@ The standard library's executor joins its threads when the interpreter exits, ev
 never arrive.
 """
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from typing_extensions import override
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 
 SHUTDOWN_TIMEOUT: Final = 5.0
 """Seconds after which a program that ends no longer waits for a call. They count from when the last call ended or the
@@ -27,7 +29,7 @@ class Threads(Executor):
 
     def __init__(self, limit: int, name: str, shutdown_timeout: float = SHUTDOWN_TIMEOUT) -> None:
         self._limit, self._name, self._shutdown_timeout = limit, name, shutdown_timeout
-        self._work: SimpleQueue[Work | None] = SimpleQueue()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._idents: set[int] = set()
         self._unfinished = 0
@@ -39,6 +41,22 @@ class Threads(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run the call on one of the threads; raises RuntimeError after `shutdown`."""
         future = Future[T]()
+        self._accept(partial(_run_for_future, future, partial(fn, *args, **kwargs)))
+        return future
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run the call on one of the threads for a coroutine; raises RuntimeError after `shutdown`.
+
+        Does the same as the event loop's `run_in_executor`, but quicker, as it needs one future instead of two.
+        """
+        return await self._begin(asyncio.get_running_loop(), call)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop, call: Callable[[], T]) -> "asyncio.Future[T]":
+        future: asyncio.Future[T] = loop.create_future()
+        self._accept(partial(_run_for_loop, loop, future, call))
+        return future
+
+    def _accept(self, work: Callable[[], None]) -> None:
         with self._lock:
             if self._closed:
                 raise RuntimeError("this thread pool is shut down")
@@ -47,8 +65,7 @@ class Threads(Executor):
             self._unfinished += 1
             if self._unfinished > len(self._threads) < self._limit:
                 self._begin_thread()
-        self._work.put((future, lambda: fn(*args, **kwargs)))
-        return future
+        self._work.put(work)
 
     @override
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -84,16 +101,45 @@ class Threads(Executor):
     def _serve(self) -> None:
         self._idents.add(threading.get_ident())
         while (work := self._work.get()) is not None:
-            future, call = work
-            if future.set_running_or_notify_cancel():
-                try:
-                    result = call()
-                except BaseException as error:  # noqa: BLE001 - passed on to the caller
-                    future.set_exception(error)
-                else:
-                    future.set_result(result)
-                    del result
+            work()
             with self._lock:
                 self._unfinished -= 1
                 self._last_progress = time.monotonic()
-            del work, future, call  # otherwise the last result would live until the next call
+            del work  # otherwise the last result would live until the next call
+
+
+def _run_for_future(future: Future[T], call: Callable[[], T]) -> None:
+    """Run a call on a thread, and pass its result on."""
+    if future.set_running_or_notify_cancel():
+        try:
+            result = call()
+        except BaseException as error:  # noqa: BLE001 - passed on to the caller
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+    del future  # otherwise an error would refer to itself, by its traceback and this frame
+
+
+def _run_for_loop(loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]", call: Callable[[], T]) -> None:
+    """Run a call on a thread, unless its caller was cancelled before, and pass its result on to the event loop."""
+    if future.cancelled():
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001 - passed on to the caller
+        settle: Callable[[], None] = partial(_fail, future, error)
+    else:
+        settle = partial(_succeed, future, result)
+    with suppress(RuntimeError):  # the loop has been closed, so nothing waits for the result
+        loop.call_soon_threadsafe(settle)
+    del future, settle  # otherwise an error would refer to itself, by its traceback and this frame
+
+
+def _succeed(future: "asyncio.Future[T]", result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: "asyncio.Future[Any]", error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
