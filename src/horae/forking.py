@@ -104,11 +104,13 @@ class ForkGate:
     def reset_after_fork(self) -> None:
         """Reset the gate: no thread is inside."""
         self._within, self._closed = 0, False
-        self._changed = threading.Condition(threading.Lock())
+        # Each statement acquires the lock directly, because `with` takes longer with a condition.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
 
     def __enter__(self) -> None:
         """Wait while a fork is in progress."""
-        with self._changed:
+        with self._lock:
             if self._closed:
                 self._changed.wait_for(lambda: not self._closed, PATIENCE)
             self._within += 1
@@ -117,7 +119,7 @@ class ForkGate:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Let a waiting fork proceed."""
-        with self._changed:
+        with self._lock:
             self._within -= 1
             if self._closed:
                 self._changed.notify_all()

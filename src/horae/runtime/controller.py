@@ -123,7 +123,7 @@ class Controller:
             known = self._node in members
             ring = Ring(members if known else (self._node,))
             self._partitions = ring.partitions_of(self._node)
-            self._first_owned = frozenset(item for item in self._partitions if ring.owners(item)[0] == self._node)
+            self._first_owned = ring.first_owned_by(self._node)
             self._reload_at = 0.0
 
     async def _reload(self) -> None:

@@ -44,11 +44,7 @@ class Ring:
         if not self.nodes:
             raise InvalidRequest("a ring needs at least one node")
         self._owners: Final = _owners(sorted(self.nodes))
-        owned: dict[NodeId, list[int]] = {node: [] for node in self.nodes}
-        for partition, pair in enumerate(self._owners):
-            for node in set(pair):
-                owned[node].append(partition)
-        self._partitions: Final = {node: frozenset(partitions) for node, partitions in owned.items()}
+        self._partitions: Final[dict[NodeId, frozenset[int]]] = {}
 
     def owners(self, partition: int) -> tuple[NodeId, NodeId]:
         """Return the first and the second owner of a partition; they differ if there are at least two nodes."""
@@ -56,7 +52,14 @@ class Ring:
 
     def partitions_of(self, node: NodeId) -> frozenset[int]:
         """Return the partitions of which a node is first or second owner; empty if it is not on the ring."""
-        return self._partitions.get(node, frozenset())
+        if node not in self._partitions:
+            owned = [partition for partition, pair in enumerate(self._owners) if node in pair]
+            self._partitions[node] = frozenset(owned)
+        return self._partitions[node]
+
+    def first_owned_by(self, node: NodeId) -> frozenset[int]:
+        """Return the partitions of which a node is the first owner; empty if it is not on the ring."""
+        return frozenset([partition for partition, (first, _) in enumerate(self._owners) if first == node])
 
 
 def _owners(nodes: Sequence[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:

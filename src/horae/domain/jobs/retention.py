@@ -57,11 +57,12 @@ class Retention:
 def kept_for(retentions: Iterable[tuple[str, Retention]], configured: float) -> list[KeptFor]:
     """Return which jobs are deleted after which time, for types with their retentions; the shortest time first."""
     types: dict[tuple[float, tuple[JobState, ...]], list[str]] = {}
+    all_ended = tuple(sorted(ENDED))
     for name, retention in retentions:
         states: dict[float, list[JobState]] = {}
-        for state in sorted(ENDED):
+        for state in all_ended if retention.seconds else ():
             states.setdefault(retention.seconds.get(state, configured), []).append(state)
-        for seconds, together in states.items():
+        for seconds, together in states.items() or ((configured, all_ended),):
             types.setdefault((seconds, tuple(together)), []).append(name)
     return [KeptFor(seconds, states, tuple(names)) for (seconds, states), names in sorted(types.items())]
 
