@@ -22,7 +22,7 @@ from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import SHOP, Call, call, called, node_of, values
 
-QUEUE_FIELDS = {"name", "paused_at", "note", "concurrency_limit", "pending", "due", "started", "oldest_due"}
+QUEUE_FIELDS = {"name", "paused_at", "note", "concurrency_limit", "backend", "pending", "due", "started", "oldest_due"}
 NODE_FIELDS = {
     "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "running", "started_at",
     "heartbeat_at", "heartbeat_age", "lock", "alive", "cause_of_death",
@@ -47,6 +47,19 @@ def test_queues(horae: Call, bare: Call) -> None:
     assert values(bare("queues", "list", "--json"))["queues"][0]["paused_at"] is None
     assert values(bare("queues", "pause", "slow", "--json")) == {"name": "slow", "paused": True}
     assert values(bare("queues", "resume", "slow", "--json")) == {"name": "slow", "paused": False}
+
+
+def test_the_backend_of_a_queue(bare: Call) -> None:
+    assert bare("queues", "backend", "reports", "celery:slow").stdout == (
+        "the jobs of queue 'reports' are run by celery:slow\n"
+    )
+    (queue,) = values(bare("queues", "list", "--json"))["queues"]
+    assert (queue["name"], queue["backend"]) == ("reports", "celery:slow")
+    assert bare("queues", "list").stdout.splitlines()[1].split() == ["reports", "open", "0", "0", "celery:slow"]
+    for change in (("fair", "reports", "--by", "owner"), ("limit", "reports", "--rate", "1/s")):
+        refused = bare("queues", *change)
+        assert refused.exit_code == 2
+        assert "the backend of this queue is 'celery:slow'; limit its concurrency instead" in refused.stderr
 
 
 async def test_the_depth_of_queues(url: str) -> None:

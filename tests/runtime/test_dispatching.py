@@ -322,6 +322,58 @@ class TestBadInput:
         with pytest.raises(InvalidJobType, match=problem):
             horae.job(name="odd", backend="celery", **options)(lambda: None)
 
+    def test_limits_by_key_and_turns_in_a_queue_with_a_backend(self, horae: Horae, backend: FakeBackend) -> None:
+        with pytest.raises(ConfigurationError, match="the backend of this queue is 'celery:slow'"):
+            horae.queues.fair("reports", "owner")
+        with pytest.raises(ConfigurationError, match="the backend of this queue is 'celery:slow'"):
+            horae.queues.limit_by_key("reports", Limit(rate="1/s"))
+        horae.queues.limit("reports", 1)
+        assert [(queue.name, queue.fair_by, queue.limits, queue.backend) for queue in horae.queues.list()] == [
+            ("reports", None, None, "celery:slow")
+        ]
+        horae.queues.fair("mail", "owner")
+        with pytest.raises(ConfigurationError, match="limits by key and turns hold only for jobs that Horae's nodes"):
+            horae.queues.set_backend("mail", "celery")
+
+    async def test_a_queue_with_turns_that_an_application_gives_a_backend(self, database: Database) -> None:
+        with closing(Horae(url_of(database), queue_backends={"mail": "celery"})) as horae:
+            horae.registry.backends["celery"] = FakeBackend()
+            horae.queues.fair("mail", "owner")
+            with pytest.raises(ConfigurationError, match="queue 'mail': limits by key and turns hold only"):
+                await horae.node().run()
+            assert horae.queues.list()[0].backend is None
+
+    @pytest.mark.parametrize(
+        ("declared", "problem"),
+        [
+            ({"queue": "reports"}, "queue 'reports' declares limits by key or turns"),
+            ({"limits": [Limit(rate="1/s")]}, "job type 'report' declares limits by key or turns"),
+            ({"queue": "default"}, "job type 'export' has backend 'celery', and its queue 'default' declares limits"),
+        ],
+    )
+    async def test_declared_limits_by_key(
+        self, horae: Horae, backend: FakeBackend, declared: dict[str, Any], problem: str
+    ) -> None:
+        if "queue" in declared:
+            horae.queue(declared["queue"], fair_by="owner")
+        else:
+            horae.registry.remove("report")
+            horae.job(name="report", queue="reports", **declared)(lambda: None)
+        with pytest.raises(ConfigurationError, match=problem):
+            await horae.node().run()
+        assert rows(horae, "SELECT id FROM horae_nodes") == []
+
+    async def test_jobs_that_cannot_start_are_reported(self, horae: Horae, backend: FakeBackend) -> None:
+        horae.queues.fair("mail", "owner")
+        job = horae.jobs.start("export", queue="mail")
+        dispatcher(horae).dispatch()
+        assert backend.sent == []
+        problem = ("problem", "1 job of type 'export' in queue 'mail' cannot start: another system runs them, and")
+        assert problem in [(level, message[: len(problem[1])]) for level, message in found_by_doctor(horae)]
+        horae.queues.fair("mail", None)
+        dispatcher(horae).dispatch()
+        assert [job_id for _, job_id in backend.sent] == [job.id]
+
     @pytest.mark.parametrize("given", [{"a": "rabbit"}, "a", "a=b"])
     def test_a_setting_that_is_wrong(self, given: Any) -> None:
         with pytest.raises(ConfigurationError, match="queue_backends"):

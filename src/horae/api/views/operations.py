@@ -6,11 +6,16 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from horae.api.models import View, attributes
+from horae.domain.jobs.backend import OWN_BACKEND
 from horae.runtime.node.node_status import SeenNode
 
 
 def _is_set(value: object) -> bool:
     return value is not None
+
+
+def _backend(stored: str | None) -> str:
+    return stored or OWN_BACKEND
 
 
 def _positive(seconds: float | None) -> float | None:
@@ -34,6 +39,9 @@ class QueueItem(View):
     declared: dict[str, Any] | None = Field(
         description="What the code of a deployed module declares for these; changes at run time stay until it changes."
     )
+    backend: Annotated[str, BeforeValidator(_backend)] = Field(
+        description="What runs its jobs unless their type names something else: `horae`, `celery` or `celery:QUEUE`."
+    )
     pending: int = Field(description="Pending jobs, including those that are due later.")
     due: int = Field(description="Pending jobs that are due.")
     started: int
@@ -43,7 +51,7 @@ class QueueItem(View):
 
 
 class QueueList(View):
-    """Every queue that has work, is paused or has a limit, by name."""
+    """Every queue that has work, is paused, has a limit or is run by another system, by name."""
 
     queues: list[QueueItem]
 

@@ -10,6 +10,7 @@ from horae.cli.options import AsJson, Queue
 from horae.cli.printing.output import Columns, brief, print_json, print_list, print_table
 from horae.client.operations.depth import as_values, depth_named, depths
 from horae.client.operations.queues import Queues
+from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.limits.limit import Limit
 from horae.errors import InvalidRequest, quoted
 from horae.runtime.node.node_status import living, look
@@ -31,7 +32,7 @@ queues_app = typer.Typer(help="List, pause, resume and limit queues, and let own
 
 @queues_app.command("list")
 def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List every queue that has work, is paused or has a limit."""
+    """List every queue that has work, is paused, has a limit or is run by another system."""
     with opened(context) as horae:
         found = _queues(horae).list()
     columns: Columns = {
@@ -42,9 +43,10 @@ def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
         "LIMIT": "concurrency_limit",
         "FAIR BY": "fair_by",
         "OLDEST DUE": lambda queue: brief(queue.oldest_due) if (queue.oldest_due or 0) > 0 else "",
+        "BACKEND": lambda queue: queue.backend or OWN_BACKEND,
         "NOTE": "note",
     }
-    empty = "No queue has work, and none is paused or has a limit."
+    empty = "No queue has work, and none is paused, has a limit or is run by another system."
     print_list("queues", found, columns, empty=empty, as_json=as_json)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.errors import quoted
 from horae.storage.engine.database import Database
 from horae.storage.jobs import dispatching
 from horae.types.registry import Registry
@@ -22,6 +23,14 @@ def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], d
         place = routes.place_of(sent.type, sent.queue) or ("another system", sent.queue)
         numbers[place] += sent.number
         oldest[place] = max(oldest.get(place, 0.0), sent.oldest)
+    for job_type, queue, number in database.autocommit(dispatching.held_in_lanes, routes.scope):
+        yield problem(
+            "limits",
+            f"{counted(number, 'job')} of type {quoted(job_type)} in queue {quoted(queue)} cannot start: another "
+            "system runs them, and limits by key and turns hold only for jobs that Horae's nodes run",
+            f"Remove them (`horae queues fair {queue} --by none`, `horae queues limit {queue} --rate none`), or cancel "
+            "the jobs and start them in another queue.",
+        )
     for place in sorted({*routes.places, *numbers}):
         not_taken = oldest.get(place, 0.0) >= TAKEN_WITHIN
         late = _not_taken(place, numbers[place], oldest[place]) if not_taken else None

@@ -25,7 +25,7 @@ class Queues:
         self._database, self._wakeup = database, wakeup
 
     def list(self) -> list[QueueView]:
-        """Every queue that is paused, has a limit or has work, by name."""
+        """Every queue that has work, is paused, has a limit or is run by another system, by name."""
         return self._database.autocommit(queues.view)
 
     def pause(self, name: str, note: str | None = None) -> None:
@@ -61,7 +61,8 @@ class Queues:
         """Limit the jobs of the queue, whatever their types are, in total or by key; return the name of the limit.
 
         Replaces the limit of the same name; None removes all limits by key of the queue. The key is a format over the
-        parameters; a job without such a parameter counts under an empty one. Raises `InvalidRequest`.
+        parameters; a job without such a parameter counts under an empty one. Raises `InvalidRequest`, and
+        `ConfigurationError` for a queue that another system runs.
         """
         queue_name(name)
         stored = None if limit is None else (limit.name_for(f"queue {name}"), stored_limit(limit))
@@ -73,7 +74,7 @@ class Queues:
         """Store what runs the jobs of the queue: `horae`, `celery` or `celery:QUEUE`.
 
         An application that names another backend for the queue refuses to start, so change its settings as well.
-        Raises `InvalidRequest`.
+        Raises `InvalidRequest`, and `ConfigurationError` for a queue with limits by key or turns.
         """
         queue_name(name)
         change = recorded(queues.set_backend, _change("queue.backend", name))
@@ -83,7 +84,8 @@ class Queues:
     def fair(self, name: str, by: str | None) -> None:
         """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as jobs are due.
 
-        Within a priority, a job is passed by at most one job of each owner that waits. Raises `InvalidRequest`.
+        Within a priority, a job is passed by at most one job of each owner that waits. Raises `InvalidRequest`, and
+        `ConfigurationError` for a queue that another system runs.
         """
         queue_name(name)
         check_fair_by(by)

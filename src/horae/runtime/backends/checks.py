@@ -7,6 +7,7 @@ from horae.domain.jobs.backend import OWN_BACKEND
 from horae.errors import ConfigurationError, quoted
 from horae.runtime.components import Components
 from horae.storage.operations import queues
+from horae.types.registry import Registry
 from horae.types.routes import Routes
 
 
@@ -27,6 +28,7 @@ def check_backends(components: Components) -> None:
 def check_routes(components: Components) -> None:
     """Raise `ConfigurationError` for a system that was not set up or cannot be used; without the database."""
     registry = components.registry
+    check_limits(registry, components.queue_backends)
     for system in sorted(Routes(registry, components.queue_backends).systems):
         backend = registry.backends.get(system)
         if backend is None:
@@ -34,6 +36,25 @@ def check_routes(components: Components) -> None:
         backend.check()
 
 
+def check_limits(registry: Registry, queue_backends: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` for limits by key, or turns of owners, of jobs that another system runs.
+
+    Only Horae's nodes claim jobs under such limits, so these would never start.
+    """
+    foreign = {queue: text for queue, text in queue_backends.items() if text != OWN_BACKEND}
+    with_lanes = {name for name, queue in registry.queues.items() if queue.fair_by is not None or queue.limits}
+    for queue in sorted(with_lanes & foreign.keys()):
+        raise ConfigurationError(f"queue {quoted(queue)} declares {_LIMITS}, and has backend {quoted(foreign[queue])}")
+    for kind in registry:
+        if kind.named_limits and kind.queue in foreign:
+            which = f"its queue {quoted(kind.queue)} has backend {quoted(foreign[kind.queue])}"
+            raise ConfigurationError(f"job type {quoted(kind.type)} declares {_LIMITS}, and {which}")
+        if kind.address is not None and kind.queue in with_lanes:
+            which = f"its queue {quoted(kind.queue)} declares {_LIMITS}"
+            raise ConfigurationError(f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and {which}")
+
+
+_LIMITS = "limits by key or turns, which hold only for jobs that Horae's nodes run"
 _ADVICE = "call horae.contrib.celery.setup(celery_app, horae) in the module that makes the application"
 
 

@@ -37,6 +37,7 @@ from horae.storage.engine.dialect import (
 )
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.claims import CLAIMED, STARTED, is_readable
+from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, queues, ready_order
 
 
@@ -134,6 +135,16 @@ SENT: Final = (
 )
 
 
+HELD_IN_LANES: Final = PerDialect(
+    lambda dialect: (
+        select(jobs.c.type, jobs.c.queue, func.count())
+        .where(WAITS_FOR_LIMIT, _in_scope(dialect))
+        .group_by(jobs.c.type, jobs.c.queue)
+        .order_by(jobs.c.type, jobs.c.queue)
+    )
+)
+
+
 def _claim(dialect: str, *closed: Select[Any]) -> Update:
     return (
         update(jobs)
@@ -194,6 +205,14 @@ def sent_jobs(connection: Connection) -> list[SentJobs]:
     return [SentJobs._make(row) for row in connection.execute(SENT)]
 
 
+def held_in_lanes(connection: Connection, scope: SentScope) -> list[tuple[str, str, int]]:
+    """Return how many jobs wait under limits by key or turns, by type and queue. No message is sent about these."""
+    return [
+        (type_, queue, number)
+        for type_, queue, number in connection.execute(HELD_IN_LANES.on(connection), _parameters(scope))
+    ]
+
+
 def claim_sent(connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]) -> Claim | None:
     """Claim a job about which a message was sent; None if it is not to be run now, for example after a second message.
 
@@ -224,8 +243,9 @@ def _claimed(
 def _dispatched(
     connection: Connection, statement: PerDialect[Executable], scope: SentScope, limit: int, **more: Any
 ) -> list[Dispatched]:
-    parameters = {
-        "types": list(scope.types), "queues": list(scope.queues), "other_types": list(scope.other_types),
-        "limit": limit, **more,
-    }  # fmt: skip
+    parameters = {**_parameters(scope), "limit": limit, **more}
     return [Dispatched._make(row) for row in connection.execute(statement.on(connection), parameters)]
+
+
+def _parameters(scope: SentScope) -> dict[str, Any]:
+    return {"types": list(scope.types), "queues": list(scope.queues), "other_types": list(scope.other_types)}

@@ -57,9 +57,12 @@ def _held_back(job: Job, facts: Any) -> str | None:
         return f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
     if facts.paused_at is not None:
         return f"Queue {quoted(job.queue)} is paused."
-    if facts.limit_name is not None:
-        return _of_limit(facts)
-    return None
+    if job.waits_for is WaitsFor.LIMIT and facts.backend not in {None, OWN_BACKEND}:
+        return (
+            f"It cannot start: its limits hold only on Horae's nodes, and queue {quoted(job.queue)} has the backend "
+            f"{quoted(facts.backend)}."
+        )
+    return None if facts.limit_name is None else _of_limit(facts)
 
 
 def _next_in_line(job: Job, facts: Any) -> str:

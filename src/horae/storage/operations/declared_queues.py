@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Integer, String, Text, bindparam, cast, selec
 
 from horae.storage.engine.dialect import Json
 from horae.storage.jobs.tables import queues
-from horae.storage.operations.queues import PUT, file_again
+from horae.storage.operations.queues import PUT, check_lanes, file_again
 
 _FIELDS: Final = ("concurrency_limit", "fair_by", "limits")
 _name: Final[Any] = bindparam("queue")
@@ -85,4 +85,5 @@ def _write(connection: Connection, row: Any, changed: Mapping[str, Any], declare
     }
     connection.execute(WRITE, given)
     if any(after[field] != getattr(row, field) for field in ("fair_by", "limits")):
+        check_lanes(connection, [row.name])
         file_again(connection, row.name)

@@ -1,14 +1,16 @@
 """Queues: one that was paused or limited has a row; without a row a queue is open and has no limit."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, or_, select, union_all, update
 
+from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import JobState, WaitsFor
+from horae.errors import ConfigurationError, quoted
 from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, member_of, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues
@@ -22,7 +24,8 @@ class QueueView:
     pending jobs are due; `oldest_due`: for how many seconds the longest
     waiting one has been due. `fair_by`: who takes turns in the queue; None: jobs are claimed as they are due.
     `limits`: the limits by key of the queue, with their keys and numbers, by name. `declared`: what the code of a
-    deployed module declares for these, with the name of the module; None: nothing.
+    deployed module declares for these, with the name of the module; None: nothing. `backend`: what runs its jobs,
+    unless their type names something else; None: Horae's nodes.
     """
 
     name: str
@@ -32,6 +35,7 @@ class QueueView:
     fair_by: str | None = None
     limits: Mapping[str, Any] | None = None
     declared: Mapping[str, Any] | None = None
+    backend: str | None = None
     pending: int
     due: int
     started: int
@@ -68,6 +72,14 @@ BACKENDS: Final = PerDialect(
     lambda dialect: select(queues.c.name, queues.c.backend).where(member_of(dialect, queues.c.name, "names"))
 )
 
+LANES_BESIDE_BACKEND: Final = PerDialect(
+    lambda dialect: select(queues.c.name, queues.c.backend).where(
+        member_of(dialect, queues.c.name, "names"),
+        queues.c.backend != OWN_BACKEND,
+        or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None)),
+    )
+)
+
 _fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
 FAIR: Final = _put(_fair, _fair)
 _goes_through_lanes = select(queues.c.name).where(
@@ -101,7 +113,7 @@ _busy = (
     .subquery("busy")
 )
 _settings = (queues.c.paused_at, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits, queues.c.declared)
-_kept = or_(*(column.is_not(None) for column in _settings))
+_kept = or_(*(column.is_not(None) for column in _settings), queues.c.backend != OWN_BACKEND)
 _names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
 VIEW: Final = (
     select(
@@ -112,6 +124,7 @@ VIEW: Final = (
         queues.c.fair_by,
         queues.c.limits,
         queues.c.declared,
+        queues.c.backend,
         func.coalesce(_busy.c.pending, 0).label("pending"),
         func.coalesce(_busy.c.due, 0).label("due"),
         func.coalesce(_busy.c.started, 0).label("started"),
@@ -145,6 +158,7 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
 def fair(connection: Connection, name: str, fair_by: str | None) -> None:
     """Let owners, or other keys, take turns in the queue; None: claim its jobs in the order in which they are due."""
     connection.execute(FAIR.on(connection), {"name": name, "fair_by": fair_by})
+    check_lanes(connection, [name])
     file_again(connection, name)
 
 
@@ -155,7 +169,21 @@ def limit_by_key(connection: Connection, name: str, limit: tuple[str, Mapping[st
     limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
     text = None if limits is None else json.dumps(limits)
     connection.execute(WRITE_LIMITS, {"queue": name, "text": text})
+    check_lanes(connection, [name])
     file_again(connection, name)
+
+
+def check_lanes(connection: Connection, names: Collection[str]) -> None:
+    """Raise `ConfigurationError` if one of these queues, as just changed, has a backend and limits by key or turns.
+
+    Only Horae's nodes claim jobs under such limits, and they leave the queue to its backend: no job would ever start.
+    """
+    found = connection.execute(LANES_BESIDE_BACKEND.on(connection), {"names": list(names)}).first()
+    if found is not None:
+        raise ConfigurationError(
+            f"queue {quoted(found.name)}: limits by key and turns hold only for jobs that Horae's nodes run, but the "
+            f"backend of this queue is {quoted(found.backend)}; limit its concurrency instead, or change one of them"
+        )
 
 
 def file_again(connection: Connection, name: str) -> None:
@@ -168,6 +196,7 @@ def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[s
     """Store the backends of queues that have none yet; return the stored backend of each of these queues."""
     for name, backend in sorted(backends.items()):
         connection.execute(NAME_BACKEND.on(connection), {"name": name, "backend": backend})
+    check_lanes(connection, backends)
     stored = connection.execute(BACKENDS.on(connection), {"names": list(backends)})
     return {row.name: row.backend for row in stored}
 
@@ -175,6 +204,7 @@ def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[s
 def set_backend(connection: Connection, name: str, backend: str) -> None:
     """Store what runs the jobs of a queue, whatever was stored before."""
     connection.execute(SET_BACKEND.on(connection), {"name": name, "backend": backend})
+    check_lanes(connection, [name])
 
 
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:
@@ -192,5 +222,5 @@ def is_paused(connection: Connection, name: str) -> bool:
 
 
 def view(connection: Connection) -> list[QueueView]:
-    """Return every queue that is paused, has a limit or has open jobs, by name."""
+    """Return every queue that has open jobs, is paused, has a limit or is run by another system, by name."""
     return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))

@@ -15,6 +15,7 @@ const QUEUE: Queue = {
   note: null,
   concurrency_limit: 3,
   fair_by: null,
+  backend: 'horae',
   limits: null,
   declared: null,
   pending: 5,

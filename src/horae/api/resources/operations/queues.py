@@ -24,7 +24,7 @@ QueueName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, desc
 
 NO_QUEUE: Final[Mapping[str, Any]] = {
     "paused_at": None, "note": None, "concurrency_limit": None, "fair_by": None, "limits": None, "declared": None,
-    "pending": 0, "due": 0, "started": 0, "oldest_due": None,
+    "backend": None, "pending": 0, "due": 0, "started": 0, "oldest_due": None,
 }  # fmt: skip
 """The values of a queue that is unknown: it is not paused, has no limit and no jobs."""
 
@@ -53,7 +53,7 @@ class QueueLimitByKey(LimitChange):
 
 @router.get("/", responses=documented())
 async def list_queues(services: ServicesHere, actor: Reader) -> QueueList:
-    """List every queue that has work, is paused or has a limit."""
+    """List every queue that has work, is paused, has a limit or is run by another system."""
     reads = services.reads_for(actor)
     found = await services.on_thread(lambda: reads.autocommit(queues.view))
     return QueueList(queues=[QueueItem.model_validate(view) for view in found])

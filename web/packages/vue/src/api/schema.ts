@@ -481,7 +481,7 @@ export interface paths {
         };
         /**
          * List Queues
-         * @description List every queue that has work, is paused or has a limit.
+         * @description List every queue that has work, is paused, has a limit or is run by another system.
          */
         get: operations["list_queues"];
         put?: never;
@@ -2208,6 +2208,11 @@ export interface components {
          */
         QueueItem: {
             /**
+             * Backend
+             * @description What runs its jobs unless their type names something else: `horae`, `celery` or `celery:QUEUE`.
+             */
+            backend: string;
+            /**
              * Concurrency Limit
              * @description Jobs that may run at a time, over all nodes; null for no limit.
              */
@@ -2304,7 +2309,7 @@ export interface components {
         };
         /**
          * QueueList
-         * @description Every queue that has work, is paused or has a limit, by name.
+         * @description Every queue that has work, is paused, has a limit or is run by another system, by name.
          */
         QueueList: {
             /** Queues */
