@@ -76,7 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
-    parser.add_argument("--only", action="append", choices=BENCHMARKS, help="measure this one; may be repeated")
+    parser.add_argument(
+        "--only", action="extend", type=_names, metavar="NAME[,NAME]", help=f"measure these: {', '.join(BENCHMARKS)}"
+    )
     parser.add_argument("--rounds", type=_positive, default=Scale().rounds, help="default: %(default)s")
     parser.add_argument("--jobs", type=_positive, default=Scale().jobs, help="of one drain; default: %(default)s")
     parser.add_argument(
@@ -104,6 +106,14 @@ def _cells(figure: Figure) -> tuple[str, ...]:
     budget = "" if figure.budget is None else f"[{colour}]{figure.budget}[/]"
     raw = "" if figure.raw is None else str(figure.raw)
     return figure.name, figure.database, str(figure.horae), raw, ratio, budget, figure.unit, figure.note
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in BENCHMARKS:
+            raise argparse.ArgumentTypeError(f"{name!r} is no benchmark; choose from {', '.join(BENCHMARKS)}")
+    return names
 
 
 def _positive(text: str) -> int:
