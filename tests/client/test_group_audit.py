@@ -66,3 +66,15 @@ def test_then_that_still_waits_is_found(horae: Horae, ids: tuple[int, int, int])
     execute(horae, "UPDATE horae_jobs SET waits_for = 'jobs' WHERE id = :then", then=then)
     found = [finding.message for finding in horae.audit().findings]
     assert any(f"group {group}: all of its members have ended, but job {then} still waits" in each for each in found)
+
+
+def test_a_job_that_was_cancelled_while_it_waited_is_no_contradiction(horae: Horae) -> None:
+    @horae.job
+    def work() -> None: ...
+
+    first = horae.jobs.start(work)
+    waiting = horae.jobs.start(work, after=[first])
+    horae.jobs.cancel(waiting.id)
+    settle(horae, 1)
+    assert horae.jobs.get(first.id).state is JobState.FINISHED
+    assert [finding.message for finding in horae.audit().findings] == []

@@ -47,8 +47,18 @@ BEGAN_EARLY: Final = (
 """Jobs that have begun although one that they wait for has not ended."""
 UNREPORTED: Final = (
     select(dependencies.c.job_id, dependencies.c.after_id)
-    .select_from(dependencies.outerjoin(_after, _after.c.id == dependencies.c.after_id))
-    .where(~dependencies.c.ended, or_(_after.c.id.is_(None), _after.c.awaited == REPORTED, _after.c.awaited.is_(None)))
+    .select_from(
+        dependencies.join(jobs, jobs.c.id == dependencies.c.job_id).outerjoin(
+            _after, _after.c.id == dependencies.c.after_id
+        )
+    )
+    .where(
+        _waits,
+        ~dependencies.c.ended,
+        or_(_after.c.id.is_(None), _after.c.awaited == REPORTED, _after.c.awaited.is_(None)),
+    )
     .order_by(dependencies.c.job_id)
 )
-"""Dependencies that no end will report: on jobs that have ended, or are gone, or do not know that others wait."""
+"""Dependencies that no end will report: on jobs that have ended, or are gone, or do not know that others wait.
+
+Those of a job that no longer waits, as after a cancel, need no report."""
