@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
@@ -27,6 +28,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MEGABYTE: Final = 1 << 20
+
+tenant: ContextVar[str] = ContextVar("tenant", default="none")
 
 
 def in_process(**options: Unpack[JobKeywords]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
@@ -240,6 +243,20 @@ def insert_row(job: JobContext, error: str | None = None) -> str:
 async def insert_row_async(job: JobContext) -> str:
     await job.async_connection.execute(text("INSERT INTO effects (name) VALUES ('done')"))
     return "inserted"
+
+
+@in_process()
+def enter() -> str:
+    before = tenant.get()
+    tenant.set("the last body's")
+    return before
+
+
+@in_process()
+async def enter_later() -> str:
+    before = tenant.get()
+    tenant.set("the last body's")
+    return before
 
 
 def make_local() -> JobFunction[[], None]:

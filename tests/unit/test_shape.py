@@ -119,6 +119,12 @@ def test_sql_is_spoken_where_it_belongs() -> None:
     assert stray_sqlalchemy(PACKAGE) == []
 
 
+def test_loggers_of_the_package_are_guarded() -> None:
+    """`horae.job` is the log of bodies: what it raises is theirs."""
+    made = [path for path in modules(PACKAGE) if 'getLogger("horae' in path.read_text(encoding="utf-8")]
+    assert [path.name for path in made] == ["context.py"]
+
+
 def test_an_overlong_module_is_found(tmp_path: Path) -> None:
     (tmp_path / "right.py").write_text("x = 1\n" * 3)
     (tmp_path / "long.py").write_text("x = 1\n" * 4)

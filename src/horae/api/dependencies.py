@@ -1,7 +1,6 @@
 """Dependencies that endpoints declare by annotation: the services, and an actor with the needed role."""
 
 import inspect
-import logging
 from typing import Annotated
 
 from fastapi import Depends
@@ -11,8 +10,9 @@ from horae.api.problems import NotAuthenticated, PermissionDenied
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.errors import InvalidRequest
+from horae.guarded_log import guarded_log
 
-log = logging.getLogger("horae.api")
+log = guarded_log("horae.api")
 
 
 def services_of(request: Request) -> Services:

@@ -1,7 +1,6 @@
 """Turns errors into responses, `{"error": CODE, "detail": …}`, by one table of error classes."""
 
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -38,6 +37,7 @@ from horae.errors import (
     Unavailable,
     UnknownJobType,
 )
+from horae.guarded_log import guarded_log
 from horae.storage.engine.failures import is_transient
 from horae.storage.schedules.rows import UnreadableSchedule
 
@@ -46,7 +46,7 @@ QUERY: Final = "ERROR_QUERY_PARAMETER_VALIDATION"
 INTERNAL: Final = "ERROR_INTERNAL"
 UNAVAILABLE: Final = "ERROR_UNAVAILABLE"
 
-log = logging.getLogger("horae.api")
+log = guarded_log("horae.api")
 
 
 class Refused(HoraeError):

@@ -1,16 +1,16 @@
 """Logs that a Redis server cannot be used, and that it can be used again, without repeating it for every command."""
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Final
 
 from horae.forking import ForkSafeLock
+from horae.guarded_log import guarded_log
 
 AGAIN_AFTER: Final = 30.0
 """Seconds between two warnings about one server, whichever parts of the program fail and however often."""
 
-_log = logging.getLogger("horae.redis")
+_log = guarded_log("horae.redis")
 
 
 class FailureLog:

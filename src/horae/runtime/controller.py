@@ -9,13 +9,13 @@ another node, and an attempt that comes too early changes nothing and learns the
 
 import asyncio
 import heapq
-import logging
 import time
 from collections.abc import Collection, Iterable, Sequence
 from random import Random
 
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import NodeId
+from horae.guarded_log import guarded_log
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import ControllerTiming
@@ -27,7 +27,7 @@ from horae.storage.schedules import bulk_firing, firing
 from horae.storage.schedules.bulk_firing import PlannedFire
 from horae.storage.schedules.plan_writing import AppliedPlan
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class Controller:

@@ -1,14 +1,15 @@
 """Logs a failure that repeats many times a second, as while the database is unavailable, only now and then."""
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Final
 
+from horae.guarded_log import guarded_log
+
 AGAIN_AFTER: Final = 30.0
 """Seconds between two warnings."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class ThrottledWarning:

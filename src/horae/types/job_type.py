@@ -1,7 +1,6 @@
 """A job type: what to do, under which rules, and the hooks around it."""
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
@@ -19,6 +18,7 @@ from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
+from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
 from horae.types.rules.declaration import (
@@ -44,7 +44,7 @@ PUBLIC_DEFAULTS: Final[Mapping[str, Any]] = {"max_count": 1, "pending_timeout": 
 """Options of a type that is public over HTTP and does not name them: users can start jobs of it without bound."""
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
 
-log = logging.getLogger("horae.types")
+log = guarded_log("horae.types")
 
 
 class JobType(Generic[ParamsT]):

@@ -1,12 +1,12 @@
 """The subscribers to hints in this process."""
 
-import logging
 from collections.abc import Callable, Iterable
 
 from horae.forking import ForkSafeLock
+from horae.guarded_log import guarded_log
 from horae.wakeup.channel import Hint, Listener
 
-_log = logging.getLogger(__name__)
+_log = guarded_log(__name__)
 
 
 class Listeners:

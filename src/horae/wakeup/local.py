@@ -6,7 +6,6 @@ database; a process that only sends has neither. Nothing polls, and no query is 
 
 import contextlib
 import errno
-import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from horae.forking import ForkSafeLock, register_for_reset
+from horae.guarded_log import guarded_log
 from horae.wakeup.announcements import Announcement, Announcements
 from horae.wakeup.channel import Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
@@ -31,7 +31,7 @@ MOST_AT_ONCE: Final = 1000
 CLOSE_WITHIN: Final = 5.0
 """Seconds that `close` waits for the receiving thread, which may be within a listener."""
 
-_log = logging.getLogger(__name__)
+_log = guarded_log(__name__)
 
 
 class LocalChannel:

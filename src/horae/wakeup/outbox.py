@@ -4,7 +4,6 @@ The first hint is delivered at once. Hints that are added during a delivery, or 
 and are merged. So a quiet system adds no latency, and a busy one sends no more often than the interval allows.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Final
 from horae.domain.backoff import retry_delay
 from horae.domain.jobs.job import JobId
 from horae.forking import register_for_reset
+from horae.guarded_log import guarded_log
 from horae.receiving import RECONNECT
 from horae.wakeup.channel import Hint, HintKind
 
@@ -23,7 +23,7 @@ MOST_IDS: Final = 1000
 CLOSE_WITHIN: Final = 5.0
 """Seconds that `close` waits for the last delivery."""
 
-_log = logging.getLogger(__name__)
+_log = guarded_log(__name__)
 
 
 class Merged:

@@ -6,7 +6,6 @@ So a connection counts as listening only after a notification of another session
 recognised, nothing listens. NOTIFY also works through a pooler.
 """
 
-import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from sqlalchemy import URL
 from typing_extensions import override
 
 from horae.forking import ForkSafeLock, register_for_reset
+from horae.guarded_log import guarded_log
 from horae.receiving import ReceivingThread
 from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask, driver_arguments_for
 from horae.storage.engine.url import driver_arguments
@@ -30,7 +30,7 @@ APPLICATION_NAME: Final = "horae hints"
 
 _of_the_parent: Final[list[object]] = []
 """Connections that a fork has copied: to close one, even as garbage, would end the parent's session."""
-_log = logging.getLogger(__name__)
+_log = guarded_log(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,16 +1,16 @@
 """Delays the responses to wrong tokens, so that tokens cannot be guessed. A valid token is never delayed."""
 
 import asyncio
-import logging
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from horae.api.problems import Refused
+from horae.guarded_log import guarded_log
 from horae.runtime.throttled_warning import ThrottledWarning
 
-log = logging.getLogger("horae.security")
+log = guarded_log("horae.security")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ lock out clients that send requests.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import h11
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from horae.guarded_log import guarded_log
 from horae.runtime.throttled_warning import ThrottledWarning
 
 LARGEST_HEADER: Final = 64 * 1024
@@ -25,7 +25,7 @@ CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks of the time limits."""
 REFUSAL: Final = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
-log = logging.getLogger("horae.api")
+log = guarded_log("horae.api")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ Recent events are kept, so that a client that lost its connection can resume. A 
 told to read its data again: by a `hello` without `resumed`, or by a `reset`.
 """
 
-import logging
 import secrets
 import threading
 import time
@@ -18,10 +17,11 @@ from horae.api.stream.event import Event, Update, hello, message
 from horae.api.stream.listener import Listener, Listeners
 from horae.api.stream.sources import Source
 from horae.api.stream.timing import HubTiming
+from horae.guarded_log import guarded_log
 from horae.live.store import LiveStore
 from horae.wakeup.channel import Hint, WakeupChannel
 
-log = logging.getLogger("horae.api.events")
+log = guarded_log("horae.api.events")
 
 
 class Hub:

@@ -1,6 +1,5 @@
 """Jobs in responses and events."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +12,7 @@ from horae.api.models import View
 from horae.api.views.parameters import shown_parameters
 from horae.client.jobs.methods.reading import JobPage
 from horae.domain.jobs.job import Job, JobId, JobState
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.reading import Attempt
@@ -24,7 +24,7 @@ from horae.types.registry import Registry
 
 LONG_AT_ONCE: Final = 8
 """Jobs with long values, which a list leaves out, that are read at a time to be described."""
-log = logging.getLogger("horae.api")
+log = guarded_log("horae.api")
 
 V = TypeVar("V", bound="JobView")
 

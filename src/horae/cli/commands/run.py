@@ -1,6 +1,5 @@
 """`horae run`: runs nodes, the HTTP API and the dashboard in the foreground."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -20,6 +19,7 @@ from horae.cli.serving.serving import Service
 from horae.cli.values import duration
 from horae.domain.cluster.roles import Role, parse_roles
 from horae.errors import ConfigurationError
+from horae.guarded_log import guarded_log
 from horae.runtime.claims.slots import Slots
 from horae.runtime.node.node import Node
 from horae.storage.engine.url import shown
@@ -70,7 +70,7 @@ Grace = Annotated[
 Format = Annotated[LogFormat | None, typer.Option("--log-format", help="Format of the log on stderr. [text]")]
 Level = Annotated[LogLevel | None, typer.Option("--log-level", help="Lowest level to log. [info]")]
 
-log = logging.getLogger("horae.cli")
+log = guarded_log("horae.cli")
 
 
 def run(  # noqa: PLR0913 - one argument for each option

@@ -1,7 +1,6 @@
 """Runs nodes and servers in the foreground until a signal: the first shuts down in order, the second exits at once."""
 
 import asyncio
-import logging
 import os
 import signal
 import threading
@@ -11,6 +10,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies import loop_guard
 from horae.runtime.node.node import Node
 
@@ -23,7 +23,7 @@ SETTLED: Final = b"all jobs are settled, but a thread or task of theirs does not
 LATE: Final = b"the grace period is over, but a thread or task does not end: exiting without waiting for it\n"
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
-log = logging.getLogger("horae.cli")
+log = guarded_log("horae.cli")
 
 
 class Service:

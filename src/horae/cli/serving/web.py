@@ -1,6 +1,5 @@
 """The servers of the HTTP API and the dashboard in `horae run`."""
 
-import logging
 from collections.abc import Sequence
 
 from horae.api.serving.connections import Bounds
@@ -8,9 +7,10 @@ from horae.api.serving.server import HttpServer
 from horae.app import Horae
 from horae.cli.serving.process import descriptor_limit
 from horae.errors import ConfigurationError
+from horae.guarded_log import guarded_log
 from horae.settings import Settings
 
-log = logging.getLogger("horae.cli")
+log = guarded_log("horae.cli")
 
 
 def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> list[HttpServer]:

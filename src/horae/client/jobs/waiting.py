@@ -1,7 +1,6 @@
 """Waits for the end of a job or a group: woken by a hint, and polling with growing pauses in case no hint arrives."""
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
@@ -16,6 +15,7 @@ from sqlalchemy import Connection
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import ENDED, JobId
 from horae.errors import GroupDoesNotExist, JobDoesNotExist, WaitTimeout
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
@@ -24,7 +24,7 @@ from horae.types.context import JobContext, LendsSlots, Loan
 from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
-log = logging.getLogger("horae.jobs")
+log = guarded_log("horae.jobs")
 GONE: Final = "was deleted before its result could be read; see the option keep of its type"
 """Completes the error of a caller that waits for a job and finds it deleted."""
 FIRST_POLL: Final = 0.05

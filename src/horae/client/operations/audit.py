@@ -1,17 +1,17 @@
 """The audit log: reads entries, and writes those of refused requests."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from horae.client.changes import DONE, ChangeRequest, write
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.operations import audit
 from horae.storage.operations.audit import AuditEntry
 
-log = logging.getLogger("horae.audit")
+log = guarded_log("horae.audit")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ A schedule is planned under a lock, and by any node, which may not know the func
 for the days to come, outside of transactions, and what it answers is planned from.
 """
 
-import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta
@@ -13,13 +12,14 @@ from typing import Final
 from horae.domain.schedules.exclusion import calendars_in
 from horae.domain.schedules.schedule import Rules
 from horae.errors import InvalidRequest, quoted
+from horae.guarded_log import guarded_log
 from horae.types.registry import Registry
 
 AHEAD: Final = timedelta(days=400)
 """How far ahead calendar functions are asked: a year, so that nodes that run once a year know the days."""
 KEPT: Final = timedelta(days=31)
 """How long days that have passed are kept, for times that are decided late."""
-log = logging.getLogger("horae.schedules")
+log = guarded_log("horae.schedules")
 
 
 def with_calendar_days(rules: Rules, registry: Registry, today: date, known: Rules | None = None) -> Rules:

@@ -6,7 +6,6 @@ field as before; if the declaration of the field changed, the new declaration co
 """
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -14,12 +13,13 @@ from typing import Any, Final, Self, TypeAlias
 
 from horae.domain.schedules.schedule import Rules
 from horae.errors import InvalidRequest
+from horae.guarded_log import guarded_log
 from horae.storage.schedules.rows import StoredSchedule, rules_as_values, rules_from, rules_of
 from horae.types.registry import Registry
 from horae.types.schedule import Schedule, job_options_of
 
 Fields: TypeAlias = Mapping[str, Any]
-log = logging.getLogger("horae.schedules")
+log = guarded_log("horae.schedules")
 _NOT_DECLARED: Final = object()
 
 

@@ -6,7 +6,6 @@ and their jobs that have not started are cancelled. A node that starts with a re
 in a rolling deployment old processes start again from time to time. Only an explicit `deploy` restores it.
 """
 
-import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from horae.client.schedules.definition import Definition, definition_of, is_outd
 from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.operations import declared_queues
 from horae.storage.outcomes import cancelling
@@ -39,7 +39,7 @@ DeploymentList: TypeAlias = list[Deployment]
 BY: Final = "deployment"
 LONGEST_IN_KEY: Final = 49
 """Characters of a module's name that the key of its deployment has room for."""
-log = logging.getLogger("horae.deployments")
+log = guarded_log("horae.deployments")
 
 
 @dataclass(frozen=True, slots=True)

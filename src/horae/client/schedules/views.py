@@ -1,7 +1,6 @@
 """Schedules as callers see them: with their open runs, and page by page."""
 
 import json
-import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +15,7 @@ from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.tick import Ticks
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, quoted
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.engine.replica import Reads
 from horae.storage.schedules import reading
@@ -23,7 +23,7 @@ from horae.storage.schedules.reading import OpenRuns, ScheduleFilter
 from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, change_of, rules_of, statistics_of
 from horae.storage.schedules.waiting_runs import waiting_reasons
 
-log = logging.getLogger("horae.schedules")
+log = guarded_log("horae.schedules")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

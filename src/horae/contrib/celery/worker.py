@@ -4,7 +4,6 @@ The first one sends messages, fires schedules and rescues the jobs of killed wor
 job, and hold the leases of the jobs that run there.
 """
 
-import logging
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
@@ -18,6 +17,7 @@ from horae.domain.jobs.backend import CELERY
 from horae.domain.jobs.job import JobId
 from horae.errors import HoraeError
 from horae.forking import ForkSafeLock
+from horae.guarded_log import guarded_log
 from horae.runtime.backends.checks import check_backends
 from horae.runtime.inline.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
 from horae.types.routes import Routes
@@ -36,7 +36,7 @@ PLACES: Final[Mapping[str, str | None]] = MappingProxyType(
 )
 """Where jobs run, by the module of the pool; see `MessageNode`. Other pools replace the threads that Horae needs."""
 
-log = logging.getLogger("horae.celery")
+log = guarded_log("horae.celery")
 
 
 class WorkerProcesses:

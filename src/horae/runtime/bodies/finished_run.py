@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, JobState, Outcome, Settlement, decide
 from horae.errors import InvalidRequest
+from horae.guarded_log import guarded_log
 from horae.live.store import LiveReport
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.types.job_type import JobType, has_hook
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class FinishedRun(NamedTuple):
@@ -70,7 +71,7 @@ def _log_failure(claim: Claim, settlement: Settlement) -> None:
     arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, then, settlement.error)
     extra: dict[str, Any] = {"job": claim.id, "type": claim.type, "lease": claim.lease}
     extra["retry_in"] = settlement.delay if retried else None
-    record = log.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
+    record = log.logger.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
     record.exc_text = None if settlement.traceback is None else settlement.traceback.rstrip()
     log.handle(record)
 

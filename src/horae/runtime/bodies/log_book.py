@@ -4,7 +4,6 @@ They are written on a connection of their own, so a rollback of the job keeps th
 time is dropped and counted.
 """
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from horae.domain.jobs.log_lines import KeepLogs, LogLine
 from horae.forking import register_for_reset
+from horae.guarded_log import guarded_log
 from horae.redaction import cleaner
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.database import Database
@@ -32,7 +32,7 @@ PAUSE: Final = 1.0
 """Seconds until lines are written again that could not be."""
 
 Write: TypeAlias = Callable[[Sequence[LogLine]], None]
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class LogWriter:

@@ -14,7 +14,6 @@ that is how asyncio ends them with the program.
 """
 
 import asyncio
-import logging
 import signal
 import threading
 from asyncio.tasks import _register_task, _unregister_task  # documented under "Extending asyncio"
@@ -27,13 +26,14 @@ from weakref import WeakSet
 from typing_extensions import override
 
 from horae.domain.jobs.job import Claim
+from horae.guarded_log import guarded_log
 from horae.types.logs.job_fields import current_claim, current_node
 
 T = TypeVar("T")
 Blame = Callable[[Claim, BaseException], None]
 ENDS_THE_PROCESS: Final = (SystemExit, KeyboardInterrupt)
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class BodyExited(Exception):

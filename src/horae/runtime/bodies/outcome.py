@@ -1,6 +1,5 @@
 """The outcome of a body that raised or was stopped: by its order, its own decision, or the rules of its type."""
 
-import logging
 import traceback
 from dataclasses import replace
 from typing import Any, Final
@@ -9,6 +8,7 @@ from horae.domain.jobs.decisions import BodyDecision, Discard, Retry, Snooze
 from horae.domain.jobs.job import Cancelled, Claim, Failed, Outcome, Snoozed, StoppedEarly
 from horae.domain.storable import shortened, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
+from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.orders import Exited, Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types.context import JobContext
@@ -20,7 +20,7 @@ NOT_REQUEUED: Final = (
     f"{Interrupted.reason}; to have such jobs run again, declare on_shutdown='requeue', max_attempts, or a transaction"
 )
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseException) -> Outcome | None:

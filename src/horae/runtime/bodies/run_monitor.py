@@ -6,12 +6,12 @@ themselves are read, so that a body learns of its end even if the live store has
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.errors import JobCancelled, LeaseLost
+from horae.guarded_log import guarded_log
 from horae.live.store import LiveStore
 from horae.runtime.bodies.orders import OutOfTime
 from horae.runtime.bodies.reporter import Reporter
@@ -24,7 +24,7 @@ from horae.storage.outcomes import time_limits
 from horae.storage.schedules import writing
 from horae.wakeup.channel import Hint, HintKind
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class RunMonitor:

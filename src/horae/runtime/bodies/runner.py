@@ -1,6 +1,5 @@
 """Runs one body: opens its transaction, calls it, and returns what is to be written about it. Never raises."""
 
-import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from sqlalchemy.orm import Session
 from horae.domain.jobs.job import Claim, NodeId, finished
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import InvalidRequest
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.bodies.log_book import KeptLogs
@@ -34,7 +34,7 @@ from horae.types.logs.job_fields import logged_as
 from horae.types.values.parameters import MappedParameters, ModelParameters
 from horae.types.values.plain_data import problem_of
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 def call_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:

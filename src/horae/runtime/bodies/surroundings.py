@@ -7,7 +7,6 @@ application.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any, TypeAlias, TypeVar, cast
 
 from horae.domain.jobs.job import AttemptOutcome, JobState
+from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.forked_body import end_child, forks
@@ -27,7 +27,7 @@ Failed: TypeAlias = Callable[[BaseException], FinishedRun]
 Raised: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 Entered: TypeAlias = list[tuple[Hook[Any], Any]]
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 def surrounded(

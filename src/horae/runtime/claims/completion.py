@@ -1,7 +1,6 @@
 """What happens after results are committed: retries are scheduled, hooks called, nodes and callers notified."""
 
 import asyncio
-import logging
 from collections.abc import Container, Sequence
 from functools import partial
 from typing import Final
@@ -9,6 +8,7 @@ from typing import Final
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.schedules.planning_state import Stop
+from horae.guarded_log import guarded_log
 from horae.live.store import CancelRequest
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.reporter import Reporter
@@ -27,7 +27,7 @@ from horae.wakeup.channel import Hint, HintKind, work
 LONGEST_CANCELLER: Final = 200
 """Characters of the name under which a job is cancelled: as many as its column holds."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class Completion:

@@ -4,7 +4,6 @@ Claims, rescues and the web interface never wait for any of it, however long an 
 """
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from functools import partial
 
 from horae.domain.jobs.job import JobId
 from horae.domain.jobs.retention import KeptFor
+from horae.guarded_log import guarded_log
 from horae.runtime.claims.cleaning import CleaningPlan
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
@@ -21,7 +21,7 @@ from horae.storage.jobs.owed_hooks import EVER
 from horae.types.hooks.hooks import Hooks
 from horae.types.hooks.threads import HookThreads
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class HookService:

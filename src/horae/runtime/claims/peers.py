@@ -7,7 +7,6 @@ nodes are chosen. Nothing depends on this: a job that no chosen node takes is fo
 """
 
 import asyncio
-import logging
 import time
 from contextlib import suppress
 from random import Random
@@ -15,6 +14,7 @@ from typing import Final, Protocol
 
 from horae.domain.cluster.responders import responds
 from horae.domain.jobs.job import NodeId
+from horae.guarded_log import guarded_log
 from horae.runtime.signals import Signals
 from horae.runtime.timing import PeersTiming
 from horae.storage.engine.database import Database
@@ -24,7 +24,7 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 ENOUGH: Final = 2
 """Nodes that search the tables at their full pace together; with more of them, each searches less often."""
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class ClaimsJobs(Protocol):

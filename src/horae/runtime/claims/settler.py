@@ -9,7 +9,6 @@ and is tried again. So one result that the database never accepts delays the oth
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,6 +18,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, Settlement
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.signals import Signals
@@ -31,7 +31,7 @@ from horae.storage.outcomes import settling
 from horae.storage.outcomes.settling import Settled
 
 UNSTORABLE: Final = "What this job returned cannot be stored."
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 Beat = Callable[[Connection], Callable[[], None]]

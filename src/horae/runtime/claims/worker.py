@@ -11,7 +11,6 @@ minute. A job that has begun here and is not settled, or that waits to be handed
 """
 
 import asyncio
-import logging
 import math
 import time
 from collections import deque
@@ -22,6 +21,7 @@ from typing import Any
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, JobId, JobState
 from horae.errors import LeaseLost
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.orders import Interrupted, OutOfContact
 from horae.runtime.bodies.reporter import Reporter
@@ -43,7 +43,7 @@ from horae.types.job_type import JobType
 from horae.types.registry import Registry
 from horae.wakeup.channel import WakeupChannel, work
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 Choose = Callable[[JobType[Any]], Executor]
 
 

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import asdict
 from functools import cached_property
 from multiprocessing import parent_process
@@ -26,6 +27,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from horae.domain.jobs.job import Failed, NodeId
 from horae.errors import InvalidJobType
+from horae.guarded_log import guarded_log
 from horae.redaction import error_text, traceback_text
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.log_book import KeptLogs, LogWriter
@@ -58,7 +60,7 @@ PIPE_LOST: Final = 80
 CHUNK: Final = 1 << 16
 """Bytes that are read from the pipe at once."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class Job(NamedTuple):
@@ -162,11 +164,12 @@ class Child:
             return "not_loaded", asdict(_not_found(job, error))
         self._send("began")
         environment = cast("RunEnvironment", self._environment)
-        try:
+        try:  # each in a context of its own: the next body of this process must not see its context variables
             if job_type.is_async:
-                run = self._runner.run(self._perform_async(job_type, job.context, environment))
+                body = self._perform_async(job_type, job.context, environment)
+                run = self._runner.run(body, context=copy_context())
             else:
-                run = perform(job_type, job.context, environment)
+                run = copy_context().run(perform, job_type, job.context, environment)
         except BaseException as error:  # noqa: BLE001 - a task that cancelled itself, at the worst
             run = ended_by(error, job_type, job.context, environment)
         return "result", {**messages.run_as_json(run), "memory": memory_in_use()}

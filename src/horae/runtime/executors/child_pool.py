@@ -4,11 +4,11 @@ One child is started ahead of the next job, so that a job need not wait until a 
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.loop_guard import hide, show
 from horae.runtime.bodies.run import START_UP
 from horae.runtime.executors.child_process import ChildProcess
@@ -16,7 +16,7 @@ from horae.runtime.executors.messages import Message
 
 MEGABYTE: Final = 1_000_000
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,13 +4,13 @@ A child runs one body at a time and is kept for the next one. If it dies, only i
 """
 
 import asyncio
-import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from horae.domain.jobs.job import Failed
 from horae.errors import JobStopped, SoftTimeLimitExceeded
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.run import START_UP, Done, Executor, Run
 from horae.runtime.bodies.runner import RunEnvironment, ended_by
@@ -27,7 +27,7 @@ USUAL: Final = ProcessLimits()
 DIED_TEXT: Final = "The process that ran this job stopped unexpectedly."
 """What users read where a child process died, whatever the reason."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 @dataclass(slots=True)

@@ -53,10 +53,14 @@ class ThreadExecutor:
     def _serve(self) -> None:
         while (item := self._queue.get()) is not None:
             run, done = item
-            self._finished.append((run, done, perform(run.job_type, run.context, self._environment)))
+            self._finished.append((run, done, self._perform(run)))
             if not self._announced:  # one call of the loop collects all bodies that finish before it
                 self._announced = True
                 self._announce()
+
+    def _perform(self, run: Run) -> FinishedRun:
+        """Run the body in a context of its own: the next body on this thread must not see its context variables."""
+        return copy_context().run(perform, run.job_type, run.context, self._environment)
 
     def _announce(self) -> None:
         try:

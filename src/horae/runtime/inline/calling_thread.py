@@ -22,7 +22,7 @@ class CallingThread:
     def perform(self, run: Run) -> FinishedRun:
         """Run the body, and return what is to be written about it."""
         if not run.job_type.is_async:
-            return perform(run.job_type, run.context, self._environment)
+            return copy_context().run(perform, run.job_type, run.context, self._environment)
         if not in_event_loop():
             return asyncio.run(self._perform_async(run))
         with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # the caller blocks this thread's loop

@@ -3,13 +3,13 @@
 Nothing else would end such a job: its node, this process, is alive, and no thread of it knows the job.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from horae.domain.jobs.job import Claim, JobId
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.claims.settler import settle_batch
@@ -20,7 +20,7 @@ from horae.storage.jobs import claims
 
 T = TypeVar("T")
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class InlineClaims:

@@ -4,19 +4,19 @@ The caller waits for a while. After that a thread of the process continues, so t
 lives. If the process ends first, the job is rescued like one of any dead node.
 """
 
-import logging
 import threading
 from collections.abc import Callable
 from random import Random
 
 from horae.errors import EndNotWritten
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.claims.settler import Repetition, settle_batch
 from horae.runtime.timing import Timing
 from horae.storage.outcomes.settling import Settled
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class _Waiting:

@@ -4,7 +4,6 @@ The first such run registers this process as a node that claims nothing. The res
 retry is left to other nodes.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
@@ -15,6 +14,7 @@ from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import register_for_reset
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.log_book import KeptLogs, writer_to
 from horae.runtime.bodies.orders import OutOfContact
@@ -43,7 +43,7 @@ LOGS_WITHIN: Final = 1.0
 """Seconds that the caller waits for the log lines of a job to be written."""
 T = TypeVar("T")
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class InlineNode:

@@ -1,6 +1,5 @@
 """Runs jobs in a worker of another system, such as Celery, each in the thread that has received its message."""
 
-import logging
 from contextlib import suppress
 from typing import Final
 
@@ -8,6 +7,7 @@ from typing_extensions import override
 
 from horae.domain.jobs.job import Claim, JobId
 from horae.errors import EndNotWritten
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.components import Components
 from horae.runtime.executors.signals import BodyInterrupt
@@ -22,7 +22,7 @@ MAIN_THREAD: Final = "main thread"
 OWN_PROCESS: Final = "own process"
 """The same in a process that may be ended to stop a body."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class MessageNode(InlineNode):

@@ -4,7 +4,6 @@ A soft time limit interrupts the body anywhere, by a signal. At a hard time limi
 job is written and the process ends itself; the program that has started it starts another one.
 """
 
-import logging
 import os
 import signal
 import threading
@@ -16,6 +15,7 @@ from typing import Final
 from typing_extensions import override
 
 from horae.errors import JobStopped, SoftTimeLimitExceeded
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment, ended_by
@@ -29,7 +29,7 @@ INTERRUPT_AGAIN: Final = 0.02
 WRITE_WITHIN: Final = 2.0
 """Seconds in which the end of a job is written before its process is killed; after that, other nodes rescue the job."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class OwnProcess(CallingThread):

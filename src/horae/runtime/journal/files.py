@@ -1,7 +1,6 @@
 """Finds the journal files of a database's nodes, and reads those of dead nodes."""
 
 import fcntl
-import logging
 import os
 import stat
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from horae.domain.jobs.job import Claim, NodeId
+from horae.guarded_log import guarded_log
 from horae.runtime.journal.journal import HEADER, WIDTH, Journal, entry_of, header
 from horae.runtime.timing import JournalTiming
 from horae.storage.engine.database import Database, side_car_path
@@ -20,7 +20,7 @@ from horae.storage.engine.sqlite.file_modes import make_folder
 
 SUFFIX: Final = ".begun"
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class Journals:

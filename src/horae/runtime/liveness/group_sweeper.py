@@ -1,9 +1,9 @@
 """Completes what a process that died has left undone for groups and for jobs that wait for others."""
 
-import logging
 from typing import Final
 
 from horae.domain.jobs.groups import GroupId
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
@@ -15,7 +15,7 @@ INSERTING_FOR: Final = 600.0
 """Seconds after which the call that starts a large group counts as dead, if it has inserted no more members."""
 ABANDONED: Final = "the process that started the group, which ended before all members were created"
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class GroupSweeper:

@@ -5,7 +5,6 @@ started or is late, a thread takes over. Another thread receives the results of 
 had no answer for too long stops its bodies before other nodes run their jobs.
 """
 
-import logging
 import math
 import threading
 import time
@@ -19,6 +18,7 @@ from sqlalchemy import Connection
 
 from horae.domain.cluster.liveness import Contact, Isolation, Limits
 from horae.errors import DatabaseReadOnly
+from horae.guarded_log import guarded_log
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HeartbeatTiming
@@ -29,7 +29,7 @@ from horae.storage.operations.nodes import NodeRecord
 
 USED_UP: Final = "; is the pooler up, and has it more sessions than bodies hold in transactions?"
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Every node sweeps. The statements take only rows that no other sweeper has locke
 """
 
 import asyncio
-import logging
 import math
 import time
 from collections import Counter, deque
@@ -22,6 +21,7 @@ from horae.domain.elapsed import Elapsed
 from horae.domain.jobs import limits
 from horae.domain.jobs.job import Job, JobId, NodeId
 from horae.domain.jobs.limits import Limit
+from horae.guarded_log import guarded_log
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime.bodies.run import START_UP
 from horae.runtime.journal.files import Journals
@@ -41,7 +41,7 @@ from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class Sweeper:

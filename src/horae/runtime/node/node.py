@@ -5,7 +5,6 @@ results. A node that was declared dead by others stops its bodies at once and st
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -17,6 +16,7 @@ from typing import Final, Self, TypeAlias
 from horae.domain.jobs.job import NodeId
 from horae.errors import Unavailable
 from horae.forking import register_for_reset
+from horae.guarded_log import guarded_log
 from horae.runtime.backends.checks import check_backends
 from horae.runtime.backends.dispatcher import Dispatcher
 from horae.runtime.bodies.log_book import KeptLogs, writer_to
@@ -57,7 +57,7 @@ from horae.wakeup.channel import Hint, HintKind
 LOGS_WITHIN: Final = 0.3
 """Seconds at the end of a node in which the last log lines of its jobs are written."""
 Deploy: TypeAlias = Callable[[], Sequence[int]]
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class Node:

@@ -2,13 +2,13 @@
 
 import asyncio
 import inspect
-import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
+from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.types.application_hooks import Hook
 
@@ -16,7 +16,7 @@ STOP_WITHIN: Final = 1.5
 """Seconds that all stop hooks together may take: `horae run` ends its process 4.8 seconds after the grace period, of
 which the node needs 3.2."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 async def call_start_hooks(hooks: Sequence[Hook[Any]], stop: asyncio.Event) -> None:

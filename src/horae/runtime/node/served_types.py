@@ -1,15 +1,15 @@
 """Lets a node run job types that are registered after it has started."""
 
 import asyncio
-import logging
 from contextlib import closing, suppress
 
 from horae.domain.jobs.job import NodeId
+from horae.guarded_log import guarded_log
 from horae.runtime.claims.workers import Workers
 from horae.runtime.components import Components
 from horae.storage.operations import nodes
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 class ServedTypes:

@@ -1,13 +1,13 @@
 """How a node ends its work: it gives running bodies time, orders them to stop, uses force, and writes their results."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from horae.domain.jobs.job import NodeId
+from horae.guarded_log import guarded_log
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.claims.settler import Settler
@@ -18,7 +18,7 @@ from horae.runtime.timing import ShutdownTiming
 LISTED: Final = 50
 """Jobs that a line of the log names, at most."""
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 @dataclass(frozen=True, slots=True)

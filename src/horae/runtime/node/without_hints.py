@@ -1,9 +1,9 @@
 """How a node works without hints of other processes, as behind a pooler, and what it logs about a pooler."""
 
 import asyncio
-import logging
 
 from horae.domain.jobs.job import NodeId
+from horae.guarded_log import guarded_log
 from horae.runtime.components import Components
 from horae.runtime.controller import Controller
 from horae.runtime.timing import ControllerTiming, Timing
@@ -11,7 +11,7 @@ from horae.wakeup.channel import WakeupChannel
 
 ADVICE = "set HORAE_HINTS_DATABASE to a URL that leads to the server directly, and hints arrive"
 
-log = logging.getLogger("horae.runtime")
+log = guarded_log("horae.runtime")
 
 
 def log_pooler(node: NodeId, components: Components, timing: Timing) -> None:

@@ -5,7 +5,6 @@ the primary had written a moment ago: while lists are read, a thread compares th
 of changes. A user who has changed something reads from the primary until the replica contains that change.
 """
 
-import logging
 import threading
 import time
 from collections import deque
@@ -18,6 +17,7 @@ from sqlalchemy import Connection, text
 
 from horae.errors import ConfigurationError
 from horae.forking import ForkSafeLock, register_for_reset
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import is_transient
@@ -40,7 +40,7 @@ _REPLICA: Final = text("""
                 ELSE (pg_current_wal_lsn() - '0/0')::bigint END AS position
 """)
 _STARTED: Final = text("SELECT extract(epoch FROM pg_postmaster_start_time())::text")
-_log = logging.getLogger("horae.database")
+_log = guarded_log("horae.database")
 
 
 class Reads(Protocol):

@@ -5,7 +5,6 @@ column, which SQLite allows. It is loaded as `UNREADABLE`, and the functions her
 """
 
 import json
-import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,12 +13,13 @@ from typing import Any, Final, TypeVar
 from typing_extensions import override
 
 from horae.errors import UnreadableRow
+from horae.guarded_log import guarded_log
 
 T = TypeVar("T")
 MOST_REMEMBERED: Final = 10_000
 """How many such rows are reported; more would only fill memory and the log."""
 _KEYS: Final = ("id", "job_id", "schedule_id", "key", "name")
-log = logging.getLogger("horae.storage")
+log = guarded_log("horae.storage")
 
 
 class Unreadable:

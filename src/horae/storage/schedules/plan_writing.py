@@ -5,7 +5,6 @@ a schedule keeps no token, and each of its jobs ends on its own.
 """
 
 import json
-import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from horae.domain.schedules.planning_state import Event, Plan, ScheduleSnapshot,
 from horae.domain.schedules.schedule import Overlap, ScheduleState
 from horae.domain.schedules.tick import Decision, Reason, Ticks
 from horae.domain.schedules.timeline import Timeline
+from horae.guarded_log import guarded_log
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.jobs.creation import waits_for
 from horae.storage.jobs.search import tags
@@ -39,7 +39,7 @@ from horae.storage.schedules.rows import (
 from horae.storage.schedules.tables import schedules
 from horae.storage.schedules.writing import by_index
 
-log = logging.getLogger("horae.schedules")
+log = guarded_log("horae.schedules")
 
 
 @dataclass(frozen=True, slots=True)

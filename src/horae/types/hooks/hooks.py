@@ -4,7 +4,6 @@ The row of a job notes that a hook is due until a process that knows the type ha
 dies during the call, the hook is called again.
 """
 
-import logging
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any, Final
 from horae.domain.jobs.job import ENDED, Job, JobId
 from horae.domain.jobs.retention import KeptFor, Retention, kept_for
 from horae.errors import JobFailed, JobNotDeletable
+from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import owed_hooks
@@ -33,7 +33,7 @@ TAKEN_AGAIN: Final = 90.0
 """Seconds after which a hook that a process took and did not call is taken again; longer than `TIME_LIMIT`."""
 MOST_ERRORS: Final = 1000
 """Exceptions of bodies that are kept for their `on_error`; further hooks get the stored text of theirs."""
-log = logging.getLogger("horae.hooks")
+log = guarded_log("horae.hooks")
 
 
 class Hooks:

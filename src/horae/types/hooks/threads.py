@@ -4,13 +4,13 @@ They are daemon threads, so that none keeps the process from ending. A hook that
 still noted in the row of its job, and another process calls it.
 """
 
-import logging
 import threading
 import time
 from typing import Final
 
 from typing_extensions import override
 
+from horae.guarded_log import guarded_log
 from horae.storage.jobs.owed_hooks import OwedHook
 from horae.types.hooks.hooks import TIME_LIMIT, Hooks
 
@@ -19,7 +19,7 @@ OF_TYPE: Final = 4
 MOST_STUCK: Final = 8
 """Threads of one type that may be replaced because their hook has exceeded the time limit."""
 
-log = logging.getLogger("horae.hooks")
+log = guarded_log("horae.hooks")
 
 
 class HookThreads:

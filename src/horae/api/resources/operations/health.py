@@ -1,6 +1,5 @@
 """`/healthz` and `/readyz`: health checks for supervisors and load balancers, without authentication."""
 
-import logging
 from functools import partial
 
 from fastapi import APIRouter
@@ -9,10 +8,11 @@ from starlette.responses import JSONResponse, Response
 
 from horae.api.dependencies import ServicesHere
 from horae.errors import SchemaMismatch
+from horae.guarded_log import guarded_log
 from horae.storage.migrations import runner as migrations
 
 router = APIRouter(tags=["health"])
-log = logging.getLogger("horae.api")
+log = guarded_log("horae.api")
 
 
 class Health(BaseModel):
