@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,7 @@ import pytest
 
 from horae.cli.group import brought_forward
 from horae.cli.loading import load
+from horae.cli.main import main
 from horae.errors import ConfigurationError
 from tests.cli.conftest import SHOP, call
 
@@ -212,3 +215,39 @@ def test_a_node_without_the_web_packages_runs_without_the_api(tmp_path: Path) ->
         assert "is ready" in node.stdout.readline()
         node.terminate()
         assert node.wait(timeout=60) == 0
+
+
+def test_a_program_without_stdout_runs(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """As of a service manager that has closed it."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "argv", ["horae", "--database", url, "queues", "list"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert sys.stdout is not None
+    sys.stdout.close()
+    assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("command", ["jobs list", "schedules list", "audit", "queues pause default"])
+def test_a_command_leaves_the_database_of_another_application_alone(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "other.db"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE users (name TEXT)")
+        other.commit()
+        before = file.read_bytes()
+        refused = call("--database", f"sqlite:///{file}", *command.split())
+        assert (refused.exit_code, "has no tables of Horae" in refused.stderr) == (2, True), refused.stderr
+    assert file.read_bytes() == before
+
+
+def test_a_file_name_that_is_too_long_is_no_bug_of_the_program() -> None:
+    refused = call("--database", f"sqlite:///{'x' * 300}.db", "jobs", "list")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("Error: there is no database file")
+
+
+@pytest.mark.parametrize("command", ["schema", "deploy", "simulate --days 1 --no-database"])
+def test_the_application_may_come_from_the_environment(command: str, url: str) -> None:
+    done = call("--database", url, *command.split(), env={"HORAE_APP": SHOP})
+    assert done.exit_code == 0, done.stderr
+    assert call(*command.split(), env={"HORAE_APP": None}).stderr.startswith("Error: this command needs the job types")

@@ -12,7 +12,8 @@ from horae.app import Horae
 from horae.cli.loading import load
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to, this_host
 from horae.errors import ConfigurationError, NotFound
-from horae.storage.engine.url import missing_file
+from horae.storage.engine.url import file_of, missing_file
+from horae.storage.migrations.version import has_no_tables
 
 
 class Target:
@@ -41,13 +42,22 @@ class Target:
 
     @property
     def existing(self) -> Horae:
-        """The same as `horae`; raises `NotFound` for a missing SQLite file instead of creating it."""
+        """The same as `horae`; raises `NotFound` for a SQLite file that would first be created, or given its tables."""
         if (file := missing_file(self.horae.settings.database)) is not None:
             raise NotFound(
                 f"there is no database file {file}; name the database with --database or HORAE_DATABASE "
                 "(`horae run`, the first job or `horae migrate up` creates it)"
             )
+        if (file := file_of(self.horae.settings.database)) is not None and has_no_tables(file):
+            raise NotFound(
+                f"database file {file} has no tables of Horae; name the database with --database or HORAE_DATABASE "
+                "(`horae run`, the first job or `horae migrate up` creates the tables)"
+            )
         return self.horae
+
+    def chosen(self, reference: str | None) -> Horae:
+        """Load the application that a command names itself, else that of --app or HORAE_APP."""
+        return self.application if reference is None else self.load(reference)
 
     def load(self, reference: str) -> Horae:
         """Load the application `module:attribute`, on the database of the command line if there is one."""

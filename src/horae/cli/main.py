@@ -62,7 +62,7 @@ def prepare(
 
     del shown_version
     target = context.obj = Target(application, database)
-    if context.invoked_subcommand == "migrate" and (application or database):
+    if context.invoked_subcommand == "migrate" and (application is not None or database is not None):
         context.with_resource(variable(DATABASE_VARIABLE, target.horae.settings.database))
 
 
@@ -82,6 +82,8 @@ def variable(name: str, value: str) -> Generator[None]:
 
 def main() -> None:
     """Run the program."""
+    if sys.stdout is None:  # closed, as a service manager may start programs
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - open until the process ends
     if not all(is_storable(argument) for argument in sys.argv):
         complain("an argument is not valid UTF-8 or contains a NUL character")
         sys.exit(WRONG_CALL)

@@ -12,23 +12,28 @@ from horae.client.schedules.ring import ring_of
 
 deployments_app = typer.Typer(help="List, scale and end deployments of modules.", no_args_is_help=True)
 
-App = Annotated[str, typer.Argument(metavar="MODULE:APP", help="The application, such as app:horae.")]
+App = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODULE:APP", help="The application, such as app:horae. Default: that of --app or HORAE_APP."
+    ),
+]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the deployment.")]
 Replicas = Annotated[int, typer.Option(min=0, help="Wanted nodes; 0 stops the schedules.")]
 
 
-def schema(context: typer.Context, app: App, *, as_json: AsJson = False) -> None:
+def schema(context: typer.Context, app: App = None, *, as_json: AsJson = False) -> None:
     """Print the schedules of an application, as a deployment stores them."""
-    horae = target_of(context).load(app)
+    horae = target_of(context).chosen(app)
     print_json({"module": horae.module, "schema": horae.schema}) if as_json else typer.echo(horae.schema, nl=False)
 
 
-def deploy(context: typer.Context, app: App, *, min_replicas: Replicas = 1, as_json: AsJson = False) -> None:
+def deploy(context: typer.Context, app: App = None, *, min_replicas: Replicas = 1, as_json: AsJson = False) -> None:
     """Make the schedules of an application the current version of its module.
 
     Also works for a version that was replaced before.
     """
-    horae = target_of(context).load(app)
+    horae = target_of(context).chosen(app)
     with attributed_to(Caller(operator(), COMMAND_LINE)):
         result = horae.deploy(min_replicas=min_replicas)
     horae.close()

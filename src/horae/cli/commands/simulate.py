@@ -30,7 +30,12 @@ class Against(StrEnum):
     DEPLOYED = "deployed"
 
 
-App = Annotated[str, typer.Argument(metavar="MODULE:APP", help="The application, such as app:horae.")]
+App = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODULE:APP", help="The application, such as app:horae. Default: that of --app or HORAE_APP."
+    ),
+]
 Days = Annotated[int, typer.Option(min=1, max=3_660, help="Length of the simulated period.")]
 Start = Annotated[str | None, typer.Option(metavar="ISO", help="Begin of the period. Default: now.")]
 Zone = Annotated[str, typer.Option(metavar="NAME", help="Time zone of times without an offset, and of the output.")]
@@ -84,7 +89,7 @@ NoDatabase = Annotated[
 
 
 def simulate(  # noqa: PLR0913 - one argument for each option
-    context: typer.Context, app: App, *, days: Days = 30, start: Start = None, timezone: Zone = "UTC",
+    context: typer.Context, app: App = None, *, days: Days = 30, start: Start = None, timezone: Zone = "UTC",
     outage: Outages = None, nodes: Nodes = 1, kill: Kills = None, load: Loads = None, slots: Slots = None,
     duration: Durations = None, seed: Seed = 0, against: AgainstOption = None, html: Html = None, limit: Limit = 20,
     no_database: NoDatabase = False, as_json: AsJson = False,
@@ -106,7 +111,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     }  # fmt: skip
     options |= {"slots": slots} if slots is not None else {}
     options |= {"default_duration": given.default} if given.default is not None else {}
-    horae = target_of(context).load(app)
+    horae = target_of(context).chosen(app)
     try:
         forecasting = horae.forecasting(with_database=not no_database, **options)
     finally:

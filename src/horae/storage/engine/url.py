@@ -4,6 +4,7 @@ A PostgreSQL URL may name several servers, as libpq's may: `postgresql://first:5
 such form, and reads the hosts from the query instead.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,11 +51,16 @@ def normalised(url: str | URL, setting: str = "database", several: Mapping[str, 
 
 def missing_file(url: str | URL) -> Path | None:
     """Return the SQLite file of the URL if it does not exist, else None; raises `ConfigurationError`."""
+    file = file_of(url)
+    return None if file is None or os.path.exists(file) else file  # noqa: PTH110 - False also for a name that is too long
+
+
+def file_of(url: str | URL) -> Path | None:
+    """Return the SQLite file of the URL, None for other databases and names; raises `ConfigurationError`."""
     parsed = normalised(url)
     if parsed.get_backend_name() != SQLITE or (parsed.database or "").startswith("file:"):
         return None
-    file = Path(parsed.database or "")
-    return None if file.exists() else file
+    return Path(parsed.database or "")
 
 
 def shown(url: str | URL) -> str:

@@ -1,5 +1,8 @@
 """Read the revision of a database, without Alembic, which takes longer to import than the rest of the program."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
@@ -18,3 +21,13 @@ def current_revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     return connection.scalar(_CURRENT)
+
+
+def has_no_tables(file: Path) -> bool:
+    """Return whether a SQLite file is certainly without the tables of Horae; the file is only read."""
+    found = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute(found, (VERSION_TABLE,)).fetchone() is None
+    except sqlite3.Error:  # locked, or no database at all: who opens it later reports that
+        return False
