@@ -19,7 +19,7 @@ from horae import Horae
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
 from tests.chaos.app import beat
-from tests.chaos.fault_injector import NO_FAULTS, DatabaseFaults, FaultInjector
+from tests.chaos.fault_injector import NO_FAULTS, SILENCE, DatabaseFaults, FaultInjector
 from tests.harness import server_faults
 from tests.harness.checked import findings
 from tests.harness.file_faults import write_lock_held
@@ -33,8 +33,8 @@ NEVER_FIRED: Final = text(
 )
 START_WITHIN: Final = 60.0
 """Seconds that nodes which were killed again and again may need to start on a busy machine."""
-RECOVER_WITHIN: Final = 16.0
-"""Seconds that nodes have to recover from all faults; longer than the silence after which a node counts as dead."""
+RECOVERY: Final = 1.6
+"""How long nodes have to recover from all faults, as a multiple of the silence after which a node counts as dead."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Verdict:
 
 def run(  # noqa: PLR0913 - the options of the program
     url: str, folder: Path, *, seconds: float, seed: int, schedules: int, nodes: int, skewed: bool,
-    of_database: DatabaseFaults = NO_FAULTS,
+    of_database: DatabaseFaults = NO_FAULTS, silence: float = SILENCE,
 ) -> Verdict:  # fmt: skip
     """Add the schedules, inject faults, let the nodes recover, pause the schedules and call the checker."""
     random, body_log = Random(seed), folder / "bodies.jsonl"
@@ -59,10 +59,10 @@ def run(  # noqa: PLR0913 - the options of the program
         for number in range(schedules):
             pause = random.choice([0.0, 0.05, 0.4, 1.5])
             horae.schedules.add(beat, name=f"beat-{number}", cron="* * * * * *", config={"pause": pause})
-    injector = FaultInjector(url, body_log, random, nodes, skewed, of_database)
+    injector = FaultInjector(url, body_log, random, nodes, skewed, of_database, silence=silence)
     injector.inject_for(seconds)
     with closing(Horae(url)) as horae:  # new, because faults of the server may have ended the former's connections
-        recover(horae)
+        recover(horae, RECOVERY * silence)
         injector.stop_all()
         database = horae.components.database
         never = [f"schedule {name} never fired" for name in database.autocommit(_never_fired)]
@@ -81,17 +81,17 @@ def _never_fired(connection: Connection) -> Sequence[str]:
     return connection.execute(NEVER_FIRED).scalars().all()
 
 
-def recover(horae: Horae) -> None:
+def recover(horae: Horae, within: float) -> None:
     """Let the nodes recover from the faults, then pause all schedules and wait for the last runs."""
-    time.sleep(RECOVER_WITHIN / 2)
+    time.sleep(within / 2)
     database = horae.components.database
     starting = time.monotonic() + START_WITHIN
     while time.monotonic() < starting and database.autocommit(_never_fired):
         time.sleep(0.2)
-    deadline = time.monotonic() + RECOVER_WITHIN / 2
+    deadline = time.monotonic() + within / 2
     for schedule in horae.schedules.list():
         horae.schedules.pause(schedule.id, "no more faults")
-    while time.monotonic() < deadline + RECOVER_WITHIN:
+    while time.monotonic() < deadline + within:
         if all(schedule.state == "disabled" for schedule in horae.schedules.list()):
             return
         time.sleep(0.2)

@@ -12,8 +12,10 @@ from random import Random
 from types import MappingProxyType
 from typing import Final
 
+from horae.domain.cluster.liveness import Limits
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.forked import ForkedProcess
+from tests.harness.node_process import SILENCE_VARIABLE
 
 DatabaseFaults = Mapping[str, Callable[[], AbstractContextManager[None]]]
 """Faults of a database by name, each of which lasts as long as a block."""
@@ -21,6 +23,10 @@ NO_FAULTS: Final[DatabaseFaults] = MappingProxyType({})
 
 CLOCK_OFFSETS: Final = (0.0, 7200.0, -7200.0)
 """Seconds by which the clocks of the nodes are wrong, in turn."""
+SILENCE: Final = Limits().silence
+"""Seconds after which a node counts as dead, unless they are shortened."""
+STOPS: Final = (0.03, 0.1, 0.3, 1.2)
+"""How long nodes are stopped, as multiples of that silence: the longest until others consider them dead."""
 ARGUMENTS: Final = (
     "run",
     "tests.chaos.app:horae",
@@ -43,6 +49,7 @@ class FaultInjector:
     skewed: bool
     of_database: DatabaseFaults = field(default_factory=lambda: NO_FAULTS)
     injected: Counter[str] = field(default_factory=Counter[str])
+    silence: float = SILENCE
 
     def __post_init__(self) -> None:
         self.processes = [self.start(index) for index in range(self.nodes)]
@@ -55,6 +62,7 @@ class FaultInjector:
             "HORAE_DATABASE": self.url,
             "CHAOS_CLOCK_OFFSET": str(offset),
             LOG_VARIABLE: str(self.body_log),
+            SILENCE_VARIABLE: str(self.silence),
         }
         return ForkedProcess("horae", ARGUMENTS, environment=environment)
 
@@ -86,7 +94,7 @@ class FaultInjector:
         """Stop a node with SIGSTOP, sometimes until others consider it dead, and continue it."""
         self.injected["SIGSTOP"] += 1
         self.processes[index].send_signal(signal.SIGSTOP)
-        time.sleep(self.random.choice([0.3, 1.0, 3.0, 12.0]))
+        time.sleep(self.silence * self.random.choice(STOPS))
         self.processes[index].send_signal(signal.SIGCONT)
 
     def disturb_database(self, _index: int) -> None:

@@ -17,7 +17,7 @@ PATIENCE: Final = 60.0
 APPLICATION: Final = """
 import sys, threading, time
 from pathlib import Path
-from horae import Horae, JobContext
+from horae import Backoff, Horae, JobContext
 
 horae = Horae()
 GATE = Path(__file__).with_name("gate")
@@ -31,7 +31,7 @@ def wait_at_the_gate(job: JobContext) -> str:
     say("begun")
     return GATE.read_text()  # a named pipe: until somebody writes
 
-@horae.job(max_attempts=2)
+@horae.job(max_attempts=2, backoff=Backoff(base="0s"))
 def stubborn() -> None:
     say("begun")
     while True:

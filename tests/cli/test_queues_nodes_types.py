@@ -1,5 +1,6 @@
 """`horae queues`, `horae nodes` and `horae types`."""
 
+import json
 import socket
 from contextlib import closing
 from dataclasses import replace
@@ -8,6 +9,7 @@ from queue import Queue
 import pytest
 from sqlalchemy import text
 
+from horae import Backoff
 from horae.cli.commands import nodes as nodes_command
 from horae.client.operations.queues import Queues
 from horae.runtime.components import NodeOptions
@@ -32,6 +34,7 @@ TYPE_FIELDS = {
     "pending_timeout", "expires", "keep", "unique", "debounce", "isolation", "public", "is_async", "parameters",
 }  # fmt: skip
 HALF_AN_HOUR = 1800.0
+AT_ONCE = json.dumps(Backoff(base="0s").to_json())
 
 
 def test_queues(horae: Call, bare: Call) -> None:
@@ -149,7 +152,7 @@ async def test_a_recently_dead_node_is_listed_with_its_jobs(url: str, database: 
     await called(url, "jobs", "start", "import_csv", "path=a")
     database.transact(claims.claim, ClaimScope(node=lost.id, types=("import_csv",), queues=None), 1)
     with database.engine.begin() as connection:
-        connection.execute(text("UPDATE horae_jobs SET max_attempts = 2"))
+        connection.execute(text("UPDATE horae_jobs SET max_attempts = 2, backoff = :backoff"), {"backoff": AT_ONCE})
         connection.execute(text("UPDATE horae_nodes SET process_ended = true"))
     async with node_of(url, name="next"):
         await called(url, "jobs", "wait", "1")

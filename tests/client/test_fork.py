@@ -48,7 +48,7 @@ def child_does(work: Callable[[], object]) -> bool:
     """Whether `work` ends well in a child; one that hangs is ended by its alarm."""
     if (child := os.fork()) == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE / 4)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             work()
         except BaseException:  # noqa: BLE001 - the child must not return into the test

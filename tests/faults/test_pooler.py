@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
 from sqlalchemy import text
 
-from horae import Horae, JobContext
+from horae import Backoff, Horae, JobContext
 from horae.domain.cluster.liveness import Limits
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
@@ -31,6 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.pooler(default
 SEED: Final = 20260101
 SILENCE: Final = 2.0
 """Seconds after which a node counts as dead."""
+SOON: Final = Backoff(base=timedelta(seconds=0.2), cap=timedelta(seconds=1))
 PATIENT: Final = Limits(beat=0.2, lock=0.6, silence=6.0, margin=1.0, lock_margin=0.2, gap=3.0)
 """Limits of nodes that a free lock would condemn long before their silence does."""
 
@@ -112,7 +114,7 @@ class TestUsedUpSessions:
     async def test_jobs_that_got_none_in_time_run_later(self, horae: Horae, body_log: Path) -> None:
         """PgBouncer ends the connections of those that have waited for longer than `query_wait_timeout`."""
 
-        @horae.job(max_count=None, transaction="read committed", max_attempts=100)
+        @horae.job(max_count=None, transaction="read committed", max_attempts=100, backoff=SOON)
         def slow(job: JobContext) -> None:
             with logged(job):
                 job.connection.execute(text("SELECT pg_sleep(0.7)"))

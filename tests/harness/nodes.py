@@ -11,8 +11,11 @@ from typing import Any, Final
 from horae import Horae, Job
 from horae.runtime.node.node import Node
 from horae.runtime.signals import Signals
+from horae.runtime.timing import Timing, WorkerTiming
 from tests.harness.waiting import PATIENCE
 
+POLLS_QUICKLY: Final = Timing(worker=WorkerTiming(poll_with_hints=0.1, poll_idle=0.1))
+"""For tests that change rows of jobs without a hint; a node usually finds these after some seconds."""
 POLL: Final = 0.01
 """Seconds between two checks of a condition that no event announces."""
 

@@ -22,7 +22,15 @@ from horae.storage.operations import queues
 from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure
-from tests.harness.nodes import running_node, signals_of, until, until_released, until_set, until_state
+from tests.harness.nodes import (
+    POLLS_QUICKLY,
+    running_node,
+    signals_of,
+    until,
+    until_released,
+    until_set,
+    until_state,
+)
 from tests.harness.waiting import Record, until_after, until_stored
 
 
@@ -193,7 +201,7 @@ class TestQueues:
         horae.components.database.autocommit(queues.pause, "slow", "while the printer is out")
         held = await horae.aio.jobs.start(work, queue="slow")
         other = await horae.aio.jobs.start(work)
-        async with running_node(horae):
+        async with running_node(horae, timing=POLLS_QUICKLY):
             await until_state(horae, other.id, "finished")
             assert (await horae.aio.jobs.get(held.id)).state is JobState.PENDING
             assert horae.components.database.autocommit(queues.resume, "slow")
@@ -363,7 +371,7 @@ class TestLostAnswers:
 
         monkeypatch.setattr(claims, "claim", claim_once_then_fail)
         monkeypatch.setattr(claims, "orphaned", note)
-        async with running_node(horae):
+        async with running_node(horae, timing=POLLS_QUICKLY):
             job = await horae.aio.jobs.start(work)
             await until_set(begun)
             await until_set(doubted)

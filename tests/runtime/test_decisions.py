@@ -13,7 +13,7 @@ from sqlalchemy import text
 from horae import Backoff, Discard, Horae, InvalidJobType, Job, JobContext, JobState, Retry, Snooze
 from horae.runtime.timing import ShutdownTiming, Timing, WorkerTiming
 from tests.harness.applications import attempts_of, execute, rows
-from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.harness.nodes import POLLS_QUICKLY, running_node, until, until_set, until_state
 
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
 NO_TIME = timedelta(0)
@@ -45,7 +45,7 @@ async def test_a_snooze_waits_and_does_not_count(horae: Horae, style: str) -> No
 
     horae.job(name="thread")(decide)
     horae.job(name="transaction", transaction="read committed")(decide)
-    async with running_node(horae):
+    async with running_node(horae, timing=POLLS_QUICKLY):
         job = await horae.aio.jobs.start(style)
         waiting = await pending_again(horae, job.id)
         assert (waiting.attempt, waiting.max_attempts, waiting.error) == (0, 1, None)

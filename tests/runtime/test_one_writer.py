@@ -184,7 +184,7 @@ async def test_a_node_that_cannot_unregister_itself_still_counts_as_left(horae: 
     holder = Holder(horae)
     impatient = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=50))
     with closing(impatient):
-        async with running_node(horae):
+        async with running_node(horae, timing=Timing(sweeper=SweeperTiming(round=0.2))):
             async with running_node(impatient) as leaving:
                 held = await horae.aio.jobs.start("hold")
                 await until_set(holder.holds)
