@@ -1,9 +1,15 @@
-"""PgBouncer before a PostgreSQL server: the real program, on a free port, as an ordinary user."""
+"""PgBouncer before a PostgreSQL server: the real program, on a free port, as an ordinary user.
 
+`HORAE_PGBOUNCER` names the program, to test another version than the installed one.
+"""
+
+import os
+import re
 import shutil
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, ClassVar, Final
 
 import psycopg
@@ -30,6 +36,11 @@ USUAL: Final = {"pool_mode": "transaction", "default_pool_size": 3, "server_logi
 away is tried again after a second instead of fifteen."""
 CONSOLE: Final = "pgbouncer"
 """The database that is PgBouncer's own console."""
+PROGRAM_VARIABLE: Final = "HORAE_PGBOUNCER"
+TRACKS_SINCE: Final = (1, 22)
+"""The first version that keeps track of prepared statements as psycopg uses them."""
+TRACKED: Final = 200
+"""Prepared statements of which such a version keeps track, for each session; its default since 1.24."""
 
 
 class PgBouncer(Server):
@@ -40,7 +51,8 @@ class PgBouncer(Server):
     def __init__(self, server_port: int, **settings: Any) -> None:
         """`settings`: those of PgBouncer that are not the usual ones here."""
         super().__init__()
-        self._server_port, self._settings = server_port, {**USUAL, **settings}
+        tracking = {"max_prepared_statements": TRACKED} if tracks_prepared_statements() else {}
+        self._server_port, self._settings = server_port, {**USUAL, **tracking, **settings}
 
     @contextmanager
     def away(self) -> Generator[None]:
@@ -99,8 +111,17 @@ class PgBouncer(Server):
         return psycopg.connect(f"host=127.0.0.1 port={self.port} user=postgres dbname={database}", autocommit=True)
 
 
+@cache
+def tracks_prepared_statements() -> bool:
+    """Return whether this version of PgBouncer can keep track of prepared statements."""
+    output = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True).stdout
+    numbers = re.search(r"(\d+)\.(\d+)", output)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= TRACKS_SINCE
+
+
 def _program() -> str:
-    found = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    found = os.environ.get(PROGRAM_VARIABLE)
+    found = found or shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if found is None:
         raise ProgramMissing("no PgBouncer found: install Debian's package pgbouncer")
     return found

@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import pytest
@@ -19,13 +18,17 @@ from horae.errors import ConfigurationError
 from horae.storage.engine.connections.pooler import UNPREPARED
 from horae.storage.engine.database import Database
 from tests.harness.nodes import running_node, until
-from tests.harness.pgbouncer import PgBouncer
+from tests.harness.pgbouncer import PgBouncer, tracks_prepared_statements
 from tests.harness.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
 
 WORKERS = 6
 STATEMENTS = 40
+UNTRACKED: Final[dict[str, Any]] = {"max_prepared_statements": 0} if tracks_prepared_statements() else {}
+"""Settings with which PgBouncer does not keep track of prepared statements, as older versions never do."""
+USABLE: Final[list[dict[str, Any]]] = [{"pool_mode": "session"}, *([{}] if tracks_prepared_statements() else [])]
+"""Settings with which prepared statements can be used."""
 
 
 def prepare_threshold_of(database: Database) -> int | None:
@@ -124,36 +127,43 @@ def test_the_application_name_of_a_url_passes_the_pooler(pooled_url: str) -> Non
 
 
 class TestPreparedStatements:
-    """The PgBouncer of Debian 12 does not keep track of them; in session mode it need not."""
+    """Debian 12 has PgBouncer 1.18, which does not keep track of them; in session mode it need not."""
 
-    @pytest.fixture(params=["session", "transaction"])
-    def mode(self, request: pytest.FixtureRequest) -> str:
-        mode: str = request.param
-        return mode
-
-    @pytest.fixture
-    def url(self, postgres_server: PostgresServer, direct_url: str, mode: str) -> Iterator[str]:
-        with PgBouncer(postgres_server.port, pool_mode=mode) as pooler:
-            yield pooler.url(direct_url)
-
-    def test_they_are_used_if_the_settings_demand_it(self, url: str, mode: str) -> None:
-        with closing(Database(url, prepared_statements=True)) as database:
+    @pytest.mark.parametrize("settings", USABLE)
+    def test_they_are_used_if_the_settings_demand_it(
+        self, postgres_server: PostgresServer, direct_url: str, settings: dict[str, Any]
+    ) -> None:
+        """Whether each session serves one client, or PgBouncer knows what is prepared where."""
+        with (
+            PgBouncer(postgres_server.port, **settings) as pooler,
+            closing(Database(pooler.url(direct_url), prepared_statements=True)) as database,
+            ThreadPoolExecutor(WORKERS) as threads,
+        ):
             assert prepare_threshold_of(database) is not None
             assert database.pooled
-            if mode == "session":
-                ask_many_times(database, 1)
+            sharing = WORKERS if "pool_mode" not in settings else 1
+            for done in [threads.submit(ask_many_times, database, number) for number in range(sharing)]:
+                done.result()
+            if "pool_mode" not in settings:
+                assert check_pooler(database).level is Level.OK
 
-    def test_doctor_warns_of_a_pooler_that_does_not_keep_track_of_them(self, url: str) -> None:
-        with closing(Database(url, prepared_statements=True)) as database:
+    @pytest.mark.parametrize("mode", ["session", "transaction"])
+    def test_doctor_warns_of_a_pooler_that_does_not_keep_track_of_them(
+        self, postgres_server: PostgresServer, direct_url: str, mode: str
+    ) -> None:
+        with (
+            PgBouncer(postgres_server.port, pool_mode=mode, **UNTRACKED) as pooler,
+            closing(Database(pooler.url(direct_url), prepared_statements=True)) as database,
+        ):
             for _ in range(2):  # a statement of the first check would be in the way of the second
                 finding = check_pooler(database)
                 assert finding.level is Level.WARNING
                 assert "max_prepared_statements" in (finding.advice or "")
 
-    def test_an_old_driver_is_refused(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_old_driver_is_refused(self, pooled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(psycopg.capabilities, "has_send_close_prepared", lambda: False)
         with (
-            closing(Database(url, prepared_statements=True)) as database,
+            closing(Database(pooled_url, prepared_statements=True)) as database,
             pytest.raises(ConfigurationError, match="needs libpq 17 or newer"),
         ):
             _ = database.pooled
