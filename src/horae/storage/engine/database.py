@@ -24,7 +24,7 @@ from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, register_for_reset
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
-from horae.storage.engine.connections import commit_guard
+from horae.storage.engine.connections import commit_guard, session
 from horae.storage.engine.connections.connection_pool import ConnectionPool, replace_stale
 from horae.storage.engine.connections.pooler import PoolerDetection
 from horae.storage.engine.connections.read_only import leave_read_only, report_read_only
@@ -278,6 +278,7 @@ class Database:
             replace_stale(engine)
             connections.listen(engine)  # before the pooler detection, which queries the server
             self._pooling.listen(engine)
+            session.listen(engine)
         return engine
 
     def _listen_for_bodies(self, engine: Engine) -> Engine:

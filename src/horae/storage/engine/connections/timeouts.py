@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, event
 
+from horae.storage.engine.connections.session import ENCODING
 from horae.storage.engine.url import has_several_hosts
 
 CONNECT_TIMEOUT: Final = 5
@@ -60,7 +61,7 @@ OF_SERVER: Final = {
 def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
     """Return those of the driver's arguments that the URL does not set itself."""
     several = {"connect_timeout": CONNECT_TIMEOUT_OF_SEVERAL} if has_several_hosts(url) else {}
-    return {name: value for name, value in {**wanted, **several}.items() if name not in url.query}
+    return {name: value for name, value in {**ENCODING, **wanted, **several}.items() if name not in url.query}
 
 
 def server_bounds(driver: Any) -> dict[str, str]:

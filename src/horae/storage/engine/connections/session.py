@@ -1,0 +1,32 @@
+"""Session settings that reading and writing depend on, set where a role, database or server has other defaults.
+
+The driver reads moments only in the ISO style. Any text must be storable, so the encoding is UTF-8. The server reports
+these settings when a connection is made, so checking them costs nothing. PgBouncer keeps both for each client.
+"""
+
+from typing import Any, Final
+
+from sqlalchemy import Engine, event
+
+ENCODING: Final = {"client_encoding": "utf8"}
+"""An argument of the driver, because the first statement of a connection depends on it already."""
+STYLE: Final = "ISO"
+SET_STYLE: Final = f"SELECT set_config('DateStyle', '{STYLE}', false)"
+
+
+def listen(engine: Engine) -> None:
+    """Prepare the sessions of the connections that the engine opens from now on."""
+    event.listen(engine, "connect", _prepare)
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    driver = getattr(connection, "driver_connection", connection)
+    reported: str = driver.info.parameter_status("DateStyle") or ""
+    if reported.startswith(STYLE):
+        return
+    cursor = connection.cursor()
+    try:
+        cursor.execute(SET_STYLE)
+    finally:
+        cursor.close()
+        connection.commit()
