@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from horae import Horae, JobContext
 from horae.client.doctor import basics, file, server, work
@@ -38,6 +38,7 @@ from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import Call, call, called, node_of, values
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_set
+from tests.harness.postgres import PostgresServer
 from tests.harness.redis import RedisServer
 
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
@@ -259,10 +260,24 @@ def test_migrations(status: MigrationStatus, owned: bool, level: Level) -> None:
         ({"synchronous_commit": "off"}, "durability", Level.WARNING),
         ({}, "connections", Level.OK),
         ({"connections": 81}, "connections", Level.WARNING),
+        ({}, "time limits", Level.OK),
+        ({"time_limits": {"statement_timeout": 30.0, "wal_sender_timeout": 0.1}}, "time limits", Level.OK),
+        ({"time_limits": {"statement_timeout": 0.5}}, "time limits", Level.WARNING),
+        ({"time_limits": {"idle_in_transaction_session_timeout": 5.0}}, "time limits", Level.WARNING),
+        ({"time_limits": {"idle_session_timeout": 10.0}}, "time limits", Level.WARNING),
     ],
 )
 def test_the_server(changed: dict[str, Any], check: str, level: Level) -> None:
     assert levels(server.server_findings(replace(SERVER, **changed)))[check] is level
+
+
+@pytest.mark.postgres
+def test_time_limits_of_the_role_are_found(postgres_server: PostgresServer, migrated_postgres: str) -> None:
+    url = postgres_server.create_database(template=migrated_postgres)
+    with closing(Database(make_url(url).update_query_dict({"options": "-c lock_timeout=20ms"}))) as database:
+        [found] = [each for each in server.examine_server(database) if each.check == "time limits"]
+    postgres_server.drop_database(url)
+    assert found.message.startswith("lock_timeout is 0.02 s for this role: statements that wait longer for a lock")
 
 
 def test_transactions() -> None:

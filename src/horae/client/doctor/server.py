@@ -1,6 +1,6 @@
 """The checks that only PostgreSQL needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding, Limits, ok, problem, warning
@@ -12,6 +12,16 @@ SERVER: Final = "server"
 """The check whether the server accepts writes."""
 SHOWN: Final = 5
 """Open transactions that are listed one by one; the others are only counted."""
+SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
+    "statement_timeout": (5.0, "statements that take longer are cancelled, such as claims on a busy server"),
+    "lock_timeout": (1.0, "statements that wait longer for a lock are cancelled and must be repeated"),
+    "idle_in_transaction_session_timeout": (
+        10.0, "bodies with a transaction fail if they run longer without a statement"
+    ),
+    "transaction_timeout": (10.0, "bodies whose transaction takes longer fail"),
+    "idle_session_timeout": (20.0, "heartbeats and hints lose their connections all the time"),
+}  # fmt: skip
+"""The time limits of the server, the seconds below which they disturb nodes, and how."""
 
 
 def examine_server(database: Database, limits: Limits = USUAL) -> Iterator[Finding]:
@@ -33,11 +43,24 @@ def server_findings(server: Server, limits: Limits = USUAL) -> Iterator[Finding]
         yield ok(SERVER, f"PostgreSQL {server.version}, writable")
     yield _isolation(server)
     yield _durability(server)
+    yield from _time_limits(server)
     used = f"{server.connections} of {server.max_connections} are in use"
     if server.connections > limits.share_of_connections * server.max_connections:
         yield warning("connections", used, "Raise max_connections, or use a pooler: without a free one a node fails.")
     else:
         yield ok("connections", used)
+
+
+def _time_limits(server: Server) -> Iterator[Finding]:
+    short = {name: limit for name, limit in server.time_limits.items() if limit < SHORTEST.get(name, (0.0,))[0]}
+    for name, limit in short.items():
+        yield warning(
+            "time limits",
+            f"{name} is {limit:g} s for this role: {SHORTEST[name][1]}",
+            f"Set {name} to 0 or at least {SHORTEST[name][0]:g} s for this role or database.",
+        )
+    if not short:
+        yield ok("time limits", "none of this role's is so short that it disturbs nodes")
 
 
 def transaction_findings(found: list[OpenTransaction], *, sees_all: bool, limits: Limits = USUAL) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Queries of `horae doctor` about the database. They only read, and never the text of other sessions' queries."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,7 +19,10 @@ from horae.storage.jobs.tables import IS_HELD, IS_READY, jobs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """The settings of a PostgreSQL server. `sees_all`: the transactions of other roles are visible."""
+    """The settings of a PostgreSQL server, as they are for this role.
+
+    `sees_all`: the transactions of other roles are visible; `time_limits`: those that are set, in seconds.
+    """
 
     version: str
     recovering: bool
@@ -29,6 +33,7 @@ class Server:
     connections: int
     max_connections: int
     sees_all: bool
+    time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,9 @@ SERVER: Final = text("""
            current_setting('fsync') AS fsync,
            (SELECT sum(numbackends)::integer FROM pg_stat_database) AS connections,
            current_setting('max_connections')::integer AS max_connections,
-           pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_all
+           pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_all,
+           (SELECT coalesce(jsonb_object_agg(name, setting::float8 / 1000), '{}')
+            FROM pg_settings WHERE right(name, 8) = '_timeout' AND unit = 'ms' AND setting <> '0') AS time_limits
 """)
 
 # Only a transaction with a snapshot or an id of its own keeps vacuum from removing rows.
