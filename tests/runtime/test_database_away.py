@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 
+import psycopg
 import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from horae import Backoff, Horae, JobContext, JobState
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
-from tests.harness.applications import attempts_of, rows
+from horae.storage.operations import nodes
+from horae.storage.operations.nodes import NodeRecord
+from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.postgres import THROW_AWAY, PostgresServer, StopMode
+from tests.harness.waiting import Record
 
 pytestmark = pytest.mark.postgres
 
@@ -118,6 +124,32 @@ async def test_hints_and_heartbeats_resume(horae: Horae, own_server: PostgresSer
         assert [str(node_id) for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")] == [node.id]
         job = await horae.aio.jobs.start(work)
         assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
+
+
+async def test_a_node_that_was_declared_dead_starts_again_once_it_can(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failure for which it was declared dead may not be over; `horae run` must not end because of that."""
+    register, refused = nodes.register, Record[str]()
+
+    def refuse_twice(connection: Connection, record: NodeRecord) -> None:
+        if len(refused) < 2:
+            refused.append(record.id)
+            raise OperationalError("INSERT", {}, psycopg.OperationalError("server login has been failing"))
+        register(connection, record)
+
+    @horae.job
+    async def work() -> int:
+        return 1
+
+    async with running_node(horae) as node:
+        before = node.id
+        monkeypatch.setattr(nodes, "register", refuse_twice)
+        execute(horae, "DELETE FROM horae_nodes")
+        await until(lambda: rows(horae, "SELECT 1 FROM horae_nodes"))
+        job = await horae.aio.jobs.start(work)
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
+        assert len({before, node.id, *refused}) == 4
 
 
 async def test_a_transaction_that_dies_with_the_server_is_run_again(horae: Horae, own_server: PostgresServer) -> None:

@@ -45,8 +45,8 @@ class PostgresTiming:
     """How long no notification may arrive, before a query checks the connection."""
     answer_within: float = 5.0
     """How long the server may take to answer, before the connection counts as lost."""
-    close_within: float = 10.0
-    """How long `close` waits for the listening thread, which may be connecting."""
+    close_within: float = 1.0
+    """How long `close` waits for the listening thread, which may be connecting, and then ends by itself."""
 
 
 class PostgresChannel:

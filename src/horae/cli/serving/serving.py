@@ -42,6 +42,8 @@ class Service:
         """Run until a signal, in the main thread; return whether no node and no server failed."""
         listen(self._on_signal)
         loop_guard.run(self._run())
+        for node in self._nodes:
+            node.hang_up()
         return not self.failed
 
     async def _run(self) -> None:

@@ -41,6 +41,7 @@ from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.node.contact import ContactReports, post
 from horae.runtime.node.executors import Executors
 from horae.runtime.node.foreground import run_in_foreground, running_beside
+from horae.runtime.node.incarnations import run_incarnations
 from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.node.repeated_service import sustained
 from horae.runtime.node.served_types import ServedTypes
@@ -103,10 +104,13 @@ class Node:
         await self._components.database.in_service(partial(check_backends, self._components))
         await call_start_hooks(self._components.hooks.node_start, self._stop)
         try:
-            while not self._stop.is_set():
-                await self._run_incarnation()
+            await run_incarnations(self._run_incarnation, self.ready, self._stop, self._options.timing.restart)
         finally:
             await call_stop_hooks(self._components.hooks.node_stop)
+
+    def hang_up(self) -> None:
+        """Shut down the connections of the services after the end: calls that hang must not hold up the process."""
+        self._components.database.hang_up()
 
     async def _run_incarnation(self) -> None:
         incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
