@@ -20,7 +20,8 @@ from tests.harness.node_process import SILENCE_VARIABLE, shrunk
 horae = Horae()
 RELEASE: Final = Path(os.environ.get(LOG_VARIABLE, os.devnull) + ".release")
 """A file whose existence ends the bodies of `leaving`."""
-SLOW_TO_MATCH: Final = "a" * 27 + "b"
+SLOW_TO_MATCH: Final = "a" * 24 + "b"
+"""About a second of matching, so that a body ends soon after its time, also on a busy machine."""
 MANY_ATTEMPTS: Final = 1_000
 """More than any scenario needs, so that only success ends these jobs."""
 POOL: Final = 24

@@ -61,7 +61,7 @@ def measure(scene: Scene, scenario: Scenario, fault_seconds: float, durations: D
             stopped = [stop(leaver)] if scenario.stops_a_node else []
             time.sleep(max(fault_at + fault_seconds - time.monotonic(), 0.0))
         over_at = time.monotonic()
-        last = scene.launch(queues="leaving")
+        last = scene.launch_when_reachable(queues="leaving")
         former = rates.between(begin, fault_at)
         seconds = until_recovered(rates, over_at, former, scenario.recovers_within)
         again = over_at + (scenario.recovers_within if seconds is None else seconds)

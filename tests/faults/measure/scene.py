@@ -6,12 +6,13 @@ import subprocess
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import psycopg
 from sqlalchemy import make_url, text
 
 from horae import Horae
@@ -114,6 +115,17 @@ class Scene:
         process = self.launch(concurrency=concurrency, queues=queues, control=control)
         self.until_ready(process)
         return process
+
+    def launch_when_reachable(self, *, queues: str) -> ForkedProcess:
+        """Launch a node once it can connect: a pooler refuses clients for a while after its server was away."""
+        if self.server is not None:
+            wait_until(self._connects, 60)
+        return self.launch(queues=queues)
+
+    def _connects(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self._nodes_url.replace("+psycopg", "")):
+            return True
+        return False
 
     def launch(self, *, concurrency: int = 10, queues: str | None = None, control: bool = True) -> ForkedProcess:
         """Start a node as `node` does, without waiting for it."""
