@@ -28,6 +28,7 @@ from horae.runtime.journal.files import Journals
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescued, Rescuer
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
@@ -69,6 +70,7 @@ class Sweeper:
         self._unremoved = self._locked_rounds = 0
         self._rounds_without_look = self._rounds_without_limits = math.inf
         self._kept_journals: deque[tuple[float, NodeId]] = deque()
+        self._unavailable = ThrottledWarning()
 
     def suspect(self) -> None:
         """Look for dead nodes soon. Called on the node's loop."""
@@ -79,13 +81,21 @@ class Sweeper:
         try:
             while True:
                 self._suspicion.clear()  # before the round: a suspicion that arises during it belongs to the next one
-                try:
-                    await self._round()
-                except Exception as error:
-                    log.warning("a sweep failed and will be repeated: %s", error, exc_info=not is_transient(error))
+                await self._try_round()
                 await self._pause()
         finally:
             self._remove_journals(until=math.inf)
+
+    async def _try_round(self) -> None:
+        try:
+            await self._round()
+        except Exception as error:
+            if is_transient(error):
+                self._unavailable.warn("a sweep failed and will be repeated: %s", error)
+            else:
+                log.exception("a sweep failed and will be repeated")
+        else:
+            self._unavailable.settle()
 
     async def _pause(self) -> None:
         """Wait for the next round: shorter after a suspicion, for which the first round may have come too early."""
