@@ -21,15 +21,15 @@ class Pretended:
     def __init__(self, *, fails: bool = False, stops: bool = False) -> None:
         self.ready = asyncio.Event()
         self.stopped = asyncio.Event()
-        self.left = self.hung_up = False
+        self.left = self.gave_up = False
         self._fails, self._stops = fails, stops
 
     def stop(self) -> None:
         self.stopped.set()
 
-    def hang_up(self) -> None:
-        """Note whether the connections are still in use."""
-        self.hung_up = self.left
+    def give_up_calls(self) -> None:
+        """Note whether there are still bodies and services."""
+        self.gave_up = self.left
 
     async def run(self) -> None:
         if self._fails:
@@ -71,10 +71,10 @@ def test_a_node_that_fails_ends_the_others(codes: list[int]) -> None:
     assert codes == [1]
 
 
-def test_calls_that_hang_are_ended_when_all_nodes_have_stopped() -> None:
+def test_calls_that_hang_are_given_up_when_all_nodes_have_stopped() -> None:
     both = Pretended(stops=True), Pretended()
     assert serve(*both)[0]
-    assert [node.hung_up for node in both] == [True, True]
+    assert [node.gave_up for node in both] == [True, True]
 
 
 def test_readiness_is_printed_once_when_all_are_ready(codes: list[int]) -> None:

@@ -42,8 +42,6 @@ class Service:
         """Run until a signal, in the main thread; return whether no node and no server failed."""
         listen(self._on_signal)
         loop_guard.run(self._run())
-        for node in self._nodes:
-            node.hang_up()
         return not self.failed
 
     async def _run(self) -> None:
@@ -63,6 +61,8 @@ class Service:
             announcing.cancel()
             closing.set()
         self._loop = None
+        for node in self._nodes:
+            node.give_up_calls()
         end_for_certain(int(self.failed))  # before the loop waits for tasks that ignore being cancelled
 
     async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:

@@ -65,12 +65,16 @@ class HookService:
                 async with asyncio.timeout(self._timing.look_every * self._pace()):
                     await self._due.wait()
 
-    async def finish(self) -> None:
-        """Call the hooks of the node's last jobs, and wait a moment for them; other nodes call the rest."""
+    async def finish(self, within: float) -> None:
+        """Call the hooks of the node's last jobs, and wait a moment for them; other nodes call the rest.
+
+        `within`: seconds that are left; none if the database has not answered while results had to be written.
+        """
+        wait = min(self._timing.stop_wait, within)
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._timing.stop_wait):
+            async with asyncio.timeout(wait):
                 await self._call_due()
-                await asyncio.to_thread(self._threads.close, self._timing.stop_wait)
+                await asyncio.to_thread(self._threads.close, wait)
         self.close()
 
     def close(self) -> None:

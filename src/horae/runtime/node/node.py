@@ -108,9 +108,9 @@ class Node:
         finally:
             await call_stop_hooks(self._components.hooks.node_stop)
 
-    def hang_up(self) -> None:
-        """Shut down the connections of the services after the end: calls that hang must not hold up the process."""
-        self._components.database.hang_up()
+    def give_up_calls(self) -> None:
+        """Let no hanging call of a service hold up the end of the process; to be called once the node has ended."""
+        self._components.database.give_up_calls()
 
     async def _run_incarnation(self) -> None:
         incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
@@ -166,7 +166,7 @@ class Incarnation:
         listening = ExitStack()
         try:
             await self._work(listening, stop, ready)
-            await self._hook_service.finish()
+            await self._hook_service.finish(self._end_at - self._timing.shutdown.leaving - self._loop.time())
         except BaseException:
             self._worker.abandon()  # nothing is left to write the results of its bodies
             self._broken = True

@@ -65,10 +65,10 @@ class CallerThreads:
         """Return how many calls are waiting for a thread."""
         return self._threads[use].waiting
 
-    def shutdown(self) -> None:
-        """Wait for running calls, except for those of hooks."""
+    def shutdown(self, *, wait: bool = True) -> None:
+        """Accept no more calls; `wait` for the running ones, except for those of hooks."""
         for use, threads in self._threads.items():
-            threads.shutdown(wait=use is not Use.HOOK)
+            threads.shutdown(wait=wait and use is not Use.HOOK)
 
     async def _run_on(self, threads: Threads, call: Callable[[], T]) -> T:
         return await threads.run(partial(contextvars.copy_context().run, call))

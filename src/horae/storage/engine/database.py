@@ -92,6 +92,7 @@ class Database:
         self._statement_connections = ConnectionPool(self.autocommit_engine, threads)
         # Bodies hold their connections for long: they have a pool without a limit, and never take those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
+        self._waits_for_calls = True
         self._begin_threads()
         register_for_reset(self)
 
@@ -159,6 +160,11 @@ class Database:
     def hang_up(self) -> None:
         """Shut down every connection but those of bodies, so that calls that wait for a reply fail at once."""
         self._connections.hang_up()
+
+    def give_up_calls(self) -> None:
+        """Hang up, and let `close` wait for no call: one may be opening a connection, which nothing can interrupt."""
+        self._waits_for_calls = False
+        self.hang_up()
 
     def hang_up_bodies(self, keep: Iterable[Connection | None]) -> None:
         """Shut down the connections for bodies, idle or not, except those of bodies that may go on."""
@@ -248,9 +254,9 @@ class Database:
         return (servers_of(self.url), self.url.database) == (servers_of(url), url.database)
 
     def close(self) -> None:
-        """Wait for running calls and close all connections, except those of event loops (`close_async`)."""
-        self.caller_threads.shutdown()
-        self._service_threads.shutdown(wait=True)
+        """Wait for running calls, unless given up, and close all connections, except those of event loops."""
+        self.caller_threads.shutdown(wait=self._waits_for_calls)
+        self._service_threads.shutdown(wait=self._waits_for_calls)
         self.engine.dispose()
         self._statement_connections.close()
         self.autocommit_engine.dispose()
