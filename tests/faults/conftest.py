@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from tests.harness.body_log import LOG_VARIABLE
+from tests.harness.forked import start_fork_server
 from tests.harness.node_processes import BODY_LOG
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start the fork server before the first test: on a busy machine its imports took longer than a test may take."""
+    if not session.config.option.collectonly and any(item.path.is_relative_to(HERE) for item in session.items):
+        start_fork_server()
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,8 @@ PRELOADED: Final = (
 """What a node imports."""
 LARGEST_REQUEST: Final = 1 << 18
 """Bytes; a request holds all variables of the environment."""
+READY: Final = b"ready"
+"""What the server sends once it has imported everything."""
 STANDARD: Final = 3
 """Descriptors of a process: its input, output and error output."""
 
@@ -77,6 +79,7 @@ class ForkServer:
 
     def serve(self) -> Request | None:
         """Serve until there is no client; return the request in each forked process, and None in the server."""
+        self.requests.send(READY)
         while True:
             ready, _, _ = select.select([self.requests, self.wakes], [], [])
             if self.wakes in ready:

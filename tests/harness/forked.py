@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import IO, Final
 
 ROOT: Final = Path(__file__).parents[2]
+LARGEST_ANSWER: Final = 64
+"""Bytes of what the fork server sends on the socket for requests."""
 _one_at_a_time = threading.Lock()
 
 
@@ -103,9 +105,15 @@ class ForkedProcess:
         return line.decode()
 
 
+def start_fork_server() -> None:
+    """Start the fork server and wait until it is ready: outside of a test, whose time limit would count its imports."""
+    with _one_at_a_time:
+        _server()
+
+
 @functools.cache
 def _server() -> socket.socket:
-    """Start the fork server, which ends with this process."""
+    """Start the fork server, which ends with this process, and wait until it is ready."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     server = subprocess.Popen(
@@ -113,6 +121,7 @@ def _server() -> socket.socket:
     )  # fmt: skip
     its.close()
     atexit.register(_end, ours, server)
+    ours.recv(LARGEST_ANSWER)
     return ours
 
 
