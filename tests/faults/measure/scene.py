@@ -123,7 +123,9 @@ class Scene:
         return self.launch(queues=queues)
 
     def _connects(self) -> bool:
-        with suppress(psycopg.OperationalError), psycopg.connect(self._nodes_url.replace("+psycopg", "")):
+        url = self._nodes_url.replace("+psycopg", "")
+        with suppress(psycopg.OperationalError), psycopg.connect(url, connect_timeout=5) as connection:
+            connection.execute("SELECT 1")
             return True
         return False
 
