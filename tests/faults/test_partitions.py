@@ -202,7 +202,9 @@ def network(postgres_server: PostgresServer) -> Iterator[Network]:
 def test_a_slow_network_and_one_that_resets_connections_lose_and_repeat_nothing(
     database: Database, network: Network, tmp_path: Path
 ) -> None:
-    """200 ms for each question and answer; then each twentieth request, of which half arrive."""
+    """200 ms for each question and answer; then each twentieth request is reset, of which half arrive; then each twentieth
+    answer, in the middle.
+    """
     url = database.url.set(port=network.port)
     with closing(Database(url)) as apart, Chaos(apart, tmp_path, SEED, nodes=2, silence=SILENCE) as chaos:
         chaos.feed()
@@ -214,7 +216,11 @@ def test_a_slow_network_and_one_that_resets_connections_lose_and_repeat_nothing(
             chaos.feed()
             chaos.kill_quickly()
             time.sleep(2.0)
-        assert network.resets > 10
+        with network.breaking(0.05, Random(SEED)):
+            chaos.feed()
+            chaos.kill_quickly()
+            time.sleep(2.0)
+        assert network.resets > 20
         chaos.finish()
         figure(f"{network.resets} connections reset; {chaos.summary()}")
         assert chaos.findings(interrupted=True) == []

@@ -1,7 +1,7 @@
 """A proxy between a client and a PostgreSQL server that simulates network faults.
 
-It can be silent, in one direction or both, slow, refuse and reset connections, and lose the answer to a commit that the
-server has made.
+It can be silent, in one direction or both, slow, refuse and reset connections, break them in the middle of an answer, and
+lose the answer to a commit that the server has made.
 """
 
 import selectors
@@ -59,8 +59,9 @@ class Network:
         self.delay = 0.0
         """Seconds that bytes take in each direction."""
         self._is_reset: Callable[[], bool] = lambda: False
+        self._is_broken: Callable[[], bool] = lambda: False
         self.resets = 0
-        """Connections that were reset by `resetting`."""
+        """Connections that were reset by `resetting` or `breaking`."""
         self._ended = False
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -137,6 +138,15 @@ class Network:
         finally:
             self._is_reset = lambda: False
 
+    @contextmanager
+    def breaking(self, share: float, draw: Random) -> Generator[None]:
+        """Reset the connection in the middle of a share of all answers: the client has received half of the bytes."""
+        self._is_broken = lambda: draw.random() < share
+        try:
+            yield
+        finally:
+            self._is_broken = lambda: False
+
     def _start(self, target: object, *args: object) -> None:
         assert callable(target)
         threading.Thread(target=target, args=args, daemon=True).start()
@@ -192,6 +202,10 @@ class Network:
 
     def _answer(self, link: _Link, data: bytes) -> bool:
         committed = link.dialogue.server_sent(data)
+        if self._is_broken():
+            self.resets += 1
+            link.client.sendall(data[: len(data) // 2])
+            return self._lose(link)
         if not link.loses_answers:
             link.late.append((time.monotonic() + self.delay, link.client, data))
         elif committed:
