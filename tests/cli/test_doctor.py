@@ -272,6 +272,24 @@ def test_the_server(changed: dict[str, Any], check: str, level: Level) -> None:
 
 
 @pytest.mark.postgres
+def test_a_role_that_cannot_create_the_tables_is_reported(postgres_server: PostgresServer) -> None:
+    url = make_url(postgres_server.create_database())
+    with closing(Database(url)) as owner:
+        owner.autocommit(lambda connection: connection.exec_driver_sql("DROP ROLE IF EXISTS horae_poor"))
+        owner.autocommit(lambda connection: connection.exec_driver_sql("CREATE ROLE horae_poor LOGIN"))
+    with closing(Database(url.set(username="horae_poor"))) as database:
+        [*_, poor] = basics.first_checks(database)
+    with closing(Database(url.update_query_dict({"options": "-c search_path=nowhere"}))) as database:
+        [*_, lost] = basics.first_checks(database)
+        database.autocommit(lambda connection: connection.exec_driver_sql("DROP ROLE horae_poor"))
+    postgres_server.drop_database(url.render_as_string())
+    assert poor.message == "role horae_poor may not create tables in schema public, so it cannot migrate"
+    assert poor.advice is not None
+    assert poor.advice.endswith("or GRANT CREATE ON SCHEMA public TO horae_poor.")
+    assert (lost.check, lost.level) == ("schema", Level.PROBLEM)
+
+
+@pytest.mark.postgres
 def test_time_limits_of_the_role_are_found(postgres_server: PostgresServer, migrated_postgres: str) -> None:
     url = postgres_server.create_database(template=migrated_postgres)
     with closing(Database(make_url(url).update_query_dict({"options": "-c lock_timeout=20ms"}))) as database:

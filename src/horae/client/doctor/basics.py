@@ -83,6 +83,23 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
     )
 
 
+def check_schema(database: Database) -> Iterator[Finding]:
+    """Check whether this role could create the tables."""
+    schema = database.autocommit(doctor.schema)
+    if schema.name is None:
+        yield problem(
+            "schema",
+            f"no schema of the search_path of role {schema.role} exists ({schema.search_path}), so no table is found",
+            "Set search_path for this role or database.",
+        )
+    elif not schema.may_create:
+        yield warning(
+            "schema",
+            f"role {schema.role} may not create tables in schema {schema.name}, so it cannot migrate",
+            f"Run `horae migrate up` as a role that may, or GRANT CREATE ON SCHEMA {schema.name} TO {schema.role}.",
+        )
+
+
 def check_clock(database: Database) -> Finding:
     """Check the difference between the clocks of this machine and the database."""
     if database.dialect == SQLITE:
@@ -151,7 +168,10 @@ def first_checks(database: Database) -> Iterator[Finding]:
     connection = check_connection(database)
     yield connection
     if connection.level is Level.OK:
-        yield check_migrations(database)
+        migrations = check_migrations(database)
+        yield migrations
+        if migrations.level is Level.PROBLEM and database.dialect != SQLITE:
+            yield from check_schema(database)
 
 
 def _ignore(_hint: Hint) -> None:

@@ -38,7 +38,10 @@ def server_findings(server: Server, limits: Limits = USUAL) -> Iterator[Finding]
     """Check the settings that Horae depends on."""
     if server.recovering or server.read_only:
         what = "a standby server" if server.recovering else "set to read-only transactions"
-        yield problem(SERVER, f"PostgreSQL {server.version} is {what}: it accepts no writes", "Connect to the primary.")
+        advice = "Connect to the primary."
+        if not server.recovering:
+            advice = "Connect to the primary, or set default_transaction_read_only to off for this role and database."
+        yield problem(SERVER, f"PostgreSQL {server.version} is {what}: it accepts no writes", advice)
     else:
         yield ok(SERVER, f"PostgreSQL {server.version}, writable")
     yield _isolation(server)

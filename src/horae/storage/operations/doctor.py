@@ -37,6 +37,16 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The schema in which tables are created; None if no schema of `search_path` exists."""
+
+    name: str | None
+    search_path: str
+    role: str
+    may_create: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
     """A transaction that holds back vacuum; `age` in seconds. A prepared one has no pid; its name is in `state`."""
 
@@ -82,6 +92,11 @@ SERVER: Final = text("""
            pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_all,
            (SELECT coalesce(jsonb_object_agg(name, setting::float8 / 1000), '{}')
             FROM pg_settings WHERE right(name, 8) = '_timeout' AND unit = 'ms' AND setting <> '0') AS time_limits
+""")
+
+SCHEMA: Final = text("""
+    SELECT current_schema() AS name, current_setting('search_path') AS search_path, current_user AS role,
+           coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create
 """)
 
 # Only a transaction with a snapshot or an id of its own keeps vacuum from removing rows.
@@ -132,6 +147,11 @@ def clock(connection: Connection) -> datetime:
 def server(connection: Connection) -> Server:
     """Return the settings of the server (PostgreSQL)."""
     return Server(**connection.execute(SERVER).mappings().one())
+
+
+def schema(connection: Connection) -> Schema:
+    """Return the schema in which this role would create tables (PostgreSQL)."""
+    return Schema(**connection.execute(SCHEMA).mappings().one())
 
 
 def open_transactions(connection: Connection, older_than: float) -> list[OpenTransaction]:
