@@ -100,7 +100,7 @@ chaos: install system ## Run schedules under random faults of nodes and database
 faults: install system ## Cause faults one by one under load, and print rates and verdicts (ARGS="read-only --only postgresql")
 	$(BIN)/python -m tests.faults.measure $(ARGS)
 
-simulate: install ## Simulate clusters under faults: SEEDS (1000) on all cores, or one SEED with its trace
+simulate: install system ## Simulate clusters under faults: SEEDS (1000) on all cores, or one SEED with its trace (ARGS="--database postgresql")
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000)) $(ARGS)
 
 ablations: install system ## Remove one guard at a time, and report which simulation or test catches it (ARGS=name)

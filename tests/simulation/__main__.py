@@ -8,14 +8,15 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from tests.simulation.plan import Plan, plan_of, storm_of
+from tests.simulation.postgresql.server import DatabaseSource, prepared, simulation_server
 from tests.simulation.run import Result, Simulator, simulator
 from tests.simulation.shrink import shrunk
 from tests.simulation.template import memory_folder
@@ -23,6 +24,8 @@ from tests.simulation.template import memory_folder
 PlanOf = Callable[[int], Plan]
 CHUNK: Final = 40
 """Seeds that a process runs before it ends: to end a process is quicker than to collect the garbage of its worlds."""
+SERVER_CHUNK: Final = 10
+"""The same on PostgreSQL, where a seed takes ten times as long."""
 STORM_CHUNK: Final = 900
 """Failovers of storms that a process simulates before it ends, roughly."""
 WARMING: Final = 2
@@ -38,18 +41,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--crashes", type=int, help="a storm of about so many crashes for each seed instead")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no more seeds after so many minutes")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite", help="default: sqlite")
     given = parser.parse_args(arguments)
     plan = plan_of if given.crashes is None else partial(storm_of, crashes=given.crashes)
-    if given.seed is not None:
-        return run_one(plan(given.seed))
-    chunk = CHUNK if given.crashes is None else max(STORM_CHUNK // given.crashes, 1)
-    seeds = range(given.first, given.first + given.seeds)
-    return run_many(results(seeds, given.processes, plan, chunk), given.processes, given.minutes)
+    with sqlite() if given.database == "sqlite" else postgresql() as source:
+        if given.seed is not None:
+            return run_one(plan(given.seed), source)
+        usual = CHUNK if source is None else SERVER_CHUNK
+        chunk = usual if given.crashes is None else max(STORM_CHUNK // given.crashes, 1)
+        seeds = range(given.first, given.first + given.seeds)
+        return run_many(results(seeds, given.processes, plan, chunk, source), given.processes, given.minutes)
 
 
-def run_one(plan: Plan) -> int:
+def sqlite() -> AbstractContextManager[DatabaseSource | None]:
+    """Prepare nothing: each process makes a file."""
+    return nullcontext()
+
+
+@contextmanager
+def postgresql() -> Generator[DatabaseSource | None]:
+    """Start a server for all processes."""
+    with simulation_server() as server:
+        yield prepared(server)
+
+
+def run_one(plan: Plan, source: DatabaseSource | None) -> int:
     """Run one seed; if it fails, print the smallest plan that fails and its trace."""
-    with simulator() as simulations:
+    with simulator(source=source) as simulations:
         result = simulations.run(plan)
         if result.violations:
             print_broken(result)
@@ -100,15 +118,16 @@ def run_many(simulated: Iterator[Result], processes: int, longest: float) -> int
     return 1 if failed else 0
 
 
-def results(seeds: range, processes: int, plan: PlanOf, chunk: int) -> Iterator[Result]:
+def results(seeds: range, processes: int, plan: PlanOf, chunk: int, source: DatabaseSource | None) -> Iterator[Result]:
     """Run seeds on several processes; the results have no traces."""
     chunks = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
-    with simulator() as simulations:
+    with simulator(source=source) as simulations:
         for seed in range(WARMING):
             simulations.run(plan_of(seed))
     folder = memory_folder()
     try:
-        pool = multiprocessing.get_context("fork").Pool(processes, prepare_process, (folder,), maxtasksperchild=1)
+        context = multiprocessing.get_context("fork")
+        pool = context.Pool(processes, prepare_process, (folder, source), maxtasksperchild=1)
         with pool:
             for batch in pool.imap_unordered(partial(run_chunk, plan), chunks):
                 yield from batch
@@ -122,17 +141,17 @@ _open: list[AbstractContextManager[Simulator]] = []
 """The context that keeps it usable: it would end if nothing referred to it."""
 
 
-def prepare_process(folder: Path) -> None:
+def prepare_process(folder: Path, source: DatabaseSource | None) -> None:
     """Prepare simulations in a process of the pool, until it ends; its files are in a part of the folder."""
-    simulations = simulator(folder, collects=False)
+    simulations = simulator(folder, collects=False, source=source)
     _prepared.append(simulations.__enter__())
     _open.append(simulations)
 
 
 def run_chunk(plan: PlanOf, seeds: range) -> list[Result]:
-    """Run some seeds in a process of the pool, and remove its files."""
+    """Run some seeds in a process of the pool, and remove its files and its database on a server."""
     found = [run_traceless(_prepared[0], plan(seed)) for seed in seeds]
-    shutil.rmtree(_prepared[0].file.parent)
+    _prepared[0].discard()
     return found
 
 

@@ -4,7 +4,6 @@ from collections import Counter, deque
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -59,8 +58,8 @@ STRIKING: Final = frozenset({"pause", "pause at statement", "pause at end", "sle
 class Cluster:
     """The processes of one simulation."""
 
-    def __init__(self, world: World, plan: Plan, file: Path) -> None:
-        self.world, self.plan, self.url = world, plan, f"sqlite:///{file}"
+    def __init__(self, world: World, plan: Plan, url: str) -> None:
+        self.world, self.plan, self.url = world, plan, url
         self.live = SimulatedLiveStore()
         self.places: list[NodePlace] = [NodePlace(self, number) for number in range(plan.nodes)]
         self.happened: Counter[str] = Counter()

@@ -65,9 +65,9 @@ UNTOUCHED: Final = frozenset({"horae.forking"})
 
 
 @contextmanager
-def simulated() -> Generator[None]:
-    """Replace everything within the block."""
-    replacements = [*_of_modules(), *_of_storage(), *_of_nodes()]
+def simulated(of_storage: Callable[[], list[Any]] | None = None) -> Generator[None]:
+    """Replace everything within the block; `of_storage`: what to replace for another database than SQLite."""
+    replacements = [*_of_modules(), *(of_storage or _of_sqlite)(), *_of_nodes()]
     kind = hook_threads._HookThread  # noqa: SLF001 - a subclass of `threading.Thread` already
     bases = kind.__bases__
     with _all(replacements):
@@ -94,7 +94,7 @@ def _of_modules() -> list[Any]:
     return found
 
 
-def _of_storage() -> list[Any]:
+def _of_sqlite() -> list[Any]:
     return [
         mock.patch.object(opening, "now", storage.server_now),
         mock.patch.object(opening, "DriverConnection", storage.connect),
@@ -260,6 +260,12 @@ class SimulatedLifeLock(LifeLock):
 
 class SimulatedJournals(Journals):
     """Journals whose files are released when the process is killed, and which only processes of one host can read."""
+
+    def __init__(self, db: Database, timing: Any) -> None:
+        super().__init__(db, timing)
+        server = world.current().surroundings.server
+        if server is not None:
+            self.folder = server.path.with_name("nodes")
 
     @override
     def open(self, journal: Journal, node: NodeId) -> None:

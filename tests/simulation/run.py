@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import not_
 from pathlib import Path
@@ -16,6 +16,8 @@ from tests.simulation import world as worlds
 from tests.simulation.cluster import LIMITS, Cluster
 from tests.simulation.invariants import violations
 from tests.simulation.plan import Plan
+from tests.simulation.postgresql.replacements import of_postgresql
+from tests.simulation.postgresql.server import DatabaseSource, Reader, SharedDatabase
 from tests.simulation.replaced import simulated
 from tests.simulation.storage import server_now
 from tests.simulation.template import SharedFile, memory_folder
@@ -47,7 +49,7 @@ class Result:
 class Simulator:
     """Runs simulations one after another, on one file."""
 
-    def __init__(self, shared: SharedFile, *, collects: bool) -> None:
+    def __init__(self, shared: SharedFile | SharedDatabase, *, collects: bool) -> None:
         """`collects`: whether to collect garbage; not where the process ends before there is much of it."""
         self._shared, self._collects = shared, collects
         self._processes = 0
@@ -57,22 +59,29 @@ class Simulator:
     def run(self, plan: Plan) -> Result:
         """Run one simulation."""
         self._shared.reset()
+        if self._shared.server is not None:
+            plan = replace(plan, heartbeats=True)
         around = surroundings_of(plan)
+        around.server = self._shared.server
         around.connections, around.free_connections = self._shared.connections, self._shared.free_connections
         world = World(str(plan.seed), around)
         worlds.enter(world)
-        result = self._run(world, plan, self.file)
+        result = self._run(world, plan)
         self._processes += len(around.processes)
         if self._collects and self._processes >= COLLECT_AFTER:
             self._processes = 0
             gc.collect()
         return result
 
-    def _run(self, world: World, plan: Plan, file: Path) -> Result:
-        cluster = Cluster(world, plan, file)
+    def discard(self) -> None:
+        """Remove the files, and the database on a server, in a process that is about to end."""
+        self._shared.discard()
+
+    def _run(self, world: World, plan: Plan) -> Result:
+        cluster = Cluster(world, plan, self._shared.url)
         problems: list[str] = []
         try:
-            with closing(sqlite3.connect(file)) as reader:
+            with closing(self._shared.reader()) as reader:
                 cluster.begin()
                 if not world.run(partial(not_, cluster.lives) if plan.lives else never, plan.active):
                     world.now = plan.active
@@ -85,7 +94,8 @@ class Simulator:
                     problems.append(f"a node has not stopped within {STOPPING:g} s")
         finally:
             tear_down(world, cluster)
-        with closing(sqlite3.connect(file)) as database:
+            self._shared.finish()
+        with closing(self._shared.tables()) as database:
             database.row_factory = sqlite3.Row
             problems += cluster.problems + world.surroundings.failures + violations(database, answers)
             (jobs,) = database.execute("SELECT count(*) FROM horae_jobs").fetchone()
@@ -100,7 +110,7 @@ def never() -> bool:
 class Watch:
     """Whether everything is done, which queries of the tables show."""
 
-    def __init__(self, world: World, cluster: Cluster, reader: sqlite3.Connection) -> None:
+    def __init__(self, world: World, cluster: Cluster, reader: sqlite3.Connection | Reader) -> None:
         self._world, self._cluster, self._reader = world, cluster, reader
         self._phase = 0
         self._faults_over = max((fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0)
@@ -166,9 +176,15 @@ def tear_down(world: World, cluster: Cluster) -> None:
 
 
 @contextmanager
-def simulator(within: Path | None = None, *, collects: bool = True) -> Generator[Simulator]:
-    """Prepare simulations in this process; its files are in a new folder, within another one if that is given."""
-    shared = SharedFile(memory_folder(within) / "horae.db")
+def simulator(
+    within: Path | None = None, *, collects: bool = True, source: DatabaseSource | None = None
+) -> Generator[Simulator]:
+    """Prepare simulations in this process; its files are in a new folder, within another one if that is given.
+
+    `source`: the PostgreSQL server to use instead of SQLite, and the database to copy.
+    """
+    folder = memory_folder(within)
+    shared = SharedFile(folder / "horae.db") if source is None else SharedDatabase(*source, folder)
     logger = logging.getLogger("horae")
     logger.setLevel(logging.CRITICAL + 1)
     propagate, logger.propagate = logger.propagate, False
@@ -178,7 +194,7 @@ def simulator(within: Path | None = None, *, collects: bool = True) -> Generator
     gc.freeze()
     gc.disable()
     try:
-        with simulated():
+        with simulated(None if source is None else of_postgresql):
             yield Simulator(shared, collects=collects)
     finally:
         gc.enable()

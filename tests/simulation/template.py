@@ -71,7 +71,9 @@ class SharedFile:
 
     def __init__(self, path: Path) -> None:
         """Create the file with the content of the template."""
-        self.path = path
+        self.path, self.url = path, f"sqlite:///{path}"
+        self.server: Any = None
+        """What stands for the server; a file has none."""
         path.write_bytes(template())
         self.connections: list[Any] = []
         """All connections of simulated processes that are open."""
@@ -95,6 +97,21 @@ class SharedFile:
                 shutil.rmtree(beside)
             elif not beside.name.startswith(self.path.name):
                 beside.unlink()
+
+    def finish(self) -> None:
+        """Do nothing: what a process has open ends with it."""
+
+    def reader(self) -> sqlite3.Connection:
+        """Return what answers the queries of a simulation about its progress."""
+        return sqlite3.connect(self.path)
+
+    def tables(self) -> sqlite3.Connection:
+        """Return a connection to the tables of a simulation that has ended."""
+        return sqlite3.connect(self.path)
+
+    def discard(self) -> None:
+        """Remove the file of a process that is about to end, which closes the connections quicker."""
+        shutil.rmtree(self.path.parent)
 
     def close(self) -> None:
         """Close all connections, and remove the file."""

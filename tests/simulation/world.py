@@ -63,6 +63,8 @@ class Surroundings:
     """Those that no process has at present."""
     transactions: int = 0
     """How many transactions have ended."""
+    server: Any = None
+    """The PostgreSQL database of the simulation, if it is not on SQLite."""
     waiting_for_lock: Any = None
     """The threads that wait for SQLite's write lock."""
 
