@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from tests.simulation.ablations import ABLATIONS, Ablation
-from tests.simulation.run import simulator
+from tests.simulation.postgresql.server import prepared, simulation_server
+from tests.simulation.run import Simulator, simulator
 
 MOST_SEEDS: Final = 300
 """Seeds after which the simulation has not caught a removal."""
@@ -61,7 +63,7 @@ def caught(ablation: Ablation) -> Caught:
     """Return what catches a removal."""
     if ablation.test is not None:
         return caught_by_test(ablation, ablation.test)
-    with simulator() as simulations:
+    with simulations_for(ablation) as simulations:
         for seed in range(MOST_SEEDS):
             plan = ablation.plan(seed)
             with ablation.patch():
@@ -69,8 +71,20 @@ def caught(ablation: Ablation) -> Caught:
             if result.violations:
                 if with_guard := simulations.run(plan).violations:
                     return Caught(ablation.name, "", seed + 1, f"also broken with the guard: {with_guard[0]}")
-                return Caught(ablation.name, f"simulation, seed {seed}", seed + 1, result.violations[0])
+                database = " on PostgreSQL" if ablation.on_postgresql else ""
+                return Caught(ablation.name, f"simulation{database}, seed {seed}", seed + 1, result.violations[0])
     return Caught(ablation.name, "", MOST_SEEDS)
+
+
+@contextmanager
+def simulations_for(ablation: Ablation) -> Generator[Simulator]:
+    """Prepare simulations on the database on which the removal shows."""
+    if not ablation.on_postgresql:
+        with simulator() as simulations:
+            yield simulations
+        return
+    with simulation_server() as server, simulator(source=prepared(server)) as simulations:
+        yield simulations
 
 
 def caught_by_test(ablation: Ablation, test: str) -> Caught:

@@ -42,6 +42,7 @@ class Ablation:
     `faults`: the kinds of faults under which its absence shows, so that few seeds suffice; none for the usual mixture.
     `change`: what else is different from the plan of a seed. `start`: job types that callers start in addition.
     `calls`: what callers do in addition. `test`: the test of the suite that fails without the guard; None for the simulation.
+    `on_postgresql`: whether the simulation catches it on PostgreSQL only, where transactions that write overlap.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Ablation:
     start: str | None = None
     calls: Sequence[Operation] = ()
     test: str | None = None
+    on_postgresql: bool = False
 
     def plan(self, seed: int) -> Plan:
         """Return the plan of a seed, with the faults under which the absence shows."""
@@ -187,6 +189,14 @@ IN_SIMULATION: Final = (
     Ablation(
         "then-outside-transaction", "the job after a group is released in the transaction that ends the last member",
         feature_removals.reporting_after_commit, ("crash at commit",), calls=feature_removals.GROUPS,
+    ),
+    Ablation(
+        "limit-unlocked", "the jobs of a queue with a limit are counted and claimed under the lock of its row",
+        removals.unlocked(limited_claims, "LOCK"), change={"nodes": 3}, start="limited", on_postgresql=True,
+    ),
+    Ablation(
+        "schedule-unlocked", "the row of a schedule is locked while its next start is decided",
+        removals.unlocked(writing, "LOCK"), change={"nodes": 3}, on_postgresql=True,
     ),
 )  # fmt: skip
 

@@ -56,6 +56,17 @@ def statement(module: Any, name: str, build: Callable[[str], Any]) -> Patch:
     return lambda: mock.patch.object(module, name, PerDialect(build))
 
 
+def unlocked(module: Any, name: str) -> Patch:
+    """Replace a SELECT by one that does not lock its rows."""
+
+    def build(dialect: str) -> Any:
+        made = getattr(module, name)._built[dialect]._generate()  # noqa: SLF001
+        made._for_update_arg = None  # noqa: SLF001
+        return made
+
+    return statement(module, name, build)
+
+
 def without_conditions_on(column: str, build: Callable[[str], Any]) -> Callable[[str], Any]:
     """Build an UPDATE without the conditions that name a column."""
 
