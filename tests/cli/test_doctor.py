@@ -350,6 +350,15 @@ def test_work(alive: list[NodeView], paused: list[str], words: str | None) -> No
     assert words is None or words in found.message
 
 
+def test_jobs_that_another_system_runs() -> None:
+    (found,) = work.node_findings([replace(NODE, roles=["scheduler", "celery"])], [])
+    assert (found.level, found.message) == (Level.OK, "1 node alive, and Celery's workers run the jobs")
+    assert list(work.unsent_findings([replace(WORK, oldest=9.0)], [])) == []
+    assert list(work.unsent_findings([replace(WORK, oldest=11.0)], [WORK.queue])) == []
+    (found,) = work.unsent_findings([replace(WORK, oldest=11.0)], [])
+    assert "another system runs them, and no node has sent it a message" in found.message
+
+
 @pytest.mark.parametrize(
     ("alive", "running", "level"), [([NODE], 2, Level.WARNING), ([], 2, Level.PROBLEM), ([], 0, Level.WARNING)]
 )

@@ -13,6 +13,7 @@ from sqlalchemy import event
 
 from horae import Backoff, Horae, JobContext, Limit
 from horae.client.doctor.other_systems import check_other_systems
+from horae.client.doctor.system import system_findings
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError, InvalidJobType, InvalidRequest
 from horae.runtime.backends.checks import check_backends
@@ -21,6 +22,8 @@ from horae.runtime.inline.message_node import MessageNode
 from horae.runtime.signals import Signals
 from horae.runtime.timing import DispatcherTiming
 from horae.storage.engine.database import Database
+from horae.storage.operations import queues
+from horae.storage.operations.unserved import why_unserved
 from horae.types.backends import Message
 from tests.harness.applications import execute, rows, url_of
 from tests.harness.checked import findings
@@ -287,6 +290,31 @@ async def test_what_the_doctor_says(horae: Horae, backend: FakeBackend) -> None:
     ]
     backend.lost = ConnectionError("no broker")
     assert [level for level, _ in found_by_doctor(horae)] == ["problem", "problem"]
+
+
+async def test_a_queue_whose_backend_no_node_serves_is_reported(horae: Horae, database: Database) -> None:
+    """Nothing is sent about its jobs, and no node of Horae runs them."""
+    with closing(Horae(url_of(database))) as other:
+        other.job(name="odd", queue="export")(lambda: None)
+        other.queues.set_backend("export", "celery")
+        job = other.jobs.start("odd")
+        is_sqlite = database.dialect == "sqlite"
+        back = "run_at - 60 * 1000000" if is_sqlite else "run_at - interval '60 seconds'"
+        execute(other, f"UPDATE horae_jobs SET run_at = {back}")
+        seen = database.autocommit(queues.view)
+        found = [each.message for each in system_findings(database, [], [], seen, known=other.registry.by_name)]
+        unsent = (
+            "1 due job of type 'odd' in queue 'export' (the oldest for 60 s) waits: another system runs them, and no"
+        )
+        assert [message for message in found if message.startswith(unsent)]
+        assert other.jobs.get(job.id).state == "pending"
+
+
+async def test_a_wait_for_a_job_that_was_sent_logs_no_missing_node(horae: Horae, backend: FakeBackend) -> None:
+    job = horae.jobs.start("export")
+    assert "no node that runs knows its type" in str(horae.components.database.autocommit(why_unserved, job.id))
+    dispatcher(horae).dispatch()
+    assert horae.components.database.autocommit(why_unserved, job.id) is None
 
 
 class TestBadInput:

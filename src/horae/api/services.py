@@ -36,6 +36,7 @@ from horae.settings import Settings
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.replica import Reads
 from horae.types.registry import Registry
+from horae.types.routes import Routes
 
 T = TypeVar("T")
 
@@ -140,7 +141,8 @@ class Services:
         alive = living(seen)
         dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
         reads = self.components.replica or self.components.database
-        return take(self.components.database, reads, alive, dead, self.registry.by_name)
+        routes = Routes(self.registry, self.components.queue_backends)
+        return take(self.components.database, reads, alive, dead, self.registry.by_name, routes)
 
     def reads_for(self, actor: Actor) -> Reads:
         """Return where lists for this user are read: a replica, if it has what the user has just changed."""

@@ -29,6 +29,7 @@ from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.url import missing_file, shown
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations import queues
+from horae.types.routes import Routes
 
 
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
@@ -111,6 +112,7 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     seen = look(database)
     alive = living(seen)
     dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death]
-    yield from system_findings(database, alive, dead, database.autocommit(queues.view), known=horae.registry.by_name)
+    routes, seen_queues = Routes(horae.registry, horae.settings.queue_backends), database.autocommit(queues.view)
+    yield from system_findings(database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes)
     left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())
     yield from left_findings(left, alive)

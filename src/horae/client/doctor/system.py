@@ -1,16 +1,19 @@
 """All checks of what should be running, for `horae doctor` and the overview."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from horae.client.doctor.finding import Finding
 from horae.client.doctor.schedules import schedule_findings
-from horae.client.doctor.work import Dead, node_findings, queue_findings, work_findings
+from horae.client.doctor.work import Dead, node_findings, queue_findings, unsent_findings, work_findings
 from horae.domain.cluster.roles import ALL_ROLES
+from horae.domain.jobs.backend import CELERY, OWN_BACKEND
 from horae.storage.engine.database import Database
 from horae.storage.operations import doctor
+from horae.storage.operations.doctor import DueWork
 from horae.storage.operations.nodes import NodeView
 from horae.storage.operations.queues import QueueView
 from horae.storage.schedules import health
+from horae.types.routes import Routes
 
 
 def system_findings(
@@ -20,11 +23,30 @@ def system_findings(
     queues: Sequence[QueueView],
     *,
     known: Collection[str],
+    routes: Routes | None = None,
 ) -> Iterator[Finding]:
-    """Check nodes, queues, due jobs and schedules. `known`: the job types that this application declares."""
-    alive = [view for view in alive if not set(ALL_ROLES).isdisjoint(view.roles)]  # not callers that run their own jobs
+    """Check nodes, queues, due jobs and schedules.
+
+    `known`: the job types that this application declares; `routes`: its jobs that another system runs.
+    """
+    alive = [
+        view for view in alive if not {*ALL_ROLES, CELERY}.isdisjoint(view.roles)
+    ]  # not callers that run their own jobs
     yield from node_findings(alive, dead)
     yield from queue_findings(queues)
     paused = {queue.name for queue in queues if queue.paused_at is not None}
-    yield from work_findings(database.autocommit(doctor.due_work), alive, paused, known=known)
+    waiting, elsewhere = database.autocommit(doctor.due_work), _run_elsewhere(queues, routes)
+    yield from unsent_findings([work for work in waiting if elsewhere(work)], paused)
+    yield from work_findings([work for work in waiting if not elsewhere(work)], alive, paused, known=known)
     yield from schedule_findings(database.autocommit(health.check), alive, known=known)
+
+
+def _run_elsewhere(queues: Sequence[QueueView], routes: Routes | None) -> Callable[[DueWork], bool]:
+    """Return a function that tells whether another system runs jobs, by this application or by their stored queue."""
+    stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
+
+    def is_run_elsewhere(work: DueWork) -> bool:
+        place = None if routes is None else routes.place_of(work.type, work.queue)
+        return place is not None or work.queue in stored
+
+    return is_run_elsewhere

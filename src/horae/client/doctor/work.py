@@ -1,14 +1,19 @@
 """The checks of what should be running: nodes, queues, and jobs that no node takes."""
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.domain.jobs.backend import CELERY
 from horae.storage.jobs.owed_hooks import LeftoverJobs
 from horae.storage.operations.doctor import DueWork
 from horae.storage.operations.nodes import NodeView
 from horae.storage.operations.queues import QueueView
 
 Dead = tuple[NodeView, str]
+
+UNSENT_AFTER: Final = 10.0
+"""Seconds after which a message should have been sent about a due job that another system runs."""
 
 
 def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[Finding]:
@@ -17,6 +22,8 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
     slots = sum(view.concurrency for view in workers)
     if workers:
         yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.running for view in workers)} busy")
+    elif any(CELERY in view.roles for view in alive):
+        yield ok("nodes", f"{counted(len(alive), 'node')} alive, and Celery's workers run the jobs")
     elif alive:
         yield warning(
             "nodes",
@@ -53,6 +60,17 @@ def work_findings(
         yield ok("work", _due(sum(work.count for work in waiting)))
 
 
+def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iterator[Finding]:
+    """Report due jobs that another system runs and about which no message was sent for a while."""
+    for work in waiting:
+        if work.queue not in paused and work.oldest >= UNSENT_AFTER:
+            yield problem(
+                "work",
+                f"{_amount(work)} {_waits(work.count)}: another system runs them, and no node has sent it a message",
+                "Run a node or a Celery worker of the application that names this backend, and check its broker.",
+            )
+
+
 def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> Iterator[Finding]:
     """Report ended jobs whose hooks no live node can call."""
     for item in left:
@@ -79,10 +97,7 @@ def _served(work: DueWork, alive: Sequence[NodeView]) -> bool:
 
 
 def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
-    what = (
-        f"{counted(work.count, 'due job')} of type {work.type!r} in queue {work.queue!r} "
-        f"(the oldest for {work.oldest:.0f} s) {_waits(work.count)}"
-    )
+    what = f"{_amount(work)} {_waits(work.count)}"
     if work.awaited:
         what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
     if not alive:
@@ -105,6 +120,11 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
         f"{what}: no live node that knows the type serves this queue",
         f"Run a node with --queues {work.queue}, or without --queues.",
     )
+
+
+def _amount(work: DueWork) -> str:
+    number = counted(work.count, "due job")
+    return f"{number} of type {work.type!r} in queue {work.queue!r} (the oldest for {work.oldest:.0f} s)"
 
 
 def _waits(count: int) -> str:

@@ -17,6 +17,7 @@ from horae.storage.operations import doctor, overview, queues
 from horae.storage.operations.nodes import NodeView
 from horae.storage.operations.overview import Minute, TypeCounts
 from horae.storage.operations.queues import QueueView
+from horae.types.routes import Routes
 
 MANY_FAILURES: Final = 5
 """Failures of one type in an hour that are reported if they are also more than `LARGE_SHARE` of its ended jobs."""
@@ -53,9 +54,17 @@ class Overview:
 
 
 def take(
-    database: Database, reads: Reads, alive: Sequence[NodeView], dead: Sequence[Dead], known: Collection[str]
+    database: Database,
+    reads: Reads,
+    alive: Sequence[NodeView],
+    dead: Sequence[Dead],
+    known: Collection[str],
+    routes: Routes,
 ) -> Overview:
-    """Read the state once, counts from `reads`. `known`: the job types that this application declares."""
+    """Read the state once, counts from `reads`.
+
+    `known`: the job types that this application declares; `routes`: its jobs that another system runs.
+    """
     samples = reads.autocommit(overview.samples)
     waiting = reads.autocommit(queues.view)
     return Overview(
@@ -73,7 +82,7 @@ def take(
         running=sum(view.running for view in alive),
         problems=_worst_first(
             [
-                *system_findings(database, alive, dead, waiting, known=known),
+                *system_findings(database, alive, dead, waiting, known=known, routes=routes),
                 *failing(reads.autocommit(overview.by_type)),
             ]
         ),

@@ -17,7 +17,8 @@ INLINE: Final = "inline"
 def record_of(registry: Registry, options: NodeOptions, *, role: str | None = None) -> NodeRecord:
     """Return the row of a new incarnation of this process; `role`: the only one, in place of those of the options."""
     had = [(Role.SCHEDULER, options.scheduler), (Role.WORKER, options.worker), (Role.WEB, options.web)]
-    roles = [each.value for each, has in had if has] if role is None else [role]
+    # A node of an application with another system sends messages about the jobs that this system runs.
+    roles = [each.value for each, has in had if has] + sorted(registry.backends) if role is None else [role]
     process = this_process()
     return NodeRecord(
         id=new_node_id(),

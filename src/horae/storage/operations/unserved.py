@@ -10,7 +10,7 @@ from horae.errors import quoted
 from horae.storage.jobs.tables import jobs, nodes, queues
 
 PENDING: Final = (
-    select(jobs.c.type, jobs.c.queue, queues.c.paused_at)
+    select(jobs.c.type, jobs.c.queue, queues.c.paused_at, jobs.c.sent_at)
     .select_from(jobs.outerjoin(queues, queues.c.name == jobs.c.queue))
     .where(jobs.c.id == bindparam("job_id"), jobs.c.state == JobState.PENDING)
 )
@@ -25,6 +25,8 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
     named = f"job {job_id} of type {quoted(job.type)} in queue {quoted(job.queue)} cannot start"
     if job.paused_at is not None:
         return f"{named}: the queue is paused"
+    if job.sent_at is not None:
+        return None  # another system, such as Celery, was asked to run it
     registered = [Capabilities(**row) for row in connection.execute(NODES).mappings()]
     if not any(node.is_worker and node.knows(job.type) for node in registered):
         return f"{named}: no node that runs knows its type"
