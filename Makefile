@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test fuzz lint docs check demo demo-celery bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help install system test combinations fuzz lint docs check demo demo-celery bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,11 @@ system: ## Install the Debian packages that the tests need (as root, where missi
 
 test: install system web web-check ## Run all tests, two files at a time (ARGS="-k cron" selects some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+combinations: install system ## Run the tests that start jobs, behind PgBouncer, with Redis and with Celery (ARGS="-k rescue")
+	@HORAE_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/invariants $(ARGS)
+	@HORAE_WITH=redis $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/client tests/invariants $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/contrib tests/runtime/test_dispatching.py $(ARGS)
 
 fuzz: install system ## Run each property test with EXAMPLES (1000) new random values (ARGS="-k cron" selects some)
 	@HORAE_FUZZ=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest -n 2 -m hypothesis --timeout 3600 --randomly-seed default $(ARGS)

@@ -21,6 +21,9 @@ from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.harness.redis import RedisServer
 from tests.harness.reuse import ReusedDatabases
 
+REDIS_NUMBER = 5
+"""The database on the shared Redis server for tests whose applications are given Redis."""
+
 # No deadline: a test says what is true, a benchmark how long it takes.
 settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
 settings.register_profile(
@@ -147,6 +150,20 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     databases: ReusedDatabases = request.getfixturevalue("reused_databases")
     with databases.one() as url, closing(Database(behind_pooler(request, url))) as database:
         yield database
+
+
+@pytest.fixture(autouse=True)
+def _redis_for_applications(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `HORAE_WITH=redis`, let the applications of tests with a database keep live state and hints on Redis."""
+    if os.environ.get("HORAE_WITH") == "redis" and "database" in request.fixturenames:
+        use_redis(request.getfixturevalue("redis_server"), monkeypatch)
+
+
+def use_redis(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name an empty database of this server in the environment, for this process and those that it starts."""
+    # The next test may use the same database of PostgreSQL, and the ids of jobs begin again.
+    server.command("FLUSHDB", number=REDIS_NUMBER)
+    monkeypatch.setenv("HORAE_REDIS", server.url(REDIS_NUMBER))
 
 
 def behind_pooler(request: pytest.FixtureRequest, url: str) -> str:
