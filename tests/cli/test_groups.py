@@ -1,6 +1,7 @@
 """`horae groups`, and jobs that wait for others on the command line."""
 
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -44,5 +45,28 @@ def test_a_job_waits_for_another_one(horae: Call) -> None:
     first = horae("jobs", "start", "import_csv", "path=a").stdout.strip()
     waiting = values(horae("jobs", "start", "import_csv", "path=b", "--after", first, "--json"))
     assert waiting["waits_for"] == "jobs"
+    assert "waits for other jobs" in horae("jobs", "list").stdout
     wrong = horae("jobs", "start", "import_csv", "path=b", "--after", first, "--on-dependency-failure", "no")
     assert wrong.exit_code == 2
+
+
+def test_a_group_is_started_from_a_file(horae: Call, tmp_path: Path) -> None:
+    file = tmp_path / "members.jsonl"
+    file.write_text('{"type": "import_csv", "params": {"path": "a"}}\n\n{"type": "refuse"}\n')
+    last = '{"type": "import_csv", "params": {"path": "z"}}'
+    started = values(horae("groups", "start", str(file), "--then", last, "--on-failure", "cancel", "--json"))
+    assert set(started) == GROUP_FIELDS
+    assert (started["total"], started["on_failure"]) == (2, "cancel")
+    listed = values(horae("jobs", "list", "--group", started["id"], "--json"))["jobs"]
+    assert {job["type"] for job in listed} == {"import_csv", "refuse"}
+    assert horae("groups", "start", str(file)).stdout.strip().isdigit()
+
+
+@pytest.mark.parametrize("line", ["import_csv", '{"params": {}}', '{"type": "refuse", "parms": {}}', '["refuse"]'])
+def test_a_line_that_is_no_member_is_named(horae: Call, tmp_path: Path, line: str) -> None:
+    file = tmp_path / "members.jsonl"
+    file.write_text(f'{{"type": "refuse"}}\n{line}\n')
+    wrong = horae("groups", "start", str(file))
+    assert wrong.exit_code == 2
+    assert "line 2: " in wrong.stderr
+    assert 'expected {"type": "fetch", "params": {"n": 1}}' in wrong.stderr

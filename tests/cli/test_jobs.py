@@ -23,6 +23,7 @@ JOB_FIELDS = {
     "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
     "updated_at", "started_at", "finished_at", "cancelled_by", "meta", "schedule_id", "nominal_time", "deployment_id",
     "max_runtime", "run_reason", "retry_of", "retry_reason", "waits_for", "expires_at", "group_id", "tags",
+    "error_code",
 }  # fmt: skip
 ATTEMPT_FIELDS = {
     "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",

@@ -9,8 +9,9 @@ from queue import Queue
 import pytest
 from sqlalchemy import text
 
-from horae import Backoff
+from horae import Backoff, Horae, Limit, Unique
 from horae.cli.commands import nodes as nodes_command
+from horae.cli.commands import types
 from horae.client.operations.queues import Queues
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.node_record import record_of
@@ -32,6 +33,7 @@ NODE_FIELDS = {
 TYPE_FIELDS = {
     "name", "description", "declared_in", "queue", "priority", "max_count", "max_attempts", "soft_time_limit", "grace",
     "pending_timeout", "expires", "keep", "unique", "debounce", "isolation", "public", "is_async", "parameters",
+    "limits", "tags", "on_shutdown",
 }  # fmt: skip
 HALF_AN_HOUR = 1800.0
 AT_ONCE = json.dumps(Backoff(base="0s").to_json())
@@ -183,6 +185,22 @@ def test_types() -> None:
     assert (kind["description"], kind["max_count"]) == ("Import people.\n\nFrom a file.", 2)
     assert (kind["soft_time_limit"], kind["declared_in"]) == (HALF_AN_HOUR, "tests.cli.shop.import_csv")
     assert kind["parameters"]["required"] == ["path"]
+
+
+def test_limits_and_rules_of_a_type_are_shown() -> None:
+    shop = Horae()
+
+    @shop.job(limits=[Limit(rate="10/s", key="{n}")], tags=["b", "a"], unique=Unique(by=("n",), within="1h"))
+    def sell(n: int) -> None: ...
+
+    found = types.as_values(shop.registry.get("sell"))
+    assert found["limits"] == [{"name": "sell.rate.n", "allows": "10 per second, burst 10", "key": "{n}"}]
+    assert found["tags"] == ["a", "b"]
+    assert types.text_of("limits", found["limits"]) == "10 per second, burst 10 by {n}"
+    assert types.text_of("tags", found["tags"]) == "a b"
+    assert types.text_of("unique", found["unique"]) == (
+        "by n, within 1h, states finished pending started, on duplicate refuse"
+    )
 
 
 def test_types_for_people() -> None:

@@ -200,6 +200,8 @@ def test_the_command_line(horae: Horae, database: Database) -> None:
     claim(horae)
     found = {limit["name"]: limit for limit in run("limits", "list")["limits"]}
     assert found["call.rate.account"]["held_back"] == 1
+    plain = CliRunner().invoke(command_line, ["--database", url_of(database), "limits", "list"])
+    assert "10 per hour, burst 1" in plain.stdout
     assert run("limits", "set", "partner", "--concurrency", "7")["allows"] == "7 at a time"
     assert run("limits", "reset", "partner")["changed"] is None
     assert run("queues", "fair", "mail", "--by", "owner") == {"name": "mail", "fair_by": "owner"}

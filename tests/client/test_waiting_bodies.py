@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horae import Horae, Limit
+from horae import Horae, Limit, StartOptions, WaitTimeout
 from horae.client.jobs import waiting
 from horae.runtime.claims import slots
 from horae.runtime.components import NodeOptions
@@ -200,6 +200,28 @@ def test_every_worker_can_run_a_bulk_change(horae: Horae) -> None:
     assert "no node that runs" in (database.autocommit(why_unserved, job.id) or "")
     database.transact(nodes.register, record_of(horae.registry, NodeOptions()))
     assert database.autocommit(why_unserved, job.id) is None
+
+
+async def test_a_wait_names_a_member_of_a_group_that_no_node_can_start(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(waiting, "HINDERED_AFTER", 0.0)
+
+    @horae.job
+    def member() -> None: ...
+
+    @horae.job
+    def last() -> None: ...
+
+    group = horae.jobs.start_group([(member, {}, StartOptions(queue="elsewhere")), member], then=last)
+    async with running_node(horae, queues=["default"]):
+        await until(lambda: horae.jobs.get_group(group.id).finished == 1)
+        with pytest.raises(WaitTimeout):
+            await horae.aio.jobs.wait_for_group(group.id, timeout="1s")
+    (line,) = {record.getMessage() for record in caplog.records if "the wait may not end" in record.getMessage()}
+    assert line.endswith(
+        "of type 'member' in queue 'elsewhere' cannot start: no node that runs and knows its type serves its queue"
+    )
 
 
 def test_doctor_names_work_in_lanes_that_no_node_can_start(horae: Horae) -> None:

@@ -79,6 +79,33 @@ async def test_a_retry_counts_and_waits_as_requested(horae: Horae) -> None:
     assert "OSError: 503" in str(attempt.traceback)
 
 
+REASONS: list[tuple[str, dict[type[BaseException], str], Callable[[], BaseException], str]] = [
+    ("the reason", {Exception: "Ask."}, lambda: Discard("the report is gone"), "the report is gone"),
+    ("an entry for the decision", {Discard: "Too late."}, lambda: Discard("gone"), "Too late."),
+    ("an entry for its cause", {OSError: "No line."}, lambda: caused(Discard("gone"), OSError("/srv")), "No line."),
+    ("the reason, as its cause has no entry", {}, lambda: caused(Discard("gone"), OSError("/srv")), "gone"),
+    ("no reason", {}, lambda: Retry(after="0s"), "another attempt was asked for"),
+]
+
+
+def caused(decision: BaseException, cause: BaseException) -> BaseException:
+    decision.__cause__ = cause
+    return decision
+
+
+@pytest.mark.parametrize(
+    ("entries", "error", "text"), [case[1:] for case in REASONS], ids=[case[0] for case in REASONS]
+)
+async def test_owners_are_shown_the_reason_of_a_decision(
+    horae: Horae, entries: dict[type[BaseException], str], error: Callable[[], BaseException], text: str
+) -> None:
+    horae.job(name="work", exceptions_map=entries)(fail_with(error))
+    async with running_node(horae):
+        job = await horae.aio.jobs.start("work")
+        await until_state(horae, job.id, "failed")
+    assert horae.jobs.get(job.id).human_readable_error == text
+
+
 def fail_with(error: Callable[[], BaseException]) -> Callable[[], None]:
     def work() -> None:
         raise error()

@@ -1,7 +1,11 @@
 """Claims through lanes: limits by key and turns of owners hold, and no job that may start is forgotten."""
 
 import json
+from collections import Counter
+from datetime import timedelta
 from functools import partial
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +14,7 @@ from sqlalchemy import Connection, cast, func, select, update
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.domain.limits.numbers import LimitNumbers
 from horae.storage.engine.database import Database
-from horae.storage.jobs import claims, creation
+from horae.storage.jobs import claims, creation, premature
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
@@ -234,6 +238,46 @@ def test_owners_take_turns_in_a_fair_queue(database: Database) -> None:
     one = started(database, queue="mail", owner="bob")
     other = started(database, queue="mail", owner="carol")
     assert taken(database, 4) == [many[2], one, other, many[3]]
+
+
+def set_clock_back(database: Database, seconds: int) -> None:
+    """Set the clock back: all that was stored has moments which are so much later now."""
+    micros, length = seconds * 10**6, timedelta(seconds=seconds)
+
+    def shift(connection: Connection) -> None:
+        for row in connection.execute(select(lanes.c.id, lanes.c.place, lanes.c.turn)).all():
+            place = None if row.place is None else row.place + micros
+            turn = row.turn + micros if row.turn else 0
+            connection.execute(update(lanes).where(lanes.c.id == row.id).values(place=place, turn=turn))
+        for job_id, run_at, updated_at in connection.execute(select(jobs.c.id, jobs.c.run_at, jobs.c.updated_at)).all():
+            later = {"run_at": run_at + length, "updated_at": updated_at + length}
+            connection.execute(update(jobs).where(jobs.c.id == job_id).values(**later))
+
+    database.transact(shift)
+    database.autocommit(premature.make_due, 1000)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_owners_take_turns_after_the_clock_was_set_back(database: Database, seed: int) -> None:
+    draw = Random(seed)
+    fair(database)
+    sizes = {owner: draw.randint(4, 8) for owner in ("alice", "bob", "carol")}
+    owner_of = {
+        job_id: owner
+        for owner, size in sizes.items()
+        for job_id in batch(database, size, queue="mail", owner=owner)
+    }  # fmt: skip
+    before = sum(len(taken(database, draw.randint(1, 3))) for _ in range(draw.randint(1, 4)))
+    set_clock_back(database, draw.choice([60, 3600]))
+    owner_of |= dict.fromkeys(batch(database, 4, queue="mail", owner="zoe"), "zoe")
+    order: list[str] = []
+    while found := taken(database, 1):
+        order += [owner_of[job_id] for job_id in found]
+    for owner in set(order):
+        turns = [-1, *(place for place, each in enumerate(order) if each == owner)]
+        between = [Counter(order[turn + 1 : following]) for turn, following in pairwise(turns)]
+        assert all(count <= 1 for each in between for count in each.values()), (owner, order)
+    assert len(order) == len(owner_of) - before
 
 
 def test_jobs_waiting_in_a_queue_that_becomes_fair_take_turns(database: Database) -> None:

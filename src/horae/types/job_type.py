@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.backend import BackendAddress
-from horae.domain.jobs.decisions import ErrorClass, ErrorRule, RetryRules
+from horae.domain.jobs.decisions import BodyDecision, ErrorClass, ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
 from horae.domain.jobs.log_lines import KeepLogs
 from horae.domain.jobs.retention import AS_CONFIGURED, Keep
@@ -170,13 +170,15 @@ class JobType(Generic[ParamsT]):
     def explain(self, error: BaseException) -> str:
         """Return the text for users of `error`; never raises.
 
-        For a time limit only an entry for `SoftTimeLimitExceeded` counts: one for `Exception` is meant for other
-        errors.
+        For a time limit only an entry for `SoftTimeLimitExceeded` counts, and for a decision of the body, such as
+        `Discard("why")`, one for that class: an entry for `Exception` is meant for other errors.
         """
         timed_out = isinstance(error, SoftTimeLimitExceeded)
         for base in type(error).__mro__:
             if timed_out and not issubclass(base, SoftTimeLimitExceeded):
                 return TIMED_OUT_TEXT
+            if base is BodyDecision and base not in self.exceptions_map:
+                return str(error)
             if base in self.exceptions_map:
                 return _text(self.exceptions_map[base], error)
         return failed_text(error)

@@ -1,20 +1,63 @@
-"""`horae groups`: show, cancel and wait for groups of jobs."""
+"""`horae groups`: start, show, cancel and wait for groups of jobs."""
 
+import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from horae.cli.context import opened
+from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, FAILED
 from horae.cli.options import AsJson, Owner, whose
 from horae.cli.printing.output import print_fields, print_json
 from horae.cli.values import duration
+from horae.client.jobs.creating.members import Member
 from horae.domain.jobs.groups import Group
+from horae.errors import InvalidRequest, quoted
 
 GroupId = Annotated[int, typer.Argument(metavar="ID", help="ID of the group.")]
 
-groups_app = typer.Typer(help="Show, cancel and wait for groups of jobs.", no_args_is_help=True)
+groups_app = typer.Typer(help="Start, show, cancel and wait for groups of jobs.", no_args_is_help=True)
+
+
+@groups_app.command()
+def start(
+    context: typer.Context,
+    members: Annotated[
+        typer.FileText,
+        typer.Argument(metavar="FILE", help='One member per line: {"type": "fetch", "params": {"n": 1}}; - is stdin.'),
+    ],
+    *,
+    then: Annotated[
+        str | None, typer.Option(metavar="MEMBER", help="What runs when all have ended: a type, or such an object.")
+    ] = None,
+    on_failure: Annotated[
+        str, typer.Option(metavar="WHAT", help="If a member does not finish: continue, or cancel the others.")
+    ] = "continue",
+    owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Owner of the jobs.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start jobs as a group, and print its ID (needs --app or HORAE_APP)."""
+    horae = target_of(context).application
+    with opened(context):
+        lines = (line.strip() for line in members)
+        listed = (_member(f"line {number}", line) for number, line in enumerate(lines, 1) if line)
+        last = None if then is None else (then if not then.startswith("{") else _member("--then", then))
+        options: Any = {"then": last, "on_failure": on_failure, "owner": owner}
+        group = horae.jobs.start_group(listed, **options)
+    print_json(as_values(group)) if as_json else typer.echo(group.id)
+
+
+def _member(where: str, text: str) -> Member:
+    """Parse a member that is written as JSON. Raises `InvalidRequest`."""
+    try:
+        given = json.loads(text)
+        kind, params = given.pop("type"), given.pop("params", {})
+    except (ValueError, AttributeError, KeyError, TypeError):
+        given = {"": None}
+    if given:
+        raise InvalidRequest(f'{where}: {quoted(text)}: expected {{"type": "fetch", "params": {{"n": 1}}}}')
+    return kind, params
 
 
 @groups_app.command()

@@ -1,5 +1,6 @@
 """`horae limits`: list limits by key with what they hold back, change their numbers, take changes back."""
 
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
@@ -21,12 +22,12 @@ def list_limits(context: typer.Context, *, as_json: AsJson = False) -> None:
     with opened(context) as horae:
         found = [shown(view) for view in horae.limits.list()]
     columns: Columns = {
-        "LIMIT": "name",
-        "ALLOWS": "allows",
+        "LIMIT": itemgetter("name"),
+        "ALLOWS": itemgetter("allows"),
         "CHANGED": lambda limit: "" if limit["changed"] is None else "yes",
-        "HOLDS BACK": "held_back",
-        "KEYS": "keys",
-        "SINCE": "held_back_since",
+        "HOLDS BACK": itemgetter("held_back"),
+        "KEYS": itemgetter("keys"),
+        "SINCE": itemgetter("held_back_since"),
     }
     empty = "There are no limits by key."
     print_list("limits", found, columns, empty=empty, as_json=as_json)

@@ -12,8 +12,10 @@ from horae.client.operations.depth import as_values, depth_named, depths
 from horae.client.operations.queues import Queues
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.limits.limit import Limit
+from horae.domain.limits.numbers import LimitNumbers
 from horae.errors import InvalidRequest, quoted
 from horae.runtime.node.node_status import living, look
+from horae.storage.operations.queues import QueueView
 
 LONGEST_NUMBER: Final = 10
 """Digits of a limit, so that it fits the column."""
@@ -40,7 +42,7 @@ def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
         "STATE": lambda queue: "open" if queue.paused_at is None else "paused",
         "PENDING": "pending",
         "STARTED": "started",
-        "LIMIT": "concurrency_limit",
+        "LIMIT": _limit_of,
         "FAIR BY": "fair_by",
         "OLDEST DUE": lambda queue: brief(queue.oldest_due) if (queue.oldest_due or 0) > 0 else "",
         "BACKEND": lambda queue: queue.backend or OWN_BACKEND,
@@ -189,6 +191,15 @@ def _read_limit(text: str) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
         raise InvalidRequest(f"{quoted(text)} is not a limit; expected a number of at least 1, or none")
     return int(text)
+
+
+def _limit_of(queue: QueueView) -> str:
+    """Return the limits of a queue: its number of jobs at a time, and what it allows for each key."""
+    limits = [] if queue.concurrency_limit is None else [str(queue.concurrency_limit)]
+    for limit in (queue.limits or {}).values():
+        key = f" by {limit['key']}" if limit.get("key") else ""
+        limits.append(f"{LimitNumbers.from_json(limit['numbers']).text}{key}")
+    return "; ".join(limits)
 
 
 def _queues(horae: Horae) -> Queues:

@@ -12,6 +12,7 @@ from horae.cli.printing.output import Columns, local_time, print_fields, print_j
 from horae.cli.printing.schedule_views import (
     as_values,
     declared_in_words,
+    note_of,
     print_next,
     reference_of,
     statistics_values,
@@ -50,7 +51,7 @@ def list_schedules(
         "NEXT START": "next_start",
         "RUNS": lambda schedule: schedule.statistics.total_runs + schedule.open_runs,
         "FAILED": lambda schedule: schedule.statistics.total_failures + schedule.statistics.total_crashes,
-        "NOTE": "pause_note",
+        "NOTE": note_of,
     }
     empty = "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae schedules add"
     print_list("schedules", found, columns, empty=empty, as_json=as_json, values=as_values)
@@ -266,6 +267,7 @@ def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_
         "REASON": "reason",
         "JOB": "job_id",
         "LATE BY": lambda tick: tick.decided_at - tick.nominal_time if tick.decision == "fired" else None,
+        "WAITS": "waiting_reason",
     }
     print_list("ticks", found, columns, empty="No nominal time has passed yet.", as_json=as_json)
 

@@ -13,6 +13,7 @@ from horae.cli.context import target_of
 from horae.cli.options import AsJson
 from horae.cli.printing.output import Columns, brief, print_fields, print_json, print_list, print_table
 from horae.domain.jobs.uniqueness import Debounce, Unique
+from horae.domain.limits.limit import Limit
 from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType
 
@@ -48,7 +49,7 @@ def show(
         print_json(kind)
         return
     print_fields(
-        (field.replace("_", " "), _shown(field, value)) for field, value in kind.items() if field != "parameters"
+        (field.replace("_", " "), text_of(field, value)) for field, value in kind.items() if field != "parameters"
     )
     required = kind["parameters"].get("required", [])
     typer.echo()
@@ -78,6 +79,12 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
         "keep": {state.value: seconds for state, seconds in sorted(job_type.retention.seconds.items())},
         "unique": _rule(job_type.uniqueness, Unique),
         "debounce": _rule(job_type.uniqueness, Debounce),
+        "limits": [
+            {"name": each.name, "allows": each.limit.numbers.text, "key": _key(each.limit)}
+            for each in job_type.named_limits
+        ],
+        "tags": sorted(job_type.tags),
+        "on_shutdown": job_type.on_shutdown,
         "isolation": job_type.isolation,
         "public": job_type.public,
         "is_async": job_type.is_async,
@@ -94,7 +101,7 @@ def _rule(rule: Unique | Debounce | None, kind: type) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else value
+    return sorted(str(each.value) for each in value) if isinstance(value, frozenset) else value
 
 
 def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
@@ -109,12 +116,30 @@ def _seconds(length: Any) -> float | None:
     return None if length is None else length.total_seconds()
 
 
-def _shown(field: str, value: Any) -> object:
+def text_of(field: str, value: Any) -> object:
+    """Return the value of a field as it is shown to people."""
     if field == "keep":
         return ", ".join(f"{state} {brief(seconds)}" for state, seconds in value.items()) or "as configured"
+    if field == "limits":
+        return "; ".join(f"{each['allows']}{' by ' + each['key'] if each['key'] else ''}" for each in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None)
+        return ", ".join(
+            f"{name.replace('_', ' ')} {_plain_text(each)}" for name, each in value.items() if each is not None
+        )
+    if isinstance(value, list):
+        return _plain_text(value)
     return brief(value) if field in ("soft_time_limit", "grace", "pending_timeout", "expires") else value
+
+
+def _plain_text(value: object) -> str:
+    if isinstance(value, float):
+        return brief(value)
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _key(limit: Limit) -> str | None:
+    """Return the format of the key of a limit, or the name of the function that computes it."""
+    return getattr(limit.key, "__name__", "a function") if callable(limit.key) else limit.key
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -8,19 +8,23 @@ import typer
 
 from horae.cli.escaping import printable
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
-from horae.domain.jobs.job import Job, JobState
+from horae.domain.jobs.job import Job, JobState, WaitsFor
 from horae.storage.jobs.reading import Attempt
+
+WAITS: Final = {WaitsFor.JOBS: "waits for other jobs", WaitsFor.LIMIT: "waits for a limit or a turn"}
 
 
 def as_values(job: Job) -> dict[str, Any]:
     """Return a job as `--json` prints it; the fields are documented and stable."""
-    return asdict(job)
+    return {**asdict(job), "error_code": job.error_code}
 
 
 def _note(job: Job) -> str | None:
-    """Return what a running job says of itself, or why a pending one waits for another attempt."""
+    """Return the label of a running job, or why a pending one waits."""
     if job.retry_reason is not None:
         return f"again at {local_time(job.run_at)}: {job.retry_reason}"
+    if job.waits_for is not None:
+        return WAITS[job.waits_for]
     return job.label
 
 

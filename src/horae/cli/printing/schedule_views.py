@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final
 
-from horae.cli.printing.output import Columns, print_json, print_list
+from horae.cli.printing.output import Columns, local_time, print_json, print_list
 from horae.client.schedules.views import ScheduleView
 from horae.domain.schedules.tick import Ticks
 from horae.domain.schedules.trigger import Trigger
@@ -52,6 +52,18 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         "backfill_next": schedule.backfill_next,
         "statistics": statistics_values(schedule),
     }
+
+
+def note_of(schedule: ScheduleView) -> str:
+    """Return what differs from the rules of a schedule at present: its pause, or a change of its next start."""
+    notes = [schedule.pause_note] if schedule.pause_note else []
+    if (change := schedule.change) is not None and change.start is not None:
+        notes.append("next start moved")
+    elif change is not None:
+        notes.append(f"skips until {local_time(change.skip_until)}")
+    if schedule.backfill_next is not None:
+        notes.append("backfill in progress")
+    return "; ".join(notes)
 
 
 def declared_in_words(schedule: ScheduleView) -> list[str]:

@@ -19,7 +19,7 @@ from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
-from horae.storage.operations.unserved import why_unserved
+from horae.storage.operations.unserved import why_group_unserved, why_unserved
 from horae.types.context import JobContext, LendsSlots, Loan
 from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -88,7 +88,8 @@ def of_group(group_id: GroupId) -> Awaited:
             raise GroupDoesNotExist(group_id)
         return ended
 
-    return Awaited(has_ended, _is_end, partial(WaitTimeout, group_id, what="group"))
+    timed_out = partial(WaitTimeout, group_id, what="group")
+    return Awaited(has_ended, _is_end, timed_out, partial(why_group_unserved, group_id=group_id))
 
 
 def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:

@@ -24,18 +24,25 @@ ErrorRule: TypeAlias = ErrorClass | tuple[ErrorClass, ...] | Callable[[BaseExcep
 
 
 class BodyDecision(Exception):
-    """Raised by a body to decide what happens to its job; let it pass."""
+    """Raised by a body to decide what happens to its job; let it pass.
+
+    `reason` is a text for the owner of the job, as the code of the body gave it.
+    """
+
+    reason = ""
 
 
 class Retry(BodyDecision):
     """End this attempt as failed, and make another one if one is left (see `max_attempts`).
 
-    `after`: how long to wait, such as `"30s"`; None takes the job's back-off. Raise it `from` an error to keep that one
-    in the traceback. Raises `InvalidRequest`.
+    `reason` is a text for the owner of the job; an entry of `exceptions_map` for the error that this is raised `from`
+    takes precedence. `after`: how long to wait, such as `"30s"`; None takes the job's back-off. Raises
+    `InvalidRequest`.
     """
 
-    def __init__(self, reason: str = "another attempt was asked for", *, after: Duration | None = None) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str = "", *, after: Duration | None = None) -> None:
+        self.reason = reason
+        super().__init__(reason or "another attempt was asked for")
         self.after = None if after is None else _wait("after", after)
 
 
@@ -46,14 +53,15 @@ class Snooze(BodyDecision):
     """
 
     def __init__(self, delay: Duration, reason: str = "") -> None:
-        self.delay = _wait("delay", delay)
+        self.delay, self.reason = _wait("delay", delay), reason
         super().__init__(reason or f"snoozed for {self.delay}")
 
 
 class Discard(BodyDecision):
-    """Fail the job at once, even if attempts are left."""
+    """Fail the job at once, even if attempts are left; `reason` is a text for the owner of the job."""
 
     def __init__(self, reason: str) -> None:
+        self.reason = reason
         super().__init__(reason)
 
 

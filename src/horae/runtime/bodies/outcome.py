@@ -12,7 +12,7 @@ from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.orders import Exited, Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types.context import JobContext
-from horae.types.job_type import JobType
+from horae.types.job_type import JobType, failed_text
 from horae.types.values.secret import secret_values
 
 INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
@@ -104,10 +104,18 @@ def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Fail
         claim,
         error,
         f"{type(error).__name__}: {text_of(error)}",
-        job_type.explain(error.__cause__ if isinstance(error, BodyDecision) and error.__cause__ else error),
+        _text_for_users(job_type, error),
         "".join(traceback.format_exception(error)),
     )
     return Failed(technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded))
+
+
+def _text_for_users(job_type: JobType[Any], error: BaseException) -> str:
+    """Return the text for users; for a decision that was raised from an error, that of the type for this error."""
+    if not isinstance(error, BodyDecision) or error.__cause__ is None:
+        return job_type.explain(error)
+    text = job_type.explain(error.__cause__)
+    return error.reason if error.reason and text == failed_text(error.__cause__) else text
 
 
 def _stored(job_type: JobType[Any], claim: Claim, error: BaseException, *texts: str) -> list[str]:

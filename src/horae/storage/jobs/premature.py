@@ -2,7 +2,20 @@
 
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Integer, Update, and_, bindparam, case, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Integer,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import database_now, microseconds_now, seconds_between, seconds_from_now
@@ -36,7 +49,22 @@ MAKE_DUE: Final = _make_due(IS_READY, *ready_order)
 MAKE_DUE_IN_LANES: Final = _make_due(WAITS_FOR_LIMIT, jobs.c.run_at, jobs.c.id)
 # Places in the future of lanes with due jobs, and rates that would stay closed until the clock had caught up.
 _due = select(jobs.c.id).where(jobs.c.lane_id == lanes.c.id, WAITS_IN_LANE, jobs.c.run_at <= database_now()).exists()
-CALL_UP_LANES: Final = update(lanes).where(lanes.c.place > microseconds_now(), _due).values(place=microseconds_now())
+_is_ahead = and_(lanes.c.place > microseconds_now(), _due)
+CALL_UP_LANES: Final = update(lanes).where(_is_ahead, lanes.c.owner.is_(None)).values(place=microseconds_now())
+# Owners keep their order: the latest turn counts as made now, the others as much earlier as they were. A turn in the
+# future would put its owner behind all others, again and again, until the clock had caught up.
+_latest_place = select(func.max(lanes.c.place)).where(_is_ahead, lanes.c.owner.is_not(None)).scalar_subquery()
+_latest_turn = select(func.max(lanes.c.turn)).scalar_subquery()
+LATEST: Final = select(_latest_place, _latest_turn, microseconds_now())
+_step = bindparam("step", type_=BigInteger())
+SHIFT_TURNS: Final = (
+    update(lanes)
+    .where(lanes.c.owner.is_not(None), or_(lanes.c.turn > microseconds_now(), _is_ahead))
+    .values(
+        turn=case((lanes.c.turn > microseconds_now(), lanes.c.turn - _step), else_=lanes.c.turn),
+        place=case((_is_ahead, lanes.c.place - _step), else_=lanes.c.place),
+    )
+)
 OPEN_BUCKETS: Final = (
     update(buckets)
     .where(buckets.c.opens_at > microseconds_now(), buckets.c.waiting)
@@ -47,6 +75,14 @@ OPEN_BUCKETS: Final = (
 def make_due(connection: Connection, limit: int) -> int:
     """Make up to `limit` jobs due that were due at once, or after a back-off, by the clock before it was set back."""
     made = sum(connection.execute(each, {"limit": limit}).rowcount for each in (MAKE_DUE, MAKE_DUE_IN_LANES))
+    call_up(connection)
+    return made
+
+
+def call_up(connection: Connection) -> None:
+    """End the waits in lanes and for rates that the clock has prolonged by being set back; owners take turns again."""
     for statement in (CALL_UP_LANES, OPEN_BUCKETS):
         connection.execute(statement)
-    return made
+    place, turn, now = connection.execute(LATEST).one()
+    if (step := max(place or 0, turn or 0) - now) > 0:
+        connection.execute(SHIFT_TURNS, {"step": step})

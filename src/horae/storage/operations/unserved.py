@@ -1,12 +1,15 @@
-"""Whether a pending job can start at all: whether a node runs that knows its type and serves its queue."""
+"""Whether pending jobs can start at all: whether a node runs that knows their type and serves their queue."""
 
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from horae.domain.cluster.capabilities import Capabilities
+from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId, JobState
 from horae.errors import quoted
+from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.groups.groups import IS_MEMBER_AFTER
 from horae.storage.jobs.tables import jobs, nodes, queues
 
 PENDING: Final = (
@@ -14,6 +17,16 @@ PENDING: Final = (
     .select_from(jobs.outerjoin(queues, queues.c.name == jobs.c.queue))
     .where(jobs.c.id == bindparam("job_id"), jobs.c.state == JobState.PENDING)
 )
+MOST_KINDS: Final = 20
+"""Pairs of type and queue in a group that are looked at: a group seldom has more than a few."""
+OF_GROUP: Final = (
+    select(func.min(jobs.c.id).label("job_id"))
+    .where(IS_MEMBER_AFTER, jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None))
+    .group_by(jobs.c.type, jobs.c.queue)
+    .order_by("job_id")
+    .limit(MOST_KINDS)
+)
+THEN: Final = select(groups.c.then_id).where(groups.c.id == bindparam("group_id"))
 NODES: Final = select(nodes.c.roles, nodes.c.types, nodes.c.queues)
 
 
@@ -33,3 +46,11 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
     if not any(node.can_run(job.type, job.queue) for node in registered):
         return f"{named}: no node that runs and knows its type serves its queue"
     return None
+
+
+def why_group_unserved(connection: Connection, group_id: GroupId) -> str | None:
+    """Return why a member of a group, or the job after it, cannot start; None if each of them can, or has started."""
+    members = connection.execute(OF_GROUP, {"group_id": group_id, "after": 0}).scalars().all()
+    then = connection.execute(THEN, {"group_id": group_id}).scalars().all()
+    awaited = [JobId(each) for each in (*members, *then) if each is not None]
+    return next((why for each in awaited if (why := why_unserved(connection, each)) is not None), None)
