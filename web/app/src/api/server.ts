@@ -45,6 +45,8 @@ export const server = {
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/limit/`, {
       body: { concurrency_limit: limit },
     }),
+  resetQueue: (name: string) =>
+    json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/reset/`),
   makeQueueFair: (name: string, by: string | null) =>
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/fair/`, { body: { by } }),
   limits: async (signal?: AbortSignal) =>

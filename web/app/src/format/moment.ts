@@ -36,6 +36,13 @@ export function soonText(moment: string, now: number): string {
   return Math.abs(Date.parse(moment) - now) < 86_400_000 ? clockText(moment) : momentText(moment)
 }
 
+/** Format the time of day of a timestamp with its seconds. */
+export function secondsText(moment: string): string {
+  return new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' }).format(
+    new Date(moment),
+  )
+}
+
 /** Format the time of day of a timestamp. */
 export function clockText(moment: string): string {
   return new Intl.DateTimeFormat(undefined, { timeStyle: 'short', hourCycle: 'h23' }).format(

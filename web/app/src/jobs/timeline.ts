@@ -68,7 +68,18 @@ function addWait(job: WaitingJob, from: number, start: number | null, to: number
 
 /** Return the reason why a job that is due has not started. */
 function waitText(job: WaitingJob): string {
-  return job.queue_is_paused ? 'Queue paused' : 'Waiting for a slot'
+  if (job.queue_is_paused) return 'Queue paused'
+  return job.waits_for ? waitsForText(job.waits_for) : 'Waiting for a slot'
+}
+
+/** Describe what holds a pending job back even when it is due. */
+export function waitsForText(waitsFor: string): string {
+  return WAITS[waitsFor] ?? waitsFor
+}
+
+const WAITS: Readonly<Record<string, string>> = {
+  jobs: 'Waiting for other jobs',
+  limit: 'Waiting for a limit or a turn',
 }
 
 /** Describe until when a job waits, and for which attempt unless it is the first. */

@@ -9,6 +9,8 @@ const REASONS: Readonly<Record<string, string>> = {
   'fired buffered': 'Started after the previous run ended.',
   'fired retry': 'Retried after a failure.',
   'fired manual': 'Started manually.',
+  'fired backfill': 'Run for a past time, by a backfill.',
+  'fired moved': 'Started at the time to which the next start was moved.',
   'coalesced late': 'Merged into a later run: no node could start it on time.',
   'coalesced catch_up': 'Merged into a run that catches up on several missed times.',
   'coalesced overlap': 'Merged into the run that was still in progress.',
@@ -16,7 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'skipped paused': 'Not started: the schedule was paused.',
   'skipped altered':
     'Not started: the schedule was changed, and this time is no longer part of it.',
-  'skipped requested': 'Not started: somebody asked to skip this time.',
+  'skipped requested': 'Not started: this time was skipped on request.',
   'skipped replaced': 'Not started: the next start was moved once to another time.',
   'skipped excluded': 'Not started: the calendar of the schedule excludes this day.',
   'skipped deployment_gone':

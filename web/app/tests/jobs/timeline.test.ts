@@ -94,6 +94,10 @@ describe('the timeline of a job', () => {
     const time = clockText(at(90))
     expect(label(jobOf(1), [], now(5))).toBe('Waiting for a slot')
     expect(label({ ...jobOf(1), queue_is_paused: true }, [], now(5))).toBe('Queue paused')
+    const limited = jobOf(1, 'pending', { waits_for: 'limit' })
+    expect(label(limited, [], now(5))).toBe('Waiting for a limit or a turn')
+    const after = jobOf(1, 'pending', { waits_for: 'jobs' })
+    expect(label(after, [], now(5))).toBe('Waiting for other jobs')
     expect(label(jobOf(1, 'pending', due), [], now(5))).toBe(`Waiting until ${time}`)
     const again = jobOf(1, 'pending', { ...due, attempt: 1, max_attempts: 5 })
     expect(label(again, [attempt(1, 1, 4, 'failed')], now(5))).toBe(

@@ -6,7 +6,7 @@ import type { Queue } from '@/api/model'
 import { server } from '@/api/server'
 import { useSession } from '@/session/session'
 import QueuesPage from '@/views/operations/QueuesPage.vue'
-import { parseLimit } from '@/views/operations/limits'
+import { isChanged, parseLimit } from '@/views/operations/limits'
 
 const QUEUE: Queue = {
   name: 'export',
@@ -93,9 +93,37 @@ describe('the queues', () => {
     await vi.waitFor(() => expect(server.queues).toHaveBeenCalledTimes(2))
   })
 
+  it('are reset by staff where they differ from what the code declares', async () => {
+    const declared = { concurrency_limit: 3, module: 'shop' }
+    const same = { ...QUEUE, name: 'same', declared }
+    const place = await shown(STAFF, { ...QUEUE, declared, fair_by: 'owner' }, same)
+    const reset = vi.spyOn(server, 'resetQueue').mockResolvedValue(same)
+    expect(row(place, 'export').textContent).toContain('changed')
+    expect(button(row(place, 'same'), 'Reset')).toBeUndefined()
+    button(row(place, 'export'), 'Reset')?.click()
+    await vi.waitFor(() => expect(reset).toHaveBeenCalledWith('export'))
+    await vi.waitFor(() => expect(server.queues).toHaveBeenCalledTimes(2))
+  })
+
   it('cannot be limited by read-only users', async () => {
     const place = await shown({ ...STAFF, roles: ['read_only'], changes_all: false }, QUEUE)
     expect(button(row(place, 'export'), 'Limit')).toBeUndefined()
+  })
+})
+
+describe('a queue', () => {
+  const limits = { 'mail.rate': { key: '{to}', numbers: { amount: 1, period: 2 } } }
+
+  it.each([
+    [{}, false],
+    [{ concurrency_limit: 4 }, true],
+    [{ fair_by: 'owner' }, true],
+    [{ limits: null }, true],
+    [{ limits: { 'mail.rate': { numbers: { period: 2, amount: 1 }, key: '{to}' } } }, false],
+  ])('with %j differs from its declaration: %s', (change, changed) => {
+    const queue = { ...QUEUE, limits, declared: { concurrency_limit: 3, limits }, ...change }
+    expect(isChanged(queue)).toBe(changed)
+    expect(isChanged({ ...queue, declared: null })).toBe(false)
   })
 })
 

@@ -11,6 +11,28 @@ export function runningText(queue: Pick<Queue, 'started' | 'concurrency_limit'>)
   return limit === null ? running : `${running} of ${countText(limit)}`
 }
 
+/** Return whether the limits or the turns of a queue differ from those that code declares for it. */
+export function isChanged(
+  queue: Pick<Queue, 'concurrency_limit' | 'fair_by' | 'limits' | 'declared'>,
+): boolean {
+  const { declared } = queue
+  if (declared === null) return false
+  return (
+    queue.concurrency_limit !== (declared['concurrency_limit'] ?? null) ||
+    queue.fair_by !== (declared['fair_by'] ?? null) ||
+    sortedText(queue.limits) !== sortedText(declared['limits'] ?? null)
+  )
+}
+
+/** Return JSON whose keys are in order, so that equal values are equal texts. */
+function sortedText(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) =>
+    each !== null && typeof each === 'object' && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : each,
+  )
+}
+
 /** Parse a limit. Returns null for an empty input (no limit), and undefined for an invalid one. */
 export function parseLimit(input: string | number): number | null | undefined {
   const text = String(input).trim()
