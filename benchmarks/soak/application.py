@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
-from horae import Backoff, Horae, Job, JobContext, JobType
+from horae import Backoff, Horae, Job, JobContext, JobType, Limit, Snooze, Unique
 from horae.domain.cron.expression import CronExpression
 from horae.domain.schedules.trigger import CronTrigger
 from horae.types.schedule import Schedule
@@ -28,8 +28,8 @@ LOG_VARIABLE: Final = "SOAK_LOG"
 SHORT_BACKOFF: Final = Backoff(base=timedelta(milliseconds=100), cap=timedelta(seconds=1))
 MANY_ATTEMPTS: Final = 1000
 """More than any run needs, so that only success or a cancel ends these jobs."""
-NARROW, HELD = "narrow", "held"
-"""A queue with a limit, and a queue that is paused from time to time."""
+NARROW, HELD, FAIR = "narrow", "held", "fair"
+"""A queue with a limit, one that is paused from time to time, and one in which owners take turns."""
 
 horae = Horae()
 each_body: list[Callable[[], None]] = []
@@ -90,6 +90,47 @@ def limited(job: JobContext, milliseconds: int) -> None:
     """A function of which only a few may run at a time."""
     with noted(job):
         time.sleep(milliseconds / 1000)
+
+
+def third_of(parameters: Any) -> str:
+    """Return the key of a job under limits by key: one of three."""
+    return str(parameters.milliseconds % 3)
+
+
+@horae.job(max_count=None, limits=[Limit(concurrency=2, key=third_of), Limit(rate="20/s", burst=5, key=third_of)])
+async def metered(job: JobContext, milliseconds: int) -> None:
+    """A coroutine of which few may start and run for each key."""
+    with noted(job):
+        await asyncio.sleep(milliseconds / 1000)
+
+
+@horae.job(max_count=None, queue=FAIR)
+async def shared(job: JobContext, milliseconds: int) -> None:
+    """A coroutine in the queue in which owners take turns."""
+    with noted(job):
+        await asyncio.sleep(milliseconds / 1000)
+
+
+@horae.job(max_count=None, max_attempts=5, backoff=SHORT_BACKOFF)
+async def polled(job: JobContext, snoozes: int) -> None:
+    """A coroutine that snoozes a few times."""
+    with noted(job):
+        if job.claim.lease <= snoozes:
+            raise Snooze("100ms")
+
+
+@horae.job(max_count=None, unique=Unique(on_duplicate="return"), expires="10m")
+async def single(job: JobContext, milliseconds: int) -> None:
+    """A coroutine of which one for each parameter is active."""
+    with noted(job):
+        await asyncio.sleep(milliseconds / 1000)
+
+
+@horae.job(max_count=None)
+async def combined(job: JobContext) -> int:
+    """A coroutine that runs after a group."""
+    with noted(job):
+        return len([member async for member in job.async_group.members()])
 
 
 @horae.job(max_count=None, queue=HELD)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from benchmarks.soak import application
-from benchmarks.soak.application import HELD, NARROW, note
+from benchmarks.soak.application import FAIR, HELD, NARROW, note
 from benchmarks.soak.calls import Calls, Worker, Workers
 from horae import Horae, Job
 from horae.client.operations.queues import Queues
@@ -37,6 +37,10 @@ KINDS: Final[Mapping[str, tuple[int, Callable[[Random], dict[str, Any]]]]] = {
     "stubborn": (1, lambda draw: {"seconds": draw.uniform(0.5, 4.0)}),
     "progressing": (2, lambda draw: {"steps": draw.randrange(100, 3000)}),
     "hooked": (3, lambda _: {}),
+    "metered": (4, lambda draw: {"milliseconds": draw.randrange(5, 60)}),
+    "shared": (4, lambda draw: {"milliseconds": draw.randrange(5, 60)}),
+    "polled": (2, lambda draw: {"snoozes": draw.randrange(1, 3)}),
+    "single": (2, lambda draw: {"milliseconds": draw.randrange(5, 10)}),
 }
 """The kinds of jobs with their share and their parameters."""
 
@@ -50,7 +54,7 @@ class Load(Workers):
     def __init__(self, horae: Horae, engine: Engine, rate: float, draw: Random, calls: Calls) -> None:
         self._horae, self._engine, self._rate, self._calls = horae, engine, rate, calls
         self._starts, self._changes = Random(draw.random()), Random(draw.random())
-        self._inline = Random(draw.random())
+        self._inline, self._grouping = Random(draw.random()), Random(draw.random())
         self._recent = deque[int](maxlen=RECENT)
         self._owed = 0.0
         self._versions = application.versions()
@@ -60,12 +64,14 @@ class Load(Workers):
             Worker("starts", self._start_batch, lambda: STEP, calls),
             Worker("changes", self._change, lambda: self._changes.uniform(0.2, 1.0), calls),
             Worker("inline", self._run_inline, lambda: self._inline.uniform(1.0, 3.0), calls),
+            Worker("groups", self._start_group, lambda: self._grouping.uniform(2.0, 4.0), calls),
             Worker("deployments", self._redeploy, lambda: REDEPLOY_EVERY, calls),
         ]
 
     def prepare(self) -> None:
-        """Limit a queue, deploy and add the schedules."""
+        """Limit a queue and make one fair, deploy and add the schedules."""
         self._queues.limit(NARROW, LIMIT)
+        self._queues.fair(FAIR, "owner")
         self._horae.deployments.deploy(MODULE, self._versions[0])
         application.add_schedules(self._horae)
 
@@ -107,11 +113,16 @@ class Load(Workers):
             case 3:
                 call = partial(self._start_within, kind, values, commits=draw.random() < 0.7)
             case _:
-                owner = f"user-{draw.randrange(5)}" if kind == "hooked" else None
+                owner = f"user-{draw.randrange(5)}" if kind in ("hooked", "shared") else None
                 call = partial(self._horae.jobs.start, kind, owner=owner, **values)
         job = self._calls.attempt("start", call)
         if job is not None:
             self._created([job.id])
+
+    def _start_group(self) -> None:
+        """Start a group of jobs that snooze, and a job after them."""
+        members = [("polled", {"snoozes": snoozes}) for snoozes in range(3)]
+        self._calls.attempt("start group", partial(self._horae.jobs.start_group, members, then="combined"))
 
     def _start_within(self, kind: str, values: Mapping[str, Any], *, commits: bool) -> Job | None:
         """Start a job in a transaction of the caller, and commit that or roll it back."""

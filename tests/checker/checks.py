@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tests.checker import group_rules, job_rules, limit_rules, schedule_rules
+from tests.checker import group_rules, job_rules, key_limit_rules, limit_rules, option_rules, schedule_rules
 from tests.checker.body_log import BodyLog, Record
 from tests.checker.settings import Settings
 from tests.checker.tables import Connection, Tables
@@ -22,6 +22,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "no schedule waits for ever": schedule_rules.waiting,
     "statistics add up": schedule_rules.statistics,
     "limits hold": limit_rules.limits,
+    "limits by key hold": key_limit_rules.limits_by_key,
+    "owners take turns": key_limit_rules.turns,
+    "a key has one job": option_rules.unique,
+    "attempts count as they should": option_rules.counted,
+    "expired jobs do not begin": option_rules.expires,
+    "groups end with their last member": group_rules.ended,
     "a job after a group begins after it": group_rules.then_after_members,
     "groups count their members": group_rules.counts,
     "a job after others begins after them": group_rules.after_dependencies,

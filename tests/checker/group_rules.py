@@ -35,6 +35,20 @@ def counts(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
             yield f"group {group.id} counts {left} members that have not ended, but there are {there}"
 
 
+def ended(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
+    """A group whose members have all ended has ended itself, and the job after it waits no longer."""
+    del log, settings
+    for group in tables.groups:
+        if any(tables.jobs[job_id].state in OPEN for job_id in tables.members[group.id]):
+            if group.ended_at is not None:
+                yield f"group {group.id} has ended, but not all of its members"
+        elif group.ended_at is None and group.inserting_at is None:
+            yield f"all members of group {group.id} have ended, but it has not"
+        begun = tables.attempts[group.then_id] if group.then_id is not None else []
+        if begun and group.ended_at is None:
+            yield f"job {group.then_id} after group {group.id} began, but the group has not ended"
+
+
 def after_dependencies(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
     """A job that waits for others begins when they have ended."""
     del log

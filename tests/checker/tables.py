@@ -44,6 +44,14 @@ class Job(NamedTuple):
     nominal_time: int | None
     created_at: int
     finished_at: int | None
+    run_at: int
+    priority: int
+    owner: str | None
+    limits: Any
+    unique_key: str | None
+    key_is_shared: bool | None
+    expires_at: int | None
+    error: str | None
 
     def __str__(self) -> str:
         return f"job {self.id} ({self.type})"
@@ -112,6 +120,8 @@ class Queue(NamedTuple):
 
     name: str
     concurrency_limit: int | None
+    fair_by: str | None
+    limits: Any
 
 
 class Group(NamedTuple):
@@ -124,6 +134,8 @@ class Group(NamedTuple):
     failed: int
     cancelled: int
     cancelled_at: int | None
+    inserting_at: int | None
+    ended_at: int | None
 
 
 class Change(NamedTuple):
@@ -197,9 +209,14 @@ class Tables:
         return found
 
     @cached_property
+    def all_queues(self) -> list[Queue]:
+        """The queues that have a row, because something was declared or changed for them."""
+        return self.rows(Queue, "horae_queues")
+
+    @cached_property
     def queues(self) -> list[Queue]:
         """The queues that have a limit."""
-        return [queue for queue in self.rows(Queue, "horae_queues") if queue.concurrency_limit is not None]
+        return [queue for queue in self.all_queues if queue.concurrency_limit is not None]
 
     @cached_property
     def groups(self) -> list[Group]:

@@ -1,6 +1,7 @@
 """Each kind of breach, planted in a small database without constraints: the checker names it, and nothing else."""
 
 import ast
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -46,8 +47,8 @@ CLEAN: Final = f"""
     VALUES (6, 1, 1, {NOW + SECOND}, {NOW + 9 * SECOND}, 'finished'),
            (7, 1, 1, {NOW + 10 * SECOND}, {NOW + 12 * SECOND}, 'finished'),
            (8, 1, 1, {NOW + 13 * SECOND}, {NOW + 15 * SECOND}, 'finished');
-    INSERT INTO horae_groups (id, on_failure, then_id, total, finished, failed, cancelled)
-    VALUES (1, 'continue', 7, 1, 1, 0, 0);
+    INSERT INTO horae_groups (id, on_failure, then_id, total, finished, failed, cancelled, ended_at)
+    VALUES (1, 'continue', 7, 1, 1, 0, 0, {NOW + 9 * SECOND});
     INSERT INTO horae_dependencies (after_id, job_id, on_failure, ended) VALUES (7, 8, 'cancel', 1);
     INSERT INTO horae_schedules (id, name, module, job_type, trigger_kind, trigger, timezone, queue, priority, rules, enabled,
                                  partition, state, next_start, last_tick, created_at)
@@ -61,6 +62,45 @@ CLEAN: Final = f"""
            (1, {NOW + 10 * MINUTE}, {NOW + 30 * MINUTE}, 5, 'missed', 'window', NULL, {NOW}),
            (1, {NOW + 35 * MINUTE}, {NOW + 35 * MINUTE}, 1, 'skipped', 'overlap', NULL, {NOW});
 """  # fmt: skip
+
+
+def one(job: int, kind: str, began: int, length: int = 1, **columns: Any) -> str:
+    """A job that has finished: the seconds of its begin and of its duration; other columns by name."""
+    values = {
+        "id": job, "type": kind, "queue": "default", "priority": 0, "state": "finished", "attempt": 1, "max_attempts": 1,
+        "lease": 1, "run_at": NOW, "created_at": NOW, "finished_at": NOW + (began + length) * SECOND, **columns,
+    }  # fmt: skip
+    texts = ["NULL" if value is None else repr(value) for value in values.values()]
+    begin, end = NOW + began * SECOND, NOW + (began + length) * SECOND
+    return (
+        f"INSERT INTO horae_jobs ({', '.join(values)}) VALUES ({', '.join(texts)});"
+        "INSERT INTO horae_job_attempts (job_id, lease, attempt, started_at, finished_at, outcome)"
+        f"VALUES ({job}, 1, 1, {begin}, {end}, 'finished');"
+    )
+
+
+def under(*limits: tuple[str, str, dict[str, Any]], weight: int = 1) -> str:
+    return json.dumps({"weight": weight, "limits": [list(each) for each in limits]})
+
+
+RATE: Final = {"amount": 1, "period": 10 * SECOND, "burst": 1, "window": "bucket"}
+SLIDING: Final = {"amount": 1, "period": 10 * SECOND, "window": "sliding"}
+RATED: Final = under(("api.rate", "a", RATE), ("api.concurrency", "a", {"concurrency": 1}))
+WINDOWED: Final = under(("sms.rate", "", SLIDING))
+OPTIONS: Final = "".join([
+    "INSERT INTO horae_queues (name, fair_by) VALUES ('mail', 'owner');",
+    one(20, "call", 1, 4, limits=RATED), one(21, "call", 12, limits=RATED), one(22, "call", 1, limits=RATED.replace('"a"', '"b"')),
+    one(24, "text", 1, limits=WINDOWED), one(25, "text", 12, limits=WINDOWED),
+    *(one(30 + n, "letter", 1 + 2 * n, queue="mail", owner="ann") for n in range(4)),
+    *(one(34 + n, "letter", 2 + 2 * n, queue="mail", owner="bob") for n in range(2)),
+    one(40, "single", 1, 8, unique_key="k"), one(41, "single", 11, unique_key="k", created_at=NOW + 10 * SECOND),
+    one(42, "settled", 4, unique_key="d", key_is_shared=1),
+    one(43, "settled", 8, unique_key="d", key_is_shared=1, created_at=NOW + 6 * SECOND),
+    one(44, "offer", 1, expires_at=NOW + 5 * SECOND), one(45, "poll", 5, lease=2),
+    "UPDATE horae_job_attempts SET lease = 2 WHERE job_id = 45;",
+    f"INSERT INTO horae_job_attempts VALUES (45, 1, 1, NULL, {NOW + SECOND}, {NOW + 2 * SECOND}, 'snoozed', NULL, NULL);",
+])  # fmt: skip
+"""Jobs under limits by key, in a fair queue, with unique keys, that expire and that were snoozed."""
 
 
 def records(*more: dict[str, Any]) -> list[dict[str, Any]]:
@@ -98,7 +138,7 @@ def connection(migrated_sqlite: Path) -> Iterator[sqlite3.Connection]:
             if name.startswith("horae_"):
                 bare.execute(f"CREATE TABLE {name} ({', '.join(f'{column!r}' for column in columns[name])})")
         bare.execute("CREATE TABLE effects (job, attempt)")
-        bare.executescript(CLEAN)
+        bare.executescript(CLEAN + OPTIONS)
         yield bare
 
 
@@ -115,6 +155,12 @@ def body(what: str, job: int, lease: int, at: float, attempt: int = 1) -> dict[s
     return {"what": what, "job": job, "attempt": attempt, "lease": lease, "at": at}
 
 
+def began(job: int, second: int) -> str:
+    """Let the only attempt of a job begin at another second."""
+    begin, end = NOW + second * SECOND, NOW + (second + 1) * SECOND
+    return f"UPDATE horae_job_attempts SET started_at = {begin}, finished_at = {end} WHERE job_id = {job};"
+
+
 AT: Final = "2026-03-29T00:"
 BREACHES: Final = [
     Breach(
@@ -127,7 +173,7 @@ BREACHES: Final = [
         "a job after a group begins after it", "group 1 was cancelled, but job 7 after it began",
     ),
     Breach(
-        "INSERT INTO horae_groups (id, then_id, total, finished, failed, cancelled) VALUES (2, 7, 0, 0, 0, 0)",
+        "INSERT INTO horae_groups (id, then_id, total, finished, failed, cancelled, ended_at) VALUES (2, 7, 0, 0, 0, 0, 1)",
         "a job after a group begins after it", "job 7 is the job after groups 1 and 2",
     ),
     Breach(
@@ -306,6 +352,62 @@ BREACHES: Final = [
         "statistics add up", "schedule 1 (beat): 1 crashes are counted, but only 0 runs crashed",
     ),
     Breach("DELETE FROM horae_schedule_statistics", "statistics add up", "schedule 1 (beat) has no statistics"),
+    Breach(
+        began(21, 9), "limits by key hold",
+        f"limit api.rate for key 'a' allows 1 starts in 10 s and 1 at once, but more began from {AT}00:01+00:00 to {AT}00:09+00:00",
+    ),
+    Breach(
+        began(21, 12) + f"UPDATE horae_job_attempts SET finished_at = {NOW + 13 * SECOND} WHERE job_id = 20;",
+        "limits by key hold",
+        f"limit api.concurrency for key 'a' allows 1 at a time, but at {AT}00:12+00:00 job 20, job 21 ran",
+    ),
+    Breach(
+        "", "limits by key hold",
+        "limit api.concurrency for key 'a' allows 1 at a time, but at 2.0 job 20, job 21 ran, by the bodies' clock",
+        (body("begin", 20, 1, 1.0), body("end", 20, 1, 3.0), body("begin", 21, 1, 2.0), body("end", 21, 1, 4.0)),
+    ),
+    Breach(
+        began(25, 10), "limits by key hold",
+        f"limit sms.rate allows 1 starts in 10 s, but 2 began from {AT}00:01+00:00 to {AT}00:10+00:00",
+    ),
+    Breach(
+        began(35, 20), "owners take turns",
+        "queue mail: job 35 of 'bob' waited while 3 jobs of 'ann' started: 31, 32, 33",
+    ),
+    Breach(
+        f"UPDATE horae_jobs SET created_at = {NOW + 5 * SECOND} WHERE id = 41", "a key has one job",
+        f"job 41 (single) was created at {AT}00:05+00:00, while job 40 (single) had the same key until {AT}00:09+00:00",
+    ),
+    Breach(
+        f"UPDATE horae_jobs SET created_at = {NOW + 2 * SECOND} WHERE id = 43", "a key has one job",
+        f"job 43 (settled) was created at {AT}00:02+00:00, while job 42 (settled) had the same key until {AT}00:04+00:00",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET attempt = 2 WHERE job_id = 45 AND lease = 2;"
+        "UPDATE horae_jobs SET attempt = 2, max_attempts = 2 WHERE id = 45",
+        "attempts count as they should", "job 45 (poll): the snoozed attempt 1 counts: the next one is 2",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET outcome = 'interrupted', attempt = 0 WHERE job_id = 45 AND lease = 1",
+        "attempts count as they should", "job 45 (poll): the interrupted attempt 0 counts: the next one is 1",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET outcome = 'failed' WHERE job_id = 45 AND lease = 1",
+        "attempts count as they should", "job 45 (poll): attempt 1 failed, and the next one has the same number",
+    ),
+    Breach(
+        began(44, 6), "expired jobs do not begin",
+        f"job 44 (offer) began at {AT}00:06+00:00, after it had expired at {AT}00:05+00:00",
+    ),
+    Breach(
+        "UPDATE horae_jobs SET state = 'failed', error = 'expired: the job had not begun' WHERE id = 44;"
+        "UPDATE horae_job_attempts SET outcome = 'crashed' WHERE job_id = 44",
+        "expired jobs do not begin", f"job 44 (offer) expired, although it had begun at {AT}00:01+00:00",
+    ),
+    Breach(
+        "UPDATE horae_groups SET ended_at = NULL",
+        "groups end with their last member", "all members of group 1 have ended, but it has not",
+    ),
     Breach(
         f"UPDATE horae_jobs SET queue = 'narrow' WHERE id = 2; UPDATE horae_jobs SET created_at = {NOW} WHERE id = 2",
         "limits hold", f"queue narrow allows 1 jobs at a time, but at {AT}00:01+00:00 job 2, job 4 ran",

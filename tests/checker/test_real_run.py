@@ -16,7 +16,7 @@ from horae.storage.engine.database import Database
 from tests.harness.applications import execute, rows, url_of
 from tests.harness.body_log import LOG_VARIABLE, append, log_body
 from tests.harness.checked import findings
-from tests.harness.fault_application import EFFECT, SCHEMA
+from tests.harness.fault_application import EFFECT, FAIR, MEMBERS, SCHEMA, fault_application
 from tests.harness.nodes import running_node, until, until_released
 from tests.harness.redis import RedisServer
 
@@ -89,6 +89,30 @@ class TestWithRedis:
         assert audited.findings == []
 
 
+async def test_a_run_with_limits_turns_groups_and_snoozes_has_no_findings(database: Database, log: Path) -> None:
+    with closing(fault_application(url_of(database))) as horae:
+        execute(horae, SCHEMA)
+        horae.queues.fair(FAIR, "owner")
+        start_many = horae.aio.jobs.start_many
+        async with running_node(horae, concurrency=4):
+            for owner in ("ann", "bob", "ann"):
+                await start_many("shared", [{"seed": seed} for seed in range(8)], owner=owner)
+            await start_many("metered", [{"seed": seed} for seed in range(20)])
+            for _ in range(4):
+                await horae.aio.jobs.start("single", seed=1)
+            for failing in (False, True):
+                members = [("polled", {"seed": seed}) for seed in range(MEMBERS)]
+                group = await horae.aio.jobs.start_group(members, then="combined")
+                if failing:
+                    await horae.aio.jobs.cancel_group(group.id)
+            await until(
+                lambda: not rows(horae, "SELECT 1 FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
+            )
+        assert findings(database, log) == []
+        assert horae.audit().findings == []
+        assert len(rows(horae, "SELECT 1 FROM horae_job_attempts WHERE outcome = 'snoozed'")) >= MEMBERS
+
+
 async def run(horae: Horae, log: Path, midway: Callable[[], object]) -> None:
     """Run jobs with all kinds of ends, and a schedule; call `midway` while some of them run."""
     Queues(horae.components.database, horae.components.wakeup).limit("narrow", 2)
@@ -123,4 +147,4 @@ def test_the_program_says_what_is_wrong(database: Database, tmp_path: Path) -> N
     assert wrong.stdout.splitlines() == ["no job is lost: job 7 was created, but has no row", "1 broken rule(s)"]
     assert wrong.returncode == 1
     right = subprocess.run([*command, "--deleted"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (right.returncode, right.stdout) == (0, "all 14 rules hold\n")
+    assert (right.returncode, right.stdout) == (0, "all 20 rules hold\n")

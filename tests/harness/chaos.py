@@ -15,11 +15,13 @@ from sqlalchemy.exc import DBAPIError
 from horae import Horae
 from horae.storage.engine.database import Database
 from tests.harness.checked import findings
-from tests.harness.fault_application import SCHEMA, fault_application
+from tests.harness.fault_application import FAIR, MEMBERS, SCHEMA, fault_application
 from tests.harness.figures import quantiles
 from tests.harness.node_processes import BODY_LOG, NodeProcess, wait_until
 
 KINDS: Final = ("threaded", "looped", "fragile")
+OPTIONS: Final = ("metered", "shared", "polled")
+OWNERS: Final = ("ann", "bob", "carol")
 PENDING_AT_LEAST: Final = 60
 """Pending jobs below which more are added, so that no node is idle."""
 BATCH: Final = 30
@@ -59,6 +61,7 @@ class Chaos:
         self.database.transact(lambda connection: connection.execute(text(SCHEMA)))
         self.horae: Horae = fault_application(self.database.url.render_as_string(hide_password=False))
         self._stack.callback(self.horae.close)
+        self.horae.queues.fair(FAIR, "owner")
         self.processes = [self._started() for _ in range(self.nodes)]
         for process in self.processes:
             process.ready()
@@ -73,6 +76,16 @@ class Chaos:
             for kind in KINDS:
                 seeds = [{"seed": self.draw.randrange(1_000_000)} for _ in range(BATCH)]
                 self._again(partial(self.horae.jobs.start_many, kind, seeds))
+            self._feed_with_options()
+
+    def _feed_with_options(self) -> None:
+        """Add a few jobs of the kinds about which the outside checker knows rules of their own."""
+        seeds = [{"seed": self.draw.randrange(1_000_000)} for _ in range(MEMBERS)]
+        for kind in OPTIONS:
+            self._again(partial(self.horae.jobs.start_many, kind, seeds, owner=self.draw.choice(OWNERS)))
+        self._again(partial(self.horae.jobs.start, "single", seed=self.draw.randrange(2)))
+        members = [("polled", seed) for seed in seeds]
+        self._again(partial(self.horae.jobs.start_group, members, then="combined"))
 
     def kill(self) -> None:
         """Kill a node that has work, and measure how long it takes until its jobs are rescued.

@@ -8,11 +8,11 @@ import time
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import text
 
-from horae import Backoff, Horae, JobContext, Limit
+from horae import Backoff, Horae, JobContext, Limit, Snooze, Unique
 from tests.harness.body_log import log_body, logged
 
 SCHEMA: Final = "CREATE TABLE effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
@@ -20,6 +20,10 @@ EFFECT: Final = text("INSERT INTO effects VALUES (:job, :attempt)")
 GRACE_VARIABLE: Final = "HORAE_TEST_GRACE"
 """Names the seconds for which a node that stops lets bodies finish; 5 if it is not set."""
 SHORT_BACKOFF: Final = Backoff(base=timedelta(milliseconds=20), cap=timedelta(milliseconds=200))
+FAIR: Final = "shared"
+"""The queue in which owners take turns."""
+MEMBERS: Final = 5
+"""Members of each group."""
 MANY_ATTEMPTS: Final = 1_000
 """More than any test needs, so that only success ends these jobs."""
 
@@ -35,7 +39,45 @@ def fault_application(url: str) -> Horae:
     _declare_short(horae)
     _declare_holding(horae)
     _declare_limited(horae)
+    _declare_with_options(horae)
     return horae
+
+
+def _declare_with_options(horae: Horae) -> None:
+    """Declare jobs under limits by key, in a fair queue, with a unique key, that snooze, and that follow a group."""
+    third = Limit(concurrency=2, key=third_of), Limit(rate="100/s", burst=10, key=third_of)
+    lasting: Any = {"max_attempts": MANY_ATTEMPTS, "backoff": SHORT_BACKOFF}
+
+    @horae.job(limits=third, **lasting)
+    async def metered(job: JobContext, seed: int) -> None:
+        with logged(job):
+            await asyncio.sleep(Random(seed).uniform(0.0, 0.02))
+
+    @horae.job(queue=FAIR, **lasting)
+    async def shared(job: JobContext, seed: int) -> None:
+        with logged(job):
+            await asyncio.sleep(Random(seed).uniform(0.0, 0.02))
+
+    @horae.job(unique=Unique(on_duplicate="return"), **lasting)
+    async def single(job: JobContext, seed: int) -> None:
+        with logged(job):
+            await asyncio.sleep(Random(seed).uniform(0.0, 0.02))
+
+    @horae.job(on_shutdown="requeue", **lasting)
+    async def polled(job: JobContext, seed: int) -> None:
+        with logged(job):
+            if job.claim.lease == 1:
+                raise Snooze(timedelta(milliseconds=seed % 50))
+
+    @horae.job(expires="10m", **lasting)
+    async def combined(job: JobContext) -> None:
+        with logged(job):
+            assert len(list(await asyncio.to_thread(lambda: list(job.group.members())))) == MEMBERS
+
+
+def third_of(parameters: Any) -> str:
+    """Return the key of a job under a limit: one of three."""
+    return str(parameters.seed % 3)
 
 
 def _declare_limited(horae: Horae) -> None:

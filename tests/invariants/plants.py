@@ -288,10 +288,56 @@ def begun_after_its_expiry(ground: Ground) -> Planted:
     return Planted(f"job {row.id} began after it had expired", row.schedule_id, row.id)
 
 
+def exceeded_key_limit(ground: Ground) -> Planted | None:
+    later = ground.one(
+        "SELECT a.job_id, b.job_id AS beside FROM horae_job_attempts a JOIN horae_job_attempts b "
+        "ON b.job_id <> a.job_id AND b.started_at < a.started_at AND b.finished_at > a.started_at "
+        "WHERE 2 = (SELECT count(*) FROM horae_job_attempts WHERE job_id IN (a.job_id, b.job_id))"
+    )
+    if later is None:
+        return None
+    limits = '{"weight": 1, "limits": [["api", "a", {"concurrency": 1}]]}'
+    ground.change("UPDATE horae_jobs SET limits = :limits WHERE id IN (:one, :other)", limits=limits, one=later.job_id, other=later.beside)  # fmt: skip
+    return Planted(f"job {later.job_id} began beside job {later.beside} under one limit", job=later.job_id)
+
+
+def shared_key(ground: Ground) -> Planted | None:
+    query = (
+        "SELECT b.id, a.id AS before FROM horae_jobs a JOIN horae_jobs b ON b.type = a.type AND b.id > a.id "
+        "WHERE b.created_at > a.created_at AND b.created_at < a.finished_at - :long"
+    )
+    row = ground.one(query, long=60_000_000)
+    if row is None:
+        return None
+    ground.change("UPDATE horae_jobs SET unique_key = 'k' WHERE id IN (:one, :other)", one=row.id, other=row.before)
+    return Planted(f"job {row.id} has the key of job {row.before}", job=row.id)
+
+
+def counted_snooze(ground: Ground) -> Planted:
+    row = ground.attempt("a.attempt = 1 AND a.lease = j.lease AND j.lease = 1 AND j.state = 'finished'")
+    ground.change("UPDATE horae_jobs SET lease = 2, attempt = 2, max_attempts = 2 WHERE id = :id", id=row.job_id)
+    ground.change("UPDATE horae_job_attempts SET lease = 2, attempt = 2 WHERE job_id = :id", id=row.job_id)
+    ground.change(
+        "INSERT INTO horae_job_attempts (job_id, lease, attempt, started_at, finished_at, outcome) "
+        "VALUES (:id, 1, 1, :at, :at, 'snoozed')", id=row.job_id, at=row.started_at - 1,
+    )  # fmt: skip
+    return Planted(f"the snooze of job {row.job_id} counts", row.schedule_id, row.job_id)
+
+
+def miscounted_group(ground: Ground) -> Planted:
+    row = ground.job("state = 'finished' AND schedule_id IS NOT NULL")
+    total, finished, ended = ground.random.choice([(2, 1, "NULL"), (1, 1, "NULL"), (3, 0, str(2**50))])
+    ground.change(
+        "INSERT INTO horae_groups (id, on_failure, then_id, total, finished, failed, cancelled, created_at, ended_at) "
+        f"VALUES (1, 'continue', :then, :total, :finished, 0, 0, 1, {ended})", then=row.id, total=total, finished=finished,
+    )  # fmt: skip
+    return Planted(f"group 1 counts {finished} of {total} members", job=row.id)
+
+
 PLANTS: Final[Sequence[Callable[[Ground], Planted | None]]] = [
     deleted_tick, doubled_tick, wrong_count, shifted_tick, moved_decision, other_reason, wrong_job, deleted_job,
     deleted_job_with_attempts, deleted_attempt, unfenced_attempt, attempt_before_the_one_before, edited_state,
     changed_after_its_end, moved_end, doubled_run, overlapping_run, held_by_nobody, edited_total,
     edited_totals_that_add_up, edited_duration, moved_last_finish, deleted_statistics, no_next_start, late_next_start,
-    moved_watermark, wrong_token, exceeded_limit, begun_after_its_expiry,
+    moved_watermark, wrong_token, exceeded_limit, begun_after_its_expiry, exceeded_key_limit, shared_key, counted_snooze, miscounted_group,
 ]  # fmt: skip

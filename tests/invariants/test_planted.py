@@ -20,7 +20,7 @@ from tests.invariants.history import declare, live
 from tests.invariants.plants import PLANTS, Ground, Planted
 from tests.schedules.driver import Driver
 
-FAULTS: Final = int(os.environ.get("HORAE_PLANTS", "58"))
+FAULTS: Final = int(os.environ.get("HORAE_PLANTS", "66"))
 """Faults: two of each kind in continuous integration, 1,000 in the acceptance run."""
 SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
 KEEP: Final = timedelta(days=30)

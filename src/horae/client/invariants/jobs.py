@@ -35,7 +35,19 @@ def check(connection: Connection, findings: Findings, since: datetime, now: date
         findings.add(
             Invariant.RUNS, f"{row.number} jobs of type {row.type} with the key {row.unique_key!r} have not ended"
         )
+    _check_keys(connection, findings, since)
     _check_cancels(connection, findings, since)
+
+
+def _check_keys(connection: Connection, findings: Findings, since: datetime) -> None:
+    """Check that no job was created while another one had its key and had not ended."""
+    rows = invariants.stream(connection, invariants.KEYED, since=since)
+    for (kind, key), grouped in groupby(rows, key=lambda row: (row.type, row.unique_key)):
+        for before, after in pairwise(grouped):
+            # One that waited for the commit of the other one's end was created by the clock a little before that.
+            if before.finished_at is not None and after.created_at < before.finished_at - IN_ONE_TRANSACTION:
+                message = f"job {after.id} ({kind}) was created while job {before.id} had its key {key!r}"
+                findings.add(Invariant.RUNS, message, job=after.id)
 
 
 def attempts_of(rows: Sequence[Any]) -> list[Any]:
@@ -68,8 +80,17 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
                 f"the attempt with lease {after.its_lease} began at {shown(after.its_start)}, before that with lease "
                 f"{before.its_lease} had ended: it was not fenced"
             )
-        if after.its_number < before.its_number + (before.its_outcome not in UNCOUNTED):
-            yield f"attempt {after.its_number} follows attempt {before.its_number}"
+        yield from _numbers(before, after)
+
+
+def _numbers(before: Any, after: Any) -> Iterator[str]:
+    """Yield what contradicts that each attempt that counts has the next number."""
+    counts = before.its_outcome not in UNCOUNTED
+    if after.its_number < before.its_number + counts:
+        yield f"attempt {after.its_number} follows attempt {before.its_number}"
+    if not counts and after.its_number > before.its_number:
+        uncounted = f"attempt {before.its_number}, which was {before.its_outcome} and does not count"
+        yield f"attempt {after.its_number} follows {uncounted}"
 
 
 def _begin(job: Any) -> Iterator[str]:

@@ -62,7 +62,7 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
     changed = {row.name for row in invariants.stream(connection, invariants.CHANGED_LIMITS)}
     numbers: dict[str, LimitNumbers] = {}
     buckets: dict[tuple[str, str], _Bucket] = {}
-    found: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str], Any] = {}
     for row in invariants.stream(connection, invariants.KEY_LIMITED, since=since):
         for name, key, weight, given in _limits_in(row.limits):
             if numbers.setdefault(name, given) != given:
@@ -71,12 +71,13 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
                 continue
             bucket = buckets.setdefault((name, key), _Bucket(given))
             if bucket.is_exceeded(row.started_at, row.finished_at, weight) and (name, key) not in found:
-                found[name, key] = f"job {row.id} started at {shown(row.started_at)}"
-    for (name, key), what in found.items():
+                found[name, key] = row
+    for (name, key), row in found.items():
         if name not in changed:
             under = f" for key {quoted(key)}" if key else ""
+            what = f"job {row.id} started at {shown(row.started_at)}"
             text = f"limit {quoted(name)} allows {numbers[name].text}{under}, but {what} was one too many"
-            findings.add(Invariant.LIMITS, text)
+            findings.add(Invariant.LIMITS, text, job=row.id)
 
 
 def _limits_in(stored: str) -> Iterator[tuple[str, str, int, LimitNumbers]]:

@@ -167,6 +167,11 @@ DOUBLE_KEYS: Final = (
     .group_by(jobs.c.type, jobs.c.unique_key)
     .having(func.count() > 1)
 )
+KEYED: Final = (
+    select(jobs.c.id, jobs.c.type, jobs.c.unique_key, jobs.c.created_at, jobs.c.finished_at)
+    .where(jobs.c.unique_key.is_not(None), jobs.c.key_is_shared.is_(None), _recent)
+    .order_by(jobs.c.type, jobs.c.unique_key, jobs.c.created_at, jobs.c.id)
+)
 ORPHANED_ATTEMPTS: Final = (
     select(job_attempts.c.job_id, func.count().label("number"))
     .outerjoin(jobs, jobs.c.id == job_attempts.c.job_id)
