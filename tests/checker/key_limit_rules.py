@@ -55,7 +55,7 @@ def _limits_of(tables: Tables) -> tuple[dict[str, Any], dict[tuple[str, str], di
     numbers: dict[str, Any] = {}
     under: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
     for job in tables.jobs.values():
-        given = parsed(job.limits) or {"limits": []}
+        given: dict[str, Any] = parsed(job.limits) or {"limits": []}
         for name, key, declared in given["limits"]:
             if numbers.setdefault(name, declared) != declared or name in changed:
                 numbers[name] = None

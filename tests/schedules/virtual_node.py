@@ -12,9 +12,11 @@ from horae.domain.forecast.scenario import Body, Outage
 from horae.domain.forecast.workers import FOUND_AFTER_OUTAGE
 from horae.domain.jobs.job import Cancelled, Claim, JobId, Outcome, Succeeded
 from horae.domain.schedules.planning_state import Stop
-from horae.storage.engine.dialect import Instant
+from horae.storage.engine.dialect import EPOCH, MICROSECOND, Instant
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.limit_tables import buckets
+from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.outcomes import cancelling
 from horae.storage.schedules import firing
 from horae.storage.schedules.plan_writing import AppliedPlan
@@ -31,6 +33,8 @@ class VirtualNode:
 
     def __init__(self, driver: Driver, body: BodyOf, outages: Sequence[Outage], slots: int) -> None:
         self._driver, self._body, self._outages, self._slots = driver, body, outages, slots
+        self.begun: list[tuple[str, datetime | None, datetime]] = []
+        """The type, the nominal time and the begin of each body."""
         self._running: dict[JobId, Claim] = {}
         self._ends: list[tuple[datetime, JobId]] = []
         self._lost: list[Claim] = []
@@ -64,6 +68,8 @@ class VirtualNode:
         yield from (edge for edge in [*edges, self._found_at or now] if edge > now)
         if (start := self._driver.database.autocommit(_next_start, now)) is not None:
             yield start
+        if (opens := self._driver.database.autocommit(_next_opening, (now - EPOCH) // MICROSECOND)) is not None:
+            yield EPOCH + opens * MICROSECOND
 
     def _die_or_return(self, now: datetime) -> None:
         if self._back_at == now:
@@ -108,7 +114,12 @@ class VirtualNode:
         if free <= 0:
             return
         scope = ClaimScope(node=HERE, types=tuple(self._driver.horae.registry.by_name), queues=None)
-        for claim in self._driver.database.autocommit(claims.claim, scope, free):
+        while self._driver.database.transact(filing.file):
+            pass
+        limited = self._driver.database.transact(lane_claims.claim, scope, free, free)
+        plain = self._driver.database.autocommit(claims.claim, scope, limited.plain_room)
+        for claim in [*limited.claims, *plain]:
+            self.begun.append((claim.type, claim.nominal_time, now))
             self._running[claim.id] = claim
             heapq.heappush(self._ends, (now + self._body_of(claim).took, claim.id))
 
@@ -122,6 +133,13 @@ class VirtualNode:
 
 def _end(outage: Outage) -> datetime:
     return outage.start + (outage.length or timedelta(0))
+
+
+def _next_opening(connection: Connection, now: int) -> int | None:
+    """Return when a rate that holds jobs back allows another start."""
+    waiting = select(func.min(buckets.c.opens_at)).where(buckets.c.waiting, buckets.c.opens_at > now)
+    found: int | None = connection.execute(waiting).scalar_one()
+    return found
 
 
 def _next_start(connection: Connection, now: datetime) -> datetime | None:

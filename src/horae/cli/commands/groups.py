@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -52,12 +52,12 @@ def _member(where: str, text: str) -> Member:
     """Parse a member that is written as JSON. Raises `InvalidRequest`."""
     try:
         given = json.loads(text)
-        kind, params = given.pop("type"), given.pop("params", {})
-    except (ValueError, AttributeError, KeyError, TypeError):
-        given = {"": None}
-    if given:
+    except ValueError:
+        given = None
+    if not isinstance(given, dict) or not {"type"} <= given.keys() <= {"type", "params"}:
         raise InvalidRequest(f'{where}: {quoted(text)}: expected {{"type": "fetch", "params": {{"n": 1}}}}')
-    return kind, params
+    member = cast("dict[str, Any]", given)
+    return member["type"], member.get("params", {})
 
 
 @groups_app.command()

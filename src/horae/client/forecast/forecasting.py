@@ -1,5 +1,6 @@
 """Forecasts what an application's schedules will do, and what a change of them would change."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -8,9 +9,11 @@ from random import Random
 from typing import Any, Final, TypedDict
 
 from horae.client.forecast.known import Known
+from horae.client.forecast.limits import declared_rules, own_limits, queue_limits, turn_of
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import Definition, redeclared
 from horae.domain.forecast.comparison import Comparison, compare
+from horae.domain.forecast.limits import in_force
 from horae.domain.forecast.result import Forecast
 from horae.domain.forecast.scenario import (
     DEFAULT_DURATION,
@@ -19,6 +22,7 @@ from horae.domain.forecast.scenario import (
     ForecastSchedule,
     Load,
     Outage,
+    QueueRules,
     Scenario,
 )
 from horae.domain.forecast.simulation import Progress, simulate
@@ -94,7 +98,7 @@ class Forecasting:
 
     def forecast(self, progress: Progress | None = None) -> Forecast:
         """Return the forecast of the schedules as they will be once this code is deployed."""
-        return simulate(self._scenario(self._coming), progress)
+        return simulate(self.scenario, progress)
 
     def changes(self, progress: Progress | None = None) -> Comparison:
         """Compare the schedules as they are deployed with those after a deployment of this code."""
@@ -111,6 +115,11 @@ class Forecasting:
         return compare(old, new, differences(before, after))
 
     @property
+    def scenario(self) -> Scenario:
+        """What the forecast is made from."""
+        return self._scenario(self._coming)
+
+    @property
     def measured(self) -> Mapping[str, Bodies]:
         """The measured bodies that are used, by the name of the schedule."""
         return {name: bodies for name, bodies in self._known.bodies.items() if name not in self._options.durations}
@@ -119,7 +128,7 @@ class Forecasting:
         options = self._options
         return Scenario(
             start=options.start, end=options.start + options.length, schedules=tuple(schedules),
-            queues=self._known.queues, nodes=options.nodes, slots=options.slots, outages=options.outages,
+            queues=self._queues, nodes=options.nodes, slots=options.slots, outages=options.outages,
             loads=options.loads, seed=options.seed, keep=options.keep,
         )  # fmt: skip
 
@@ -154,6 +163,8 @@ class Forecasting:
     ) -> ForecastSchedule:
         kind = self._registry.by_name.get(place.job_type)
         limit = rules.max_runtime or (None if kind is None else kind.time_limits.soft)
+        params = json.loads(place.params or "{}")
+        queue = self._queues.get(place.queue, QueueRules())
         return ForecastSchedule(
             name=name,
             snapshot=snapshot_at(self._options.start, rules, row),
@@ -161,7 +172,15 @@ class Forecasting:
             priority=place.priority,
             bodies=self._bodies(name),
             time_limit=limit,
+            limits=in_force([*own_limits(place.limits), *queue_limits(queue, params)], self._known.changed_limits),
+            turn=turn_of(queue, params),
         )
+
+    @property
+    def _queues(self) -> Mapping[str, QueueRules]:
+        """The rules of the queues as they are stored, and those of queues that only the code declares so far."""
+        declared = {name: declared_rules(queue) for name, queue in self._registry.queues.items()}
+        return {**declared, **self._known.queues}
 
     def _bodies(self, name: str) -> Bodies:
         options = self._options

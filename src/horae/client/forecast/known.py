@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from horae.domain.forecast.scenario import Bodies, Body, QueueRules
+from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import SchemaMismatch
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
-from horae.storage.operations import queues
+from horae.storage.operations import limits, queues
+from horae.storage.operations.queues import QueueView
 from horae.storage.schedules import deployments, measured, reading
 from horae.storage.schedules.rows import StoredSchedule
 
@@ -23,12 +25,14 @@ MOST_MEASURED: Final = 100
 class Known:
     """The deployed schedules of one module by name, the bodies of their latest runs, and the rules of all queues.
 
+    `changed_limits`: the numbers of limits by key that were set at run time, by the name of the limit.
     `schema_hash` is that of the current deployment, None if the module is not deployed.
     """
 
     schedules: Mapping[str, StoredSchedule] = field(default_factory=dict[str, StoredSchedule])
     bodies: Mapping[str, Bodies] = field(default_factory=dict[str, Bodies])
     queues: Mapping[str, QueueRules] = field(default_factory=dict[str, QueueRules])
+    changed_limits: Mapping[str, LimitNumbers] = field(default_factory=dict[str, LimitNumbers])
     schema_hash: str | None = None
 
 
@@ -57,11 +61,20 @@ def _read(connection: Connection, module: str) -> Known:
     return Known(
         schedules=rows,
         bodies={name: Bodies(taken, measured=True) for name, taken in samples.items() if taken},
-        queues={
-            view.name: QueueRules(view.paused_at is not None, view.concurrency_limit)
-            for view in queues.view(connection)
-        },
+        queues={view.name: _queue_rules(view) for view in queues.view(connection)},
+        changed_limits={view.name: view.changed for view in limits.view(connection) if view.changed is not None},
         schema_hash=None if current is None else current.schema_hash,
+    )
+
+
+def _queue_rules(view: QueueView) -> QueueRules:
+    return QueueRules(view.paused_at is not None, view.concurrency_limit, by_key_of(view.limits or {}), view.fair_by)
+
+
+def by_key_of(stored: Mapping[str, Any]) -> tuple[tuple[str, str | None, LimitNumbers], ...]:
+    """Return the limits by key of a queue from their stored form."""
+    return tuple(
+        (name, limit.get("key"), LimitNumbers.from_json(limit["numbers"])) for name, limit in sorted(stored.items())
     )
 
 

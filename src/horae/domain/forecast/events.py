@@ -11,7 +11,7 @@ class Kind(IntEnum):
     """The kinds of events, in the order in which those of one moment happen.
 
     A node goes down or is back (its index), a body ends (its run), runs of dead nodes are found, schedules are due
-    (their group), a job of another load arrives (the index of the load).
+    (their group), a job of another load arrives (the index of the load), a rate allows another start.
     """
 
     DOWN = 0
@@ -20,6 +20,7 @@ class Kind(IntEnum):
     FOUND = 3
     WAKE = 4
     LOAD = 5
+    OPEN = 6
 
 
 class Events:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
+from horae.domain.forecast.limits import ForecastLimit
 from horae.domain.forecast.scenario import Body, ForecastSchedule
 from horae.domain.schedules.planning_state import Plan, ScheduleSnapshot
 from horae.domain.schedules.schedule import Overlap, Rules
@@ -38,6 +39,8 @@ class Run:
     body: Body | None = None
     node: int | None = None
     over: bool = False
+    limits: tuple[ForecastLimit, ...] = ()
+    turn: str | None = None
 
     @property
     def jobs(self) -> int:
@@ -78,7 +81,15 @@ class Lanes:
     def number(self, index: int, schedule: ForecastSchedule) -> int:
         """Return the number of a schedule's lane; with `allow_all` each schedule has its own."""
         alone = index if schedule.rules.overlap is Overlap.ALLOW_ALL else None
-        key = (shared_rules(schedule.rules), schedule.queue, schedule.priority, schedule.same_body, alone)
+        key = (
+            shared_rules(schedule.rules),
+            schedule.queue,
+            schedule.priority,
+            schedule.same_body,
+            alone,
+            schedule.limits,
+            schedule.turn,
+        )
         return self.numbers.setdefault(key, len(self.numbers))
 
 

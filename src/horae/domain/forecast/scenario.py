@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from horae.domain.forecast.limits import ForecastLimit
+from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.schedules.planning_state import ScheduleSnapshot
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.timeline import MICROSECOND, hashed_delay
@@ -60,7 +62,8 @@ class Bodies:
 class ForecastSchedule:
     """A schedule as a forecast begins: its stored state (idle), its queue and priority, and its bodies.
 
-    `time_limit`: after it a body is stopped, which is a failure.
+    `time_limit`: after it a body is stopped, which is a failure. `limits`: those by key of its jobs. `turn`: who takes
+    turns in a fair queue for its jobs, which have no owner; None in other queues.
     """
 
     name: str
@@ -69,6 +72,8 @@ class ForecastSchedule:
     priority: int = 0
     bodies: Bodies = field(default_factory=Bodies)
     time_limit: timedelta | None = None
+    limits: tuple[ForecastLimit, ...] = ()
+    turn: str | None = None
 
     @property
     def rules(self) -> Rules:
@@ -92,10 +97,16 @@ class ForecastSchedule:
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """Whether a queue is paused, and how many of its jobs may run at a time on all nodes together."""
+    """Whether a queue is paused, and how many of its jobs may run at a time on all nodes together.
+
+    `by_key`: its limits by key: the name, the format of the key (None: one for all), and the numbers. `fair_by`: who
+    takes turns.
+    """
 
     paused: bool = False
     limit: int | None = None
+    by_key: tuple[tuple[str, str | None, LimitNumbers], ...] = ()
+    fair_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class Simulation:
             Kind.BACK: self._back,
             Kind.FOUND: lambda _node, now: self._workers.find_lost(now),
             Kind.LOAD: self._workers.load_arrives,
+            Kind.OPEN: lambda _limit, _now: None,  # jobs start after the events of each moment
         }
 
     def run(self) -> Forecast:
@@ -140,7 +141,10 @@ class Simulation:
         tick = next(each for each in made.ticks if each.decision is Decision.FIRED)
         schedule = self._scenario.schedules[group.members[0]]
         order = (-schedule.priority, due, self._events.number())
-        run = Run(list(group.members), group, schedule.queue, order, tick.first, now, tick.reason)
+        run = Run(
+            list(group.members), group, schedule.queue, order, tick.first, now, tick.reason,
+            limits=schedule.limits, turn=schedule.turn,
+        )  # fmt: skip
         self._tallies.fired(group.members, PlannedRun(tick.first, due, now, tick.reason))
         group.open_runs += 1
         self._open_groups[group] = None
@@ -171,7 +175,10 @@ class Simulation:
     def _part(self, run: Run, members: list[int], body: Body) -> Run:
         """Return the part of a run that has one body; a part of its group goes with it."""
         group = run.group
-        part = Run(members, group, run.queue, run.order, run.nominal, run.created, run.reason, body)
+        part = Run(
+            members, group, run.queue, run.order, run.nominal, run.created, run.reason, body,
+            limits=run.limits, turn=run.turn,
+        )  # fmt: skip
         if group is None or group.run is None:
             return part
         if not group.members:  # the last jobs that waited: their part keeps the group

@@ -46,6 +46,7 @@ class Workers:
             Random(f"{scenario.seed} load {index}")  # noqa: S311 - moments of a simulation
             for index in range(len(scenario.loads))
         ]
+        self._opens: datetime | None = None
         self.bodies = self.other_jobs = self.others_waited = 0
 
     @property
@@ -64,15 +65,18 @@ class Workers:
 
     def start(self, now: datetime) -> None:
         """Start waiting jobs in the order of claims, as long as there are slots and room in their queues."""
-        while (first := self._waiting.first()) is not None:
+        while (first := self._waiting.first(now)) is not None:
             run, room = first
             taken = self._nodes.take(min(run.jobs, room))
             if taken is None:
                 return
             node, jobs = taken
-            self._waiting.started(run, jobs)
+            self._waiting.started(run, jobs, now)
             for part in self._schedules.split(run, jobs) if run.group is not None else (run,):
                 self._begin(part, node, now)
+        if (opens := self._waiting.opens) is not None and opens != self._opens:
+            self._events.add(opens, Kind.OPEN, 0)
+        self._opens = opens
 
     def end(self, run: Run, now: datetime) -> None:
         """End the bodies of a run, unless they were stopped before."""
@@ -118,7 +122,7 @@ class Workers:
             return
         lost, self._lost = self._lost, []
         for run in lost:
-            self._waiting.ended(run.queue, run.jobs)
+            self._waiting.ended(run)
             self._schedules.ended(run, RunOutcome.CRASHED, now, scheduler)
 
     def load_begins(self, index: int, now: datetime) -> None:
@@ -151,4 +155,4 @@ class Workers:
         self.bodies -= run.jobs
         if run.node is not None:
             self._nodes.release(run.node, run.jobs)
-        self._waiting.ended(run.queue, run.jobs)
+        self._waiting.ended(run)
