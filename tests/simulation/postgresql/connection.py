@@ -143,6 +143,7 @@ class SimulatedConnection(psycopg.Connection[Any]):
         except psycopg.errors.QueryCanceled:
             if self._waiting is None or not self._waiting.deadlocked:
                 raise
+            world.current().note("deadlock")
             raise psycopg.errors.DeadlockDetected("deadlock detected") from None
         finally:
             self._waiting = None

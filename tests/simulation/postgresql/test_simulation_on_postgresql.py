@@ -28,6 +28,7 @@ def source() -> Iterator[DatabaseSource]:
         yield prepared(server)
 
 
+@pytest.mark.slow
 def test_clusters_under_faults_keep_their_promises_and_a_seed_replays_exactly(source: DatabaseSource) -> None:
     with simulator(source=source) as simulations:
         first, other, again = (simulations.run(plan_of(seed)) for seed in (1003, 1004, 1003))
