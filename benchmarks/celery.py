@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 
@@ -32,8 +33,8 @@ def celery(grounds: Grounds, scale: Scale) -> list[Figure]:
             continue
         ground.clear()
         with RedisServer() as broker, TemporaryDirectory(prefix="horae-celery-") as folder:
-            os.environ |= {"HORAE_DATABASE": ground.url, "CELERY_BROKER_URL": broker.url()}
-            application = importlib.import_module("benchmarks.celery_application")
+            with patch.dict(os.environ, {"HORAE_DATABASE": ground.url, "CELERY_BROKER_URL": broker.url()}):
+                application = importlib.import_module("benchmarks.celery_application")
             options: dict[str, Any] = {"application": application.__name__, "concurrency": PROCESSES}
             with CeleryWorker(Path(folder), ground.url, broker.url(), **options):
                 figures.append(_measured(ground.name, ground.url, application, scale))
