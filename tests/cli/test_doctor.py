@@ -77,6 +77,18 @@ async def test_a_sound_installation(url: str, database: Database) -> None:
     assert text.exit_code == 0
 
 
+@pytest.mark.parametrize("table", ["horae_alembic_version", "horae_queues"])
+def test_a_table_that_the_database_refuses_to_read_is_a_finding(database: Database, bare: Call, table: str) -> None:
+    """As for a role without privileges; the advice must not be to run the doctor."""
+    columns = "version_num" if table == "horae_alembic_version" else "name"
+    with database.engine.begin() as connection:
+        connection.execute(text(f"ALTER TABLE {table} RENAME COLUMN {columns} TO gone"))
+    examined = bare("doctor")
+    assert (examined.exit_code, examined.stderr) == (1, "")
+    assert "problem  tables: cannot be read: " in examined.stdout
+    assert "horae grants" in examined.stdout
+
+
 def test_due_jobs_without_a_running_node_are_reported(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a")
     sick = bare("doctor")

@@ -14,7 +14,14 @@ from horae.cli.escaping import printable
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.printing.output import STYLES, console, print_json
-from horae.client.doctor.basics import check_clock, check_hints, check_pooler, check_rows, first_checks
+from horae.client.doctor.basics import (
+    check_clock,
+    check_hints,
+    check_pooler,
+    check_rows,
+    first_checks,
+    refused_finding,
+)
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import USUAL, Finding, Level, warning
 from horae.client.doctor.other_systems import check_other_systems
@@ -23,12 +30,14 @@ from horae.client.doctor.replica import check_replica
 from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings
+from horae.errors import Unavailable
 from horae.runtime.node.node_status import living, look
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.url import missing_file, shown
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations import queues
+from horae.storage.operations.doctor import database_error_of
 from horae.types.routes import Routes
 
 
@@ -58,6 +67,17 @@ def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 def examine(horae: Horae) -> Iterator[Finding]:
+    """Yield the findings of all checks; a check that the database refuses is the last finding."""
+    try:
+        yield from _examined(horae)
+    except Exception as error:
+        complaint = str(error) if isinstance(error, Unavailable) else database_error_of(error)
+        if complaint is None:
+            raise
+        yield refused_finding(complaint)
+
+
+def _examined(horae: Horae) -> Iterator[Finding]:
     """Yield the findings of all checks; stops early if the database cannot be used."""
     if (file := missing_file(horae.settings.database)) is not None:
         yield warning("connection", f"there is no file {file}", "The first start creates it; check the name.")

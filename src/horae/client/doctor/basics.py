@@ -174,6 +174,15 @@ def first_checks(database: Database) -> Iterator[Finding]:
             yield from check_schema(database)
 
 
+def refused_finding(complaint: str) -> Finding:
+    """Return the finding about a statement of a check that the database has refused, with its error text."""
+    return problem(
+        "tables",
+        f"cannot be read: {complaint}",
+        "If this role has no privileges, run what `horae grants` prints, as the owner of the tables.",
+    )
+
+
 def _ignore(_hint: Hint) -> None:
     """Do nothing: the check is whether hints can arrive, not what they are."""
 
