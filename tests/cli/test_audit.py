@@ -113,6 +113,7 @@ def test_a_wrong_call_or_an_absent_database_exits_with_2(bare: Call, tmp_path: P
     wrong = bare("audit", "--since", "yesterday")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "--since 'yesterday': expected an ISO time" in wrong.stderr
+    assert "or a length of time such as 2h or 7d" in wrong.stderr
     missing = call("--database", f"sqlite:///{tmp_path}/none.db", "audit")
     assert missing.exit_code == 2
     away = call("--database", "postgresql://nobody@127.0.0.1:1/none", "audit")

@@ -57,7 +57,11 @@ def _start(text: str) -> datetime | timedelta:
     try:
         return duration(text)
     except InvalidRequest:
+        pass
+    try:
         return moment(text, "--since")
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{error}, or a length of time such as 2h or 7d") from error
 
 
 def _values(report: AuditReport) -> dict[str, object]:
