@@ -136,11 +136,27 @@ def transfer(job: JobContext) -> None:
             raise Unlucky
 
 
+@app.job(max_count=None, max_attempts=3, backoff=SOON, transaction="read committed")
+async def transfer_in_loop(job: JobContext) -> None:
+    """Write rows in the job's own transaction from a coroutine; fails sometimes after that."""
+    with Recorded(job):
+        for part in (1, 2):
+            await pause(dice(job).uniform(0.0, 0.4))
+            await job.async_connection.execute(EFFECT, effect_of(job, part))
+            record("effect", job.id, job.claim.lease, job.attempt)
+        if dice(job).random() < 0.2:
+            raise Unlucky
+
+
 def effect(job: JobContext[Any], part: int) -> None:
     """Insert a row in the transaction of a job."""
-    values = {"job": job.id, "attempt": job.attempt, "lease": job.claim.lease, "part": part}
-    job.connection.execute(EFFECT, values)
+    job.connection.execute(EFFECT, effect_of(job, part))
     record("effect", job.id, job.claim.lease, job.attempt)
+
+
+def effect_of(job: JobContext[Any], part: int) -> dict[str, int]:
+    """Return the row that one part of a job inserts."""
+    return {"job": job.id, "attempt": job.attempt, "lease": job.claim.lease, "part": part}
 
 
 EFFECT: Final = text("INSERT INTO sim_effects (job, attempt, lease, part) VALUES (:job, :attempt, :lease, :part)")

@@ -29,6 +29,7 @@ MOST_RUNS: Final = {
     "flaky": 4,
     "threaded": 2,
     "transfer": 3,
+    "transfer_in_loop": 3,
     "limited": 2,
     "keyed": 2,
     "metered": 2,
@@ -215,7 +216,8 @@ def _effects(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     del answers
     query = """
         SELECT j.id, j.state, count(e.part) AS parts, count(DISTINCT e.lease) AS leases
-        FROM horae_jobs AS j LEFT JOIN sim_effects AS e ON e.job = j.id WHERE j.type = 'transfer' GROUP BY j.id
+        FROM horae_jobs AS j LEFT JOIN sim_effects AS e ON e.job = j.id
+        WHERE j.type IN ('transfer', 'transfer_in_loop') GROUP BY j.id
     """
     for job, state, parts, leases in database.execute(query):
         if (parts, leases) != ((2, 1) if state == "finished" else (0, 0)):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+from asyncio.events import _set_running_loop as set_running_loop
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -207,11 +208,13 @@ class SimulatedLoop:
 
     def unwind(self) -> None:
         """Close the coroutines that are left after the process was killed."""
+        set_running_loop(self._self)  # for coroutines that start tasks while they are closed, which are closed as well
         for task in self.tasks:
             if not task.done():
                 vars_of: Any = task
                 vars_of._log_destroy_pending = False  # noqa: SLF001 - it is destroyed on purpose
                 close(task.get_coro())
+        set_running_loop(None)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:

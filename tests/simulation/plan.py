@@ -40,6 +40,11 @@ class Plan:
 
     `Fault.at` counts from the start of the process, and `Fault.node` means nothing."""
 
+    def on_server(self) -> "Plan":
+        """Return the plan with what is simulated on PostgreSQL: no file locks, and no coroutines in transactions."""
+        simulated = tuple(item for item in self.operations if item.name != "transfer_in_loop")
+        return replace(self, heartbeats=True, operations=simulated)
+
     def without_faults(self, left_out: Sequence[Fault]) -> "Plan":
         """Return the plan without some faults."""
         return replace(self, faults=tuple(fault for fault in self.faults if fault not in left_out))
@@ -69,6 +74,7 @@ def plan_of(seed: int, *, features: bool = True) -> Plan:
             *_operations(Random(f"{seed} operations"), schedules),
             *_start_changes(Random(f"{seed} start changes"), schedules),
             *(features_of(Random(f"{seed} features"), ACTIVE) if features else ()),
+            *(_coroutines(Random(f"{seed} coroutines")) if features else ()),
         ),
         faults=tuple(_all_faults(seed, nodes, heartbeats)),
     )
@@ -113,6 +119,13 @@ def _start_changes(rng: Random, schedules: Sequence[str]) -> list[Operation]:
         Operation(rng.uniform(0.2, ACTIVE), rng.choice(whats), rng.choice(schedules), rng.randint(0, 6))
         for _ in range(rng.randint(1, 6))
     ]
+
+
+def _coroutines(rng: Random) -> list[Operation]:
+    """Draw starts of coroutines in transactions, for a third of the plans."""
+    if rng.random() >= 1 / 3:
+        return []
+    return [Operation(rng.uniform(0.0, ACTIVE), "start", "transfer_in_loop") for _ in range(rng.randint(1, 4))]
 
 
 STALE_ENDS: Final = 0.2

@@ -3,6 +3,7 @@
 - Clocks, threads, locks, queues and random numbers: the modules `time`, `threading`, `queue`, `random` and `secrets`, as
   Horae's modules see them. So the real thread pools, heartbeat threads and hook threads run, as simulated threads.
 - The driver's SQLite connection (`storage.py`), and engines that share their compiled statements.
+- The thread and the queue of `aiosqlite`, which the transactions of coroutines use.
 - The process table: which processes of which host live.
 - Hints: a channel that delivers them late, twice or never.
 - The live store: a dictionary, which the side-car file would be.
@@ -26,7 +27,9 @@ from types import ModuleType
 from typing import Any, Final
 from unittest import mock
 
+import aiosqlite
 from sqlalchemy import Boolean, Connection, Engine, create_engine, event, func, literal_column, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 from typing_extensions import override
 
 from horae.domain.cluster import ring
@@ -99,6 +102,10 @@ def _of_sqlite() -> list[Any]:
         mock.patch.object(opening, "now", storage.server_now),
         mock.patch.object(opening, "DriverConnection", storage.connect),
         mock.patch.object(database, "create_engine", shared_engine),
+        mock.patch.object(database, "create_async_engine", shared_async_engine),
+        mock.patch.object(aiosqlite.core, "Thread", threads.Thread),
+        mock.patch.object(aiosqlite.core, "SimpleQueue", threads.SimpleQueue),
+        mock.patch.object(aiosqlite.core, "Connection", ConnectionForCoroutines),
         mock.patch.object(database, "event", EngineEvents()),
         mock.patch.object(Database, "hang_up", hang_up),
         mock.patch.object(Database, "check_file", check_nothing),
@@ -212,13 +219,26 @@ def shared_engine(url: Any, **options: Any) -> Engine:
     key = repr((url, options))
     if key not in _engines:
         _engines[key] = engine = create_engine(url, **options)
-        shared = _dialects.setdefault("dialect", engine.dialect)
+        shared = _dialects.setdefault(engine.driver, engine.dialect)
         engine.dialect = engine.pool._dialect = shared  # noqa: SLF001
-        engine._compiled_cache = _compiled.setdefault("cache", engine._compiled_cache)  # noqa: SLF001
+        engine._compiled_cache = _compiled.setdefault(engine.driver, engine._compiled_cache)  # noqa: SLF001
     model, given = _engines[key], options.get("execution_options")
     engine = Engine(model.pool.recreate(), model.dialect, model.url, execution_options=given)
     engine._compiled_cache = model._compiled_cache  # noqa: SLF001
     return engine
+
+
+def shared_async_engine(url: Any, **options: Any) -> AsyncEngine:
+    """Create an engine for coroutines, as `shared_engine`."""
+    return AsyncEngine(shared_engine(url, _is_async=True, **options))
+
+
+class ConnectionForCoroutines(aiosqlite.Connection):
+    """A connection that a killed process leaves open."""
+
+    @override
+    def __del__(self) -> None:
+        """Do nothing."""
 
 
 class EngineEvents:

@@ -3,10 +3,11 @@
 import gc
 import logging
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from operator import not_
 from pathlib import Path
@@ -60,7 +61,7 @@ class Simulator:
         """Run one simulation."""
         self._shared.reset()
         if self._shared.server is not None:
-            plan = replace(plan, heartbeats=True)
+            plan = plan.on_server()
         around = surroundings_of(plan)
         around.server = self._shared.server
         around.connections, around.free_connections = self._shared.connections, self._shared.free_connections
@@ -175,6 +176,29 @@ def tear_down(world: World, cluster: Cluster) -> None:
             loop.unwind()
 
 
+def abandon(_generator: object) -> None:
+    """Leave an asynchronous generator of a killed process as it is; Python would run the rest of it."""
+
+
+@contextmanager
+def without_reports() -> Generator[None]:
+    """Keep nodes and the remains of killed processes from writing to the log within the block."""
+    nodes, pools = logging.getLogger("horae"), logging.getLogger("sqlalchemy.pool")
+    propagate, nodes.propagate = nodes.propagate, False
+    nodes.addHandler(logging.NullHandler())
+    for logger in (nodes, pools):
+        logger.setLevel(logging.CRITICAL + 1)
+    finalizer = sys.get_asyncgen_hooks().finalizer
+    sys.set_asyncgen_hooks(finalizer=abandon)
+    try:
+        yield
+    finally:
+        sys.set_asyncgen_hooks(finalizer=finalizer)
+        for logger in (nodes, pools):
+            logger.setLevel(logging.NOTSET)
+        nodes.propagate = propagate
+
+
 @contextmanager
 def simulator(
     within: Path | None = None, *, collects: bool = True, source: DatabaseSource | None = None
@@ -185,20 +209,14 @@ def simulator(
     """
     folder = memory_folder(within)
     shared = SharedFile(folder / "horae.db") if source is None else SharedDatabase(*source, folder)
-    logger = logging.getLogger("horae")
-    logger.setLevel(logging.CRITICAL + 1)
-    propagate, logger.propagate = logger.propagate, False
-    logger.addHandler(logging.NullHandler())
     if collects:
         gc.collect()
     gc.freeze()
     gc.disable()
     try:
-        with simulated(None if source is None else of_postgresql):
+        with without_reports(), simulated(None if source is None else of_postgresql):
             yield Simulator(shared, collects=collects)
     finally:
         gc.enable()
         gc.unfreeze()
-        logger.setLevel(logging.NOTSET)
-        logger.propagate = propagate
         shared.close()

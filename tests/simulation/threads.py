@@ -187,6 +187,8 @@ class SimpleQueue(Generic[T]):
         self._items.append(item)
         self._waiters.wake()
 
+    put_nowait = put
+
     def get(self) -> T:
         """Wait for an item and remove it."""
         while not self._items:

@@ -129,6 +129,7 @@ class World:
                 lane.woken = False
                 return False
             self.at(moment, partial(lane.resume, lane.turn, False))  # noqa: FBT003 - by position, which is quicker
+        lane.suspended = current_greenlet()
         self.hub.switch()
         if process.dead or self.ended:
             raise ProcessDied
@@ -165,6 +166,8 @@ class Lane:
         """The event loop that runs in this thread, if any."""
         self._run = run
         self._greenlet: Any = Greenlet(self._main, process.world.hub)
+        self.suspended: Any = self._greenlet
+        """The greenlet that waits: the thread's own, or one within it, in which SQLAlchemy runs code for a coroutine."""
         self.when_over: list[Action] = []
         process.world.lanes.append(self)
 
@@ -193,7 +196,7 @@ class Lane:
         if self.loop is not None:
             set_running_loop(self.loop)
         try:
-            self._greenlet.switch()
+            self.suspended.switch()
         finally:
             world.lane = None
             if self.loop is not None:
