@@ -8,6 +8,9 @@ from typing import Any
 
 from horae import Horae, JobContext, Limit
 
+RATES = (50, 500, 2000)
+"""Starts per second of the limits; the burst of each is a tenth."""
+
 
 class Measured:
     """An application on one database that counts the bodies it has run."""
@@ -23,7 +26,10 @@ class Measured:
         self.noop = self.horae.job(name="noop")(self._noop)
         self.noop_function = self.horae.job(name="noop_function")(self._noop_function)
         self.stamp = self.horae.job(name="stamp")(self._stamp)
-        self.limited = self.horae.job(name="limited", limits=[Limit(rate="500/s", burst=50)])(self._noop)
+        self.limited = {
+            rate: self.horae.job(name=f"limited_{rate}", limits=[Limit(rate=f"{rate}/s", burst=rate // 10)])(self._noop)
+            for rate in RATES
+        }
         self.by_key = self.horae.job(name="by_key", limits=[Limit(rate="1/d", burst=1, key="{key}")])(self._by_key)
         self.count_to = self.horae.job(name="count_to")(self._count_to)
 

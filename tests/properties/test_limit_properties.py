@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from horae.domain.limits.choosing import Bucket, Chooser, Lane
 from horae.domain.limits.numbers import LimitNumbers
-from horae.domain.limits.rate import after_start, state_now
+from horae.domain.limits.rate import after_start, may_gather, state_now
 
 SECOND = 1_000_000
 
@@ -141,3 +141,32 @@ def test_lanes_and_plain_jobs_have_one_order() -> None:
     choice = Chooser(lanes, {}, 100).choose(5, plain)
     assert choice.jobs == [3, 1]
     assert choice.plain == 3
+
+
+@given(st.integers(1, 50), st.integers(1000, 10 * SECOND), st.integers(2, 50), st.data())
+def test_no_start_is_lost_while_starts_gather(amount: int, period: int, burst: int, data: st.DataObject) -> None:
+    numbers = LimitNumbers(amount=amount, period=period, burst=burst, window="bucket")
+    now, started = 10**15, 0
+    state = state_now(numbers, None, now)
+    began = now
+    for _ in range(data.draw(st.integers(1, 30))):
+        while state.wait(numbers, 1) == 0:
+            state = after_start(state, numbers, 1)
+            started += 1
+        now += may_gather(state, numbers, state.wait(numbers, 1))
+        state = state_now(numbers, state.to_json(), now)
+        assert state.wait(numbers, 1) == 0, "it is not asked before there is a start"
+    while state.wait(numbers, 1) == 0:
+        state = after_start(state, numbers, 1)
+        started += 1
+    assert started == burst + (now - began) * amount // period
+
+
+@given(st.integers(1, 20), st.integers(1000, 10 * SECOND))
+def test_starts_of_a_sliding_window_do_not_gather(amount: int, period: int) -> None:
+    numbers = LimitNumbers(amount=amount, period=period, window="sliding")
+    state = state_now(numbers, None, 10**15)
+    for _ in range(amount):
+        state = after_start(state, numbers, 1)
+    wait = state.wait(numbers, 1)
+    assert may_gather(state, numbers, wait) == wait > 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.claims import lane_claimer
 from horae.runtime.claims.lane_claimer import LaneClaimer
 from horae.runtime.timing import ClaimerTiming
@@ -20,7 +20,8 @@ class Asked:
     """A database that only tells whether lanes are due; each question takes a millisecond."""
 
     def __init__(self, due_in: float) -> None:
-        self.due_in, self.questions, self.now = due_in, 0, 100.0
+        self.due_in, self.questions, self.claims, self.now = due_in, 0, 0, 100.0
+        self.found = LaneClaims([], 10)
 
     async def autocommit_async(self, *_: Any) -> LanesAhead:
         self.questions += 1
@@ -28,7 +29,8 @@ class Asked:
         return LanesAhead(unfiled=False, due_in=self.due_in)
 
     async def transact_async(self, *_: Any) -> LaneClaims:
-        return LaneClaims([], 10)
+        self.claims += 1
+        return self.found
 
 
 @pytest.fixture
@@ -71,3 +73,42 @@ async def test_a_lane_is_claimed_when_it_is_due(asked: Asked) -> None:
     asked.now += 0.001
     await lanes.claim(SCOPE, 10, 10)
     assert asked.questions == 2
+
+
+def taken(lane: int) -> Claim:
+    return Claim(JobId(lane), "work", "default", 0, None, None, 1, 1, 1, None, "{}", lane_id=lane)
+
+
+@pytest.mark.parametrize(("rest", "gathered"), [(0.5, 0.02), (0.01, 0.01)])
+async def test_starts_under_a_rate_gather_but_not_until_some_are_lost(
+    asked: Asked, rest: float, gathered: float
+) -> None:
+    lanes = claimer(asked)
+    asked.due_in, asked.found = 0, LaneClaims([taken(1)], 10, rest=rest, rated=frozenset({1}))
+    await lanes.claim(SCOPE, 10, 10)
+    asked.now += gathered - 0.001
+    await lanes.claim(SCOPE, 10, 10)
+    assert asked.claims == 1
+    assert lanes.due_in == pytest.approx(0.001)
+    asked.now += 0.0011
+    await lanes.claim(SCOPE, 10, 10)
+    assert asked.claims == 2
+
+
+async def test_the_end_of_a_job_makes_room_except_under_rates(asked: Asked) -> None:
+    lanes = claimer(asked)
+    asked.due_in, asked.found = 0, LaneClaims([taken(1), taken(2)], 10, rated=frozenset({1}))
+    await lanes.claim(SCOPE, 10, 10)
+    assert not lanes.gain_room({1})
+    assert lanes.gain_room({1, 2})
+    assert lanes.gain_room({3}), "a lane from which another node has claimed"
+    asked.found = LaneClaims([taken(1)], 10)
+    await lanes.claim(SCOPE, 10, 10)
+    assert lanes.gain_room({1}), "its limit became a number of jobs at a time"
+
+
+async def test_the_end_of_any_job_makes_room_where_slots_were_lacking(asked: Asked) -> None:
+    lanes = claimer(asked)
+    asked.due_in, asked.found = 0, LaneClaims([taken(1)], 10, rated=frozenset({1}))
+    await lanes.claim(SCOPE, 10, 1)
+    assert lanes.gain_room({1})

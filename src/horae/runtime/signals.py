@@ -79,7 +79,7 @@ class Signals:
     queues_freed: Signal[Collection[str]] = field(default_factory=Signal)
     """Jobs of these queues have ended, so a queue with a limit may let the next one start."""
 
-    lanes_freed: Signal[[]] = field(default_factory=Signal)
+    lanes_freed: Signal[Collection[int]] = field(default_factory=Signal)
     """Jobs from lanes have ended, so their limits may let the next ones start."""
 
     rescued: Signal[Sequence[Rescued]] = field(default_factory=Signal)

@@ -47,6 +47,8 @@ class WorkerTiming:
     """The same where it knows."""
     poll_without_hints: Pauses = Pauses(0.05, 1.0)  # noqa: RUF009 - immutable
     """The same where no hints arrive: doubles while nothing is found."""
+    look_ahead_from: float = 0.05
+    """The shortest pause before which a node reads when the next job is due: after a shorter one it claims anyway."""
     lost_reply_window: float = 10.0
     """How long a claim whose answer was lost may still take effect in the database."""
     orphaned_every: float = 60.0
@@ -80,6 +82,8 @@ class ClaimerTiming:
     """Before a queue with a limit is tried again that another node was claiming from."""
     avoided_for: Pauses = Pauses(0.2, 10.0)  # noqa: RUF009 - immutable
     """Before a job type is tried again whose bodies could not begin here."""
+    lane_rest: float = 0.02
+    """How long starts under rates gather before a node claims them together, at most."""
     ahead_rest: float = 20.0
     """After the answer that no lane may be claimed, how many times as long as it took the next question is put off."""
     slow_scan: float = 0.02

@@ -117,6 +117,18 @@ def after_start(state: RateState, numbers: LimitNumbers, weight: int) -> RateSta
     return state.taken(weight) if isinstance(state, TokenBucket) else state.taken(numbers, weight)
 
 
+def may_gather(state: RateState, numbers: LimitNumbers, wait: int) -> int:
+    """Return for how many microseconds, from `at` on, starts may gather until a claim takes them, so that none is lost.
+
+    `wait`: the microseconds until the next start. A bucket keeps its tokens until it is full; a quarter of that time is
+    left to them, as the next claim may be late. A sliding window keeps nothing: a start that comes later delays the
+    ones of the next period.
+    """
+    if isinstance(state, SlidingWindow):
+        return wait
+    return wait + (state.wait(numbers, numbers.burst or 1) - wait) // 4
+
+
 def _rounded_up(moment: int, numbers: LimitNumbers) -> int:
     step = max(1, (numbers.period or 1) // WINDOW_STEPS)
     return -(-moment // step) * step

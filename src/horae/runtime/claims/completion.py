@@ -1,7 +1,7 @@
 """What happens after results are committed: retries are scheduled, hooks called, nodes and callers notified."""
 
 import asyncio
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -74,8 +74,8 @@ class Completion:
     def _send_consequences(self, batch: Sequence[FinishedRun], result: Settled) -> None:
         """Notify this node and others of what these results make possible."""
         self._signals.queues_freed.send({finished.claim.queue for finished in batch})
-        if any(finished.claim.lane_id is not None for finished in batch):
-            self._signals.lanes_freed.send()
+        if lanes := _lanes_of(batch):
+            self._signals.lanes_freed.send(lanes)
         # These finished their jobs in their own transactions, and with them the runs of schedules.
         self._send_schedules_changed(
             list({run.claim.schedule_id for run in batch if run.already and run.claim.schedule_id is not None})
@@ -148,8 +148,8 @@ class Completion:
                 if state is not JobState.FINISHED:
                     self._hooks.wake()
         self._signals.queues_freed.send({rescued.claim.queue for rescued in batch})
-        if any(rescued.claim.lane_id is not None for rescued in batch):
-            self._signals.lanes_freed.send()
+        if lanes := _lanes_of(batch):
+            self._signals.lanes_freed.send(lanes)
         self._reporter.forget((), (rescued.claim.id for rescued in batch))
         self._send_jobs_ended(over)
 
@@ -187,3 +187,8 @@ class Completion:
             if finished.error is not None:
                 self._hooks.remember(finished.claim.id, finished.error)
             self._hooks.wake()
+
+
+def _lanes_of(ended: Iterable[FinishedRun | Rescued]) -> set[int]:
+    """Return the lanes from which these jobs were claimed."""
+    return {each.claim.lane_id for each in ended if each.claim.lane_id is not None}

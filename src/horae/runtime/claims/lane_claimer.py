@@ -2,13 +2,18 @@
 
 import math
 import time
+from collections.abc import Collection
 from random import Random
+from typing import Final
 
 from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.jobs.limits.lane_claims import LaneClaims
+
+MOST_RATED: Final = 10_000
+"""Lanes under rates only that a node keeps in mind."""
 
 
 class LaneClaimer:
@@ -23,21 +28,47 @@ class LaneClaimer:
         self._pause = timing.contended.shortest
         self._idle_until = self._ask_at = -math.inf
         self._due_at = math.inf
+        self._lacked_slots = False
+        self._rated: set[int] = set()
 
     def wake(self) -> None:
         """Claim from lanes at once, even if the last claim found nothing there."""
         self._idle_until = self._ask_at = -math.inf
         self._pause = self._timing.contended.shortest
 
+    def gain_room(self, lanes: Collection[int]) -> bool:
+        """Return whether the end of jobs of these lanes may allow another claim: not where only rates limit them."""
+        return self._lacked_slots or not self._rated.issuperset(lanes)
+
     async def claim(self, scope: ClaimScope, room: int, most: int) -> LaneClaims:
         """Claim up to `most` jobs from lanes; the result has the room that is left for plain jobs."""
         nothing = LaneClaims([], room)
-        self.due_in = max(0.0, self._idle_until - time.monotonic())
+        now = time.monotonic()
+        self.due_in = max(0.0, self._idle_until - now)
         if self.due_in > 0:
             return nothing
-        if time.monotonic() < self._ask_at:
-            self.due_in = self._due_at - time.monotonic()
+        if now < self._ask_at:
+            self.due_in = self._due_at - now
             return nothing
+        if not await self._is_due():
+            return nothing
+        if most <= 0:  # every slot is taken, and jobs that were claimed before wait for the next one
+            self.due_in, self._lacked_slots = self._timing.contended.shortest, True
+            return nothing
+        began = time.monotonic()
+        result = await self._database.transact_async(lane_claims.claim, scope, room, most)
+        self._lacked_slots = len(result.claims) >= most
+        self._note_rated(result)
+        if result.skipped:
+            self._rest()
+        else:
+            self.wake()
+            self._idle_until = began + min(result.rest, self._timing.lane_rest)
+            self.due_in = max(0.0, self._idle_until - time.monotonic())
+        return result
+
+    async def _is_due(self) -> bool:
+        """Put new jobs into lanes; return whether a lane may be claimed now."""
         asked_at = time.monotonic()
         ahead = await self._database.autocommit_async(lane_claims.ahead)
         if ahead.unfiled:
@@ -45,20 +76,15 @@ class LaneClaimer:
             asked_at = time.monotonic()
             ahead = await self._database.autocommit_async(lane_claims.ahead)
         self.due_in = 0.0 if ahead.unfiled else ahead.due_in
-        if ahead.due_in > 0:
-            if not ahead.unfiled:
-                self._note_nothing_due(asked_at, ahead.due_in)
-            return nothing
-        if most <= 0:  # every slot is taken, and jobs that were claimed before wait for the next one
-            self.due_in = self._timing.contended.shortest
-            return nothing
-        result = await self._database.transact_async(lane_claims.claim, scope, room, most)
-        if result.skipped:
-            self._rest()
-        else:
-            self.wake()
-            self.due_in = 0.0
-        return result
+        if self.due_in > 0:
+            self._note_nothing_due(asked_at, self.due_in)
+        return ahead.due_in <= 0
+
+    def _note_rated(self, result: LaneClaims) -> None:
+        if len(self._rated) > MOST_RATED:
+            self._rated.clear()  # the ends of their jobs cause a claim each that finds nothing, until the next one
+        self._rated.difference_update(claim.lane_id for claim in result.claims if claim.lane_id is not None)
+        self._rated |= result.rated
 
     def _note_nothing_due(self, asked_at: float, due_in: float) -> None:
         """Do not ask again with each claim of plain jobs: only when a lane is due, after a wake-up, or after a rest.

@@ -108,8 +108,10 @@ class Worker:
             self.wake()
             self._wakeup.send(work())
 
-    def _lanes_freed(self) -> None:
+    def _lanes_freed(self, lanes: Collection[int]) -> None:
         """Claim, and let other nodes claim, what the end of a job under a limit has made possible."""
+        if not self._claimer.lanes.gain_room(lanes):
+            return
         self.wake()
         self._wakeup.send(work())
 
@@ -179,7 +181,7 @@ class Worker:
     def _lane_slots(self, room: int) -> int:
         """Return how many jobs of lanes may be claimed: those that can begin at once, or soon where slots turn over."""
         soon = min(self._throughput.recent, self._timing.prefetch)
-        return min(room, max(self._slots.free - len(self._prefetched), -(-soon // 8)))
+        return min(room, max(self._slots.free - len(self._prefetched), soon))
 
     def _put_first(self, taken: Sequence[Claim], now: float) -> Sequence[Claim]:
         """Let jobs of lanes have the next slots; return the others."""
@@ -202,7 +204,8 @@ class Worker:
             self.wake()
 
     async def _wait(self) -> None:
-        if not self._due_known and (self._claimer.is_stale or (self._exhausted and self._wakeup.connected)):
+        idles = self._exhausted and self._wakeup.connected and self._claimer.pause > self._timing.look_ahead_from
+        if not self._due_known and (self._claimer.is_stale or idles):
             await self._look_ahead()
         timeout = self._poll_interval()
         if self._room() > 0:

@@ -24,7 +24,7 @@ from sqlalchemy import Connection, select
 from horae.domain.jobs.job import Claim
 from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
 from horae.domain.limits.numbers import LimitNumbers
-from horae.domain.limits.rate import state_now
+from horae.domain.limits.rate import may_gather, state_now
 from horae.storage.engine.dialect import EPOCH, MICROSECOND, microseconds_now
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
 from horae.storage.jobs.limits import lane_statements as sql
@@ -47,12 +47,16 @@ class LanesAhead(NamedTuple):
 class LaneClaims(NamedTuple):
     """The claimed jobs, and for how many plain jobs there is room before the next job of a lane.
 
-    `skipped`: lanes were due and nothing was claimed from them, because another node had locked them, say.
+    `skipped`: lanes were due and nothing was claimed from them, because another node had locked them, say. `rest`: for
+    how many seconds starts may gather until the next claim; 0 if there may be more to claim now. `rated`: the lanes of
+    these jobs that are only under rates, so that the end of a job makes no room in them.
     """
 
     claims: list[Claim]
     plain_room: int
     skipped: bool = False
+    rest: float = 0.0
+    rated: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -64,6 +68,7 @@ class _Locked:
     buckets: dict[int, Bucket] = field(default_factory=dict[int, Bucket])
     waiting: set[int] = field(default_factory=set[int])
     now: int = 0
+    each: int = 0
     truncated: bool = False
 
 
@@ -87,7 +92,38 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
     _write(connection, locked, choice)
     # If fewer plain jobs than there is room for were found, others may become due until they are claimed.
     plain_room = room - len(choice.jobs) if len(plain) < room else choice.plain
-    return LaneClaims(claims, plain_room, skipped=not claims and not choice.held)
+    took_all = len(choice.jobs) < most and len(choice.jobs) + choice.plain < room and not _leaves_jobs(locked, choice)
+    return LaneClaims(
+        claims,
+        plain_room,
+        skipped=not claims and not choice.held,
+        rest=_rest(locked, choice) if took_all else 0.0,
+        rated=_rated(locked, choice),
+    )
+
+
+def _leaves_jobs(locked: _Locked, choice: Choice) -> bool:
+    """Return whether jobs were not read that might start now: of a lane with many, or of a lane that comes later."""
+    return locked.truncated or any(taken >= locked.each for taken in choice.taken.values())
+
+
+def _rest(locked: _Locked, choice: Choice) -> float:
+    """Return for how many seconds starts may gather; 0 if a limit opens when a job ends, or if none is closed."""
+    gathering: list[int] = []
+    for bucket_id, wait in choice.closed.items():
+        bucket = locked.buckets[bucket_id]
+        if wait is None or bucket.rate is None:
+            return 0.0
+        gathering.append(may_gather(bucket.rate, bucket.numbers, wait))
+    return min(gathering, default=0) / _SECOND
+
+
+def _rated(locked: _Locked, choice: Choice) -> frozenset[int]:
+    return frozenset(
+        lane.id
+        for lane in locked.lanes
+        if lane.id in choice.taken and all(locked.buckets[bucket].rate is not None for bucket in lane.buckets)
+    )
 
 
 def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
@@ -106,9 +142,9 @@ def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
     locked.rows = {lane_id: locked.rows[lane_id] for lane_id in ids}
     if not ids:
         return locked
-    each = most if len(ids) == 1 else min(most, max(1, math.ceil(4 * most / len(ids))))
+    locked.each = most if len(ids) == 1 else min(most, max(1, math.ceil(4 * most / len(ids))))
     heads: dict[int, list[tuple[int, int]]] = {}
-    for row in connection.execute(sql.FIRST_JOBS.on(connection), {"ids": ids, "each": each}):
+    for row in connection.execute(sql.FIRST_JOBS.on(connection), {"ids": ids, "each": locked.each}):
         heads.setdefault(row.lane_id, []).append((row.id, row.due))
     locked.lanes = [_lane(row, under.get(lane_id, ()), heads.get(lane_id, ())) for lane_id, row in locked.rows.items()]
     return locked
