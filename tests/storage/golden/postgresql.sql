@@ -184,14 +184,12 @@ END),
     CONSTRAINT horae_jobs_state CHECK (((state)::text = ANY ((ARRAY['pending'::character varying, 'started'::character varying, 'finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[]))),
     CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
 );
-CREATE INDEX horae_jobs_cancelled ON horae_jobs USING btree (id) WHERE ((state)::text = 'cancelled'::text);
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
-CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE (((state)::text = 'pending'::text) AND (expires_at IS NOT NULL));
-CREATE INDEX horae_jobs_failed ON horae_jobs USING btree (id) WHERE ((state)::text = 'failed'::text);
+CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE ((expires_at IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
-CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE (((state)::text = 'pending'::text) AND (lane_id IS NOT NULL));
-CREATE INDEX horae_jobs_lane_held ON horae_jobs USING btree (lane_id) WHERE ((node_id IS NOT NULL) AND (lane_id IS NOT NULL));
+CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE ((lane_id IS NOT NULL) AND ((state)::text = 'pending'::text));
+CREATE INDEX horae_jobs_lane_held ON horae_jobs USING btree (lane_id) WHERE ((lane_id IS NOT NULL) AND (node_id IS NOT NULL));
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH (gin_pending_list_limit='512') WHERE ((params IS NOT NULL) AND (finished_at IS NOT NULL));
@@ -199,13 +197,14 @@ CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, 
 CREATE INDEX horae_jobs_retry_of ON horae_jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 CREATE INDEX horae_jobs_same_key ON horae_jobs USING btree (unique_key, type, id) WHERE (unique_key IS NOT NULL);
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
-CREATE INDEX horae_jobs_sent ON horae_jobs USING btree (sent_at, id) WHERE (((state)::text = 'pending'::text) AND (sent_at IS NOT NULL));
+CREATE INDEX horae_jobs_sent ON horae_jobs USING btree (sent_at, id) WHERE ((sent_at IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE INDEX horae_jobs_slow ON horae_jobs USING btree (id) WHERE ((finished_at - started_at) > '00:00:10'::interval);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((waits_for)::text = 'limit'::text) AND (lane_id IS NULL) AND (finished_at IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (key_is_shared IS NULL) AND (finished_at IS NULL));
 CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE ((awaited > 0) AND (finished_at IS NOT NULL));
-CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));
+CREATE INDEX horae_jobs_unsuccessful ON horae_jobs USING btree (state, id) WHERE (((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text));
+CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE ((waits_for IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE TABLE horae_lane_buckets (
     lane_id bigint NOT NULL,
     bucket_id bigint NOT NULL,

@@ -5,6 +5,18 @@ from dataclasses import replace
 
 from horae.domain.jobs.job import Job, JobState
 from horae.live.store import LiveStore
+from horae.storage.jobs.groups.groups import RunningMember
+
+
+def live_percentages(live: LiveStore, running: Sequence[RunningMember]) -> Sequence[int]:
+    """Return how far these members are, by the latest reports of their bodies or else as stored."""
+    reports = live.read([member.id for member in running]) if running else {}
+    return [
+        member.progress_percentage
+        if (report := reports.get(member.id)) is None or report.lease != member.lease
+        else report.progress_percentage
+        for member in running
+    ]
 
 
 def with_live_reports(live: LiveStore, jobs: Sequence[Job]) -> Sequence[Job]:

@@ -200,7 +200,9 @@ def _many(dialect: str, more: Mapping[str, Any], *, limited: bool = False) -> An
         elements = func.jsonb_array_elements(cast(batch, Json()))
         each = elements.table_valued("value", with_ordinality="position").render_derived()
         order = each.c.position
-    values: dict[str, Any] = {**_VALUES, **more, "params": each.c.value}
+    # A JSON null would be an entry in the index of parameters, for each job without any.
+    value = each.c.value if dialect != POSTGRESQL else func.nullif(each.c.value, literal_column("'null'::jsonb"))
+    values: dict[str, Any] = {**_VALUES, **more, "params": value}
     if limited:
         params, limits = (_part(dialect, each.c.value, index) for index in (0, 1))
         values |= {"params": params, "limits": limits, "waits_for": waits_for(limits, _given_queue)}

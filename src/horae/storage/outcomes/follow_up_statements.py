@@ -34,7 +34,7 @@ from horae.storage.engine.dialect import (
     now_or_later,
 )
 from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.groups.groups import GROUP_COLUMNS, IS_MEMBER_AFTER
+from horae.storage.jobs.groups.groups import GROUP_COLUMNS, IS_MEMBER_BETWEEN
 from horae.storage.jobs.owed_hooks import ON_CANCELLED, ON_ERROR
 from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
 
@@ -160,7 +160,7 @@ CANCEL_GROUP: Final = (
     .values(cancelled_at=database_now(), cancelled_by=bindparam("by", type_=Text()), inserting_at=null())
     .returning(*GROUP_COLUMNS)
 )
-OPEN_MEMBERS: Final = _some.where(IS_MEMBER_AFTER, jobs.c.finished_at.is_(None)).with_for_update()
+OPEN_MEMBERS: Final = _some.where(IS_MEMBER_BETWEEN, jobs.c.finished_at.is_(None)).with_for_update()
 CANCEL_MEMBERS: Final = among(
     update(jobs)
     .where(jobs.c.finished_at.is_(None))

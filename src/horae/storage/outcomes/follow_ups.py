@@ -30,7 +30,7 @@ from horae.domain.jobs.groups import (
     end_if_complete,
 )
 from horae.domain.jobs.job import JobId, JobState
-from horae.storage.jobs.groups.groups import group_from
+from horae.storage.jobs.groups.groups import group_from, read_members
 from horae.storage.outcomes.follow_up_statements import (
     CANCEL_GROUP,
     CANCEL_MEMBERS,
@@ -161,10 +161,10 @@ def cancel_members(
 
     The last value is where the next batch begins, None if this was the last one.
     """
-    found = connection.execute(OPEN_MEMBERS, {"group_id": group_id, "after": after, "limit": limit}).scalars().all()
+    found = [row.id for row in read_members(connection, OPEN_MEMBERS, group_id, after=after, limit=limit)]
     if not found:
         return [], FollowUps(), None
-    values = {"ids": list(found), "by": by}
+    values = {"ids": found, "by": by}
     rows = connection.execute(CANCEL_MEMBERS.on(connection), values).all()
     members = [CancelledMember(JobId(row.id), row.type, row.node_id is not None) for row in rows]
     return members, report(connection, ended_jobs(rows)), JobId(found[-1]) if len(found) == limit else None

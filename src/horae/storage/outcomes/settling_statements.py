@@ -158,7 +158,9 @@ def _reported(dialect: str) -> ColumnElement[Any]:
     sees_others: ColumnElement[bool] = jobs.c.awaited > REPORTED
     if dialect == POSTGRESQL:
         isolation = func.current_setting("transaction_isolation")
-        sees_others = and_(sees_others, isolation.in_([literal_column(f"'{name}'") for name in SEES_COMMITTED]))
+        sees_committed = isolation.in_([literal_column(f"'{name}'") for name in SEES_COMMITTED])
+        # A subquery, so that PostgreSQL reads the setting once, and not for each row.
+        sees_others = and_(sees_others, select(sees_committed).scalar_subquery())
     return case((sees_others, REPORTED), else_=jobs.c.awaited)
 
 

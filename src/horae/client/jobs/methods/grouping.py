@@ -14,7 +14,7 @@ from horae.client.jobs.creating import members as member_lists
 from horae.client.jobs.creating.creation import Creation
 from horae.client.jobs.creating.members import INSERTED_AT_ONCE, Batch, Member, MemberParser, size_of
 from horae.client.jobs.filters import owner_of
-from horae.client.jobs.live_reports import with_live_reports
+from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.methods.reading import ReadsJobs
 from horae.client.jobs.methods.starting import StartsJobs, Within
 from horae.client.jobs.waiting import until_group_ended
@@ -193,8 +193,8 @@ class GroupsJobs(StartsJobs, ReadsJobs):
     def _with_progress(self, group: Group) -> Group:
         if group.unfinished == 0:
             return replace(group, progress_percentage=progress_of(group, ()))
-        running = with_live_reports(self._live, self._database.autocommit(groups.running, group.id))
-        return replace(group, progress_percentage=progress_of(group, [job.progress_percentage for job in running]))
+        running = self._database.autocommit(groups.running, group.id)
+        return replace(group, progress_percentage=progress_of(group, live_percentages(self._live, running)))
 
     def _stored_group(self, group_id: int, whose: Whose) -> Group:
         owner = owner_of(whose)

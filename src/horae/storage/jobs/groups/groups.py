@@ -9,6 +9,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     Row,
+    Select,
     String,
     and_,
     bindparam,
@@ -44,6 +45,14 @@ class Unsettled(NamedTuple):
     abandoned: list[GroupId]
 
 
+class RunningMember(NamedTuple):
+    """A member that a node is running; `progress_percentage` is the stored one."""
+
+    id: JobId
+    lease: int
+    progress_percentage: int
+
+
 GROUP_COLUMNS: Final = tuple(groups.c[field.name] for field in fields(Group) if field.name in groups.c)
 _group_id: Final = bindparam("group_id", type_=BigInteger())
 _job_id: Final = bindparam("job_id", type_=BigInteger())
@@ -73,16 +82,27 @@ ADD: Final = _add.where(_is_open)
 INSERT_MORE: Final = _add.where(_is_open, groups.c.inserting_at.is_not(None)).values(inserting_at=database_now())
 HOLD_BACK: Final = update(jobs).where(jobs.c.id == _job_id).values(waits_for=WaitsFor.JOBS.value)
 _after: Final = bindparam("after", type_=BigInteger())
-_parts = group_parts.c.group_id == _group_id
-_first = select(func.min(group_parts.c.first_id)).where(_parts, group_parts.c.last_id > _after).scalar_subquery()
-_last = select(func.max(group_parts.c.last_id)).where(_parts).scalar_subquery()
-IS_MEMBER_AFTER: Final = and_(jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id >= _first, jobs.c.id <= _last)
-"""The job is a member of the group, and has a larger id than `after`; reads only the ids among which members are."""
+IS_MEMBER_BETWEEN: Final = and_(
+    jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id <= bindparam("last", type_=BigInteger())
+)
+"""The job is a member of the group, with an id in this range; for `read_members`."""
+_next_parts = (
+    select(group_parts.c.first_id, group_parts.c.last_id)
+    .where(group_parts.c.group_id == _group_id, group_parts.c.last_id > _after)
+    .order_by(group_parts.c.first_id)
+    .limit(bindparam("parts", type_=Integer()))
+    .subquery("next_parts")
+)
+NEXT_PARTS: Final = select(func.min(_next_parts.c.first_id), func.max(_next_parts.c.last_id))
+MOST_PARTS: Final = 256
+"""Parts of a group whose members one statement reads."""
 ADD_PART: Final = insert(group_parts)
-MEMBERS: Final = select(*COLUMNS).where(IS_MEMBER_AFTER).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+MEMBERS: Final = (
+    select(*COLUMNS).where(IS_MEMBER_BETWEEN).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+)
 FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
 # By the index of claimed jobs, which are few; a group may have a million members.
-RUNNING: Final = select(*COLUMNS).where(
+RUNNING: Final = select(jobs.c.id, jobs.c.lease, jobs.c.progress_percentage).where(
     jobs.c.node_id.is_not(None), jobs.c.state == JobState.STARTED, jobs.c.group_id == _group_id
 )
 _then = jobs.alias("then_job")
@@ -170,14 +190,34 @@ def members(
     connection: Connection, group_id: GroupId, *, after: JobId, limit: int, finished: bool = False
 ) -> list[Job]:
     """Return a page of members in the order in which they were added; `finished`: only those that have finished."""
-    statement = FINISHED_MEMBERS if finished else MEMBERS
-    rows = connection.execute(statement, {"group_id": group_id, "after": after, "limit": limit})
+    rows = read_members(connection, FINISHED_MEMBERS if finished else MEMBERS, group_id, after=after, limit=limit)
     return readable(jobs.name, rows, job_from)
 
 
-def running(connection: Connection, group_id: GroupId) -> list[Job]:
+def read_members(
+    connection: Connection, statement: Select[Any], group_id: GroupId, *, after: JobId, limit: int
+) -> list[Row[Any]]:
+    """Return rows of members, in the order of their ids, from a statement about `IS_MEMBER_BETWEEN` and a `limit`.
+
+    It reads some parts of the group at a time: without statistics PostgreSQL would read and sort all members that are
+    left, for each batch.
+    """
+    found: list[Row[Any]] = []
+    reached, parts = int(after), 1
+    while len(found) < limit:
+        bounds = connection.execute(NEXT_PARTS, {"group_id": group_id, "after": reached, "parts": parts}).one()
+        first, last = bounds
+        if last is None:
+            break
+        values = {"group_id": group_id, "after": max(reached, first - 1), "last": last, "limit": limit - len(found)}
+        found += connection.execute(statement, values).all()
+        reached, parts = last, min(parts * 4, MOST_PARTS)
+    return found
+
+
+def running(connection: Connection, group_id: GroupId) -> list[RunningMember]:
     """Return the members that nodes are running."""
-    return readable(jobs.name, connection.execute(RUNNING, {"group_id": group_id}), job_from)
+    return [RunningMember._make(row) for row in connection.execute(RUNNING, {"group_id": group_id})]
 
 
 def have_all_ended(connection: Connection, group_id: GroupId) -> bool | None:

@@ -17,6 +17,13 @@ _COLUMNS: Final = (("horae_schedules", "limits"), ("horae_schedules", "tags"), (
 
 _READY: Final = "priority DESC, run_at, id, queue, type"
 _IS_READY: Final = "state = 'pending' AND waits_for IS NULL"
+# Their conditions are put into the opposite order, for what is null for plain jobs decides soonest.
+_REORDERED: Final = (
+    ("waiting", "waits_for, run_at, id", "state = 'pending' AND waits_for IS NOT NULL"),
+    ("lane", "lane_id, run_at, id", "state = 'pending' AND lane_id IS NOT NULL"),
+    ("lane_held", "lane_id", "node_id IS NOT NULL AND lane_id IS NOT NULL"),
+    ("expiring", "expires_at", "state = 'pending' AND expires_at IS NOT NULL"),
+)
 
 
 def upgrade() -> None:
@@ -31,15 +38,16 @@ def upgrade() -> None:
         postgresql_where=has_options,
         sqlite_where=has_options,
     )
-    is_cancelled = sa.text("state = 'cancelled'")
-    op.create_index(
-        "horae_jobs_cancelled", "horae_jobs", ["id"], postgresql_where=is_cancelled, sqlite_where=is_cancelled
-    )
+    op.drop_index("horae_jobs_failed", "horae_jobs")
+    _create_index("unsuccessful", "state, id", "state = 'failed' OR state = 'cancelled'")
+    for name, columns, condition in _REORDERED:
+        op.drop_index(f"horae_jobs_{name}", "horae_jobs")
+        _create_index(name, columns, " AND ".join(reversed(condition.split(" AND "))))
     op.add_column("horae_queues", sa.Column("backend", sa.String(200)))
     op.add_column("horae_jobs", sa.Column("sent_at", instant))
     op.drop_index("horae_jobs_ready", "horae_jobs")
     _create_index("ready", _READY, f"{_IS_READY} AND sent_at IS NULL")
-    _create_index("sent", "sent_at, id", "state = 'pending' AND sent_at IS NOT NULL")
+    _create_index("sent", "sent_at, id", "sent_at IS NOT NULL AND state = 'pending'")
 
 
 def downgrade() -> None:
@@ -49,7 +57,11 @@ def downgrade() -> None:
     op.drop_column("horae_jobs", "sent_at")
     op.drop_column("horae_queues", "backend")
     _create_index("ready", _READY, _IS_READY)
-    op.drop_index("horae_jobs_cancelled", "horae_jobs")
+    for name, columns, condition in _REORDERED:
+        op.drop_index(f"horae_jobs_{name}", "horae_jobs")
+        _create_index(name, columns, condition)
+    op.drop_index("horae_jobs_unsuccessful", "horae_jobs")
+    _create_index("failed", "id", "state = 'failed'")
     op.drop_index("horae_schedules_options", "horae_schedules")
     for table, column in reversed(_COLUMNS):
         op.drop_column(table, column)

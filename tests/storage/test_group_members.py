@@ -1,0 +1,80 @@
+"""Members of a group are read a part at a time, however the parts lie, and without a look at other jobs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event
+
+from horae.domain.jobs.groups import GroupId, OnFailure
+from horae.domain.jobs.job import JobId
+from horae.storage.engine.database import Database
+from horae.storage.jobs import creation
+from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.groups import groups
+from horae.storage.outcomes import follow_ups
+from tests.storage.test_query_plans import explained, filled, reads_all_jobs
+
+__all__ = ["filled"]  # a fixture
+
+MEMBER = NewJob(type="import", queue="default", priority=0, params=None)
+
+
+def add(connection: Connection, group_id: GroupId, number: int) -> list[JobId]:
+    ids = creation.add_many(connection, MEMBER, "[" + ",".join(["null"] * number) + "]", group_id)
+    groups.count_added(connection, group_id, number)
+    return ids
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 100])
+def test_pages_of_members_are_complete_wherever_the_parts_lie(database: Database, limit: int) -> None:
+    with database.engine.begin() as connection:
+        ours = groups.create(connection, None, OnFailure.CONTINUE, None)
+        theirs = groups.create(connection, None, OnFailure.CONTINUE, None)
+        expected = list[JobId]()
+        overlapping = [*add(connection, ours, 1)]
+        for number in (1, 3, 1):
+            part = add(connection, ours, number)
+            groups.add_part(connection, theirs, add(connection, theirs, 2))
+            groups.add_part(connection, ours, part)
+            expected += part
+        overlapping += add(connection, ours, 2)  # around all the others
+        groups.add_part(connection, ours, overlapping)
+        expected = sorted(expected + overlapping)
+        found, after = list[JobId](), JobId(0)
+        while page := groups.members(connection, ours, after=after, limit=limit):
+            found += [job.id for job in page]
+            after = page[-1].id
+        assert found == expected
+        left, cancelled = JobId(0), list[JobId]()
+        batch: JobId | None = left
+        while batch is not None:
+            members, _, batch = follow_ups.cancel_members(connection, ours, None, after=batch, limit=limit)
+            cancelled += [member.id for member in members]
+        assert sorted(cancelled) == expected
+
+
+def test_a_batch_reads_no_more_parts_than_it_needs(database: Database) -> None:
+    read = list[Mapping[str, Any]]()
+
+    def note(_connection: Any, _cursor: Any, _statement: str, _parameters: Any, context: Any, _many: Any) -> None:
+        read.extend(each for each in context.compiled_parameters if "last" in each)
+
+    with database.engine.begin() as connection:
+        group_id = groups.create(connection, None, OnFailure.CONTINUE, None)
+        parts = [add(connection, group_id, 10) for _ in range(30)]
+        for part in parts:
+            groups.add_part(connection, group_id, part)
+        event.listen(connection, "before_cursor_execute", note)
+        groups.members(connection, group_id, after=JobId(0), limit=10)
+        groups.members(connection, group_id, after=parts[0][-1], limit=10)
+        groups.members(connection, group_id, after=JobId(0), limit=100)
+        event.remove(connection, "before_cursor_execute", note)
+    ends = [part[-1] for part in parts]
+    assert [each["last"] for each in read] == [ends[0], ends[1], ends[0], ends[4], ends[20]]
+
+
+def test_running_members_are_found_without_a_look_at_all_jobs(filled: Database) -> None:
+    with filled.engine.begin() as connection, explained(connection) as plans:
+        assert groups.running(connection, GroupId(1)) == []
+    assert [line for plan in plans for line in plan if reads_all_jobs(line)] == []
