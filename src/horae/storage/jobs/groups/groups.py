@@ -82,6 +82,11 @@ ADD: Final = _add.where(_is_open)
 INSERT_MORE: Final = _add.where(_is_open, groups.c.inserting_at.is_not(None)).values(inserting_at=database_now())
 HOLD_BACK: Final = update(jobs).where(jobs.c.id == _job_id).values(waits_for=WaitsFor.JOBS.value)
 _after: Final = bindparam("after", type_=BigInteger())
+_parts = group_parts.c.group_id == _group_id
+_first = select(func.min(group_parts.c.first_id)).where(_parts, group_parts.c.last_id > _after).scalar_subquery()
+_last = select(func.max(group_parts.c.last_id)).where(_parts).scalar_subquery()
+IS_MEMBER_AFTER: Final = and_(jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id >= _first, jobs.c.id <= _last)
+"""The job is a member of the group, and has a larger id than `after`; reads only the ids among which members are."""
 IS_MEMBER_BETWEEN: Final = and_(
     jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id <= bindparam("last", type_=BigInteger())
 )
