@@ -116,6 +116,7 @@ def test_an_application_that_is_being_opened(held: Held, tmp_path: Path, monkeyp
     horae.close()
 
 
+@pytest.mark.slow
 def test_threads_that_start_jobs(horae: Horae) -> None:
     @horae.job(max_count=None)
     def nothing() -> None: ...

@@ -36,6 +36,7 @@ def database(postgres: Database) -> Database:
 
 
 @pytest.mark.timeout(120 + JOBS)
+@pytest.mark.slow
 async def test_no_job_is_lost_or_finished_twice(
     horae: Horae, database: Database, broker: RedisServer, start_worker: MakeWorker, log: Path
 ) -> None:

@@ -62,6 +62,7 @@ class TestOnSqlite:
         await run_and_cancel(horae, database, start_worker, log, "prefork")
 
 
+@pytest.mark.slow
 async def test_a_killed_worker_is_rescued_by_another(
     horae: Horae, database: Database, start_worker: MakeWorker, log: Path
 ) -> None:

@@ -12,6 +12,8 @@ from tests.e2e.test_status import post
 from tests.e2e.test_views import TOO_WIDE, VIEWS, settle
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 TABLES = ("jobs", "schedules", "queues", "deployments", "changes")
 OVERFLOWING = """() => [...document.querySelectorAll('.table-scroll')]
     .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent.slice(0, 80))"""

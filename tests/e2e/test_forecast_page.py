@@ -12,6 +12,8 @@ from horae.domain.forecast.scenario import Outage, Scenario
 from horae.domain.forecast.simulation import simulate
 from tests.unit.test_forecast import schedule
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 3, 2, tzinfo=UTC)
 OUTAGE = Outage(START + timedelta(days=3), timedelta(hours=9))
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"

@@ -10,6 +10,8 @@ from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_CLIPBOARD = "delete Navigator.prototype.clipboard"
 FOCUSED = (
     "() => document.activeElement?.id || document.activeElement?.dataset?.testid || document.activeElement?.tagName"

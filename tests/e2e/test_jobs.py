@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 from sqlalchemy import Engine, func, select
 
 from tests.e2e.application import Person
 from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
+
+pytestmark = pytest.mark.slow
 
 
 def bar_of(page: Page) -> Locator:

@@ -7,6 +7,8 @@ from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 FETCHED = "view => performance.getEntriesByType('resource').some(each => each.name.includes(view))"
 
 

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.e2e.serving import Served
+
+pytestmark = pytest.mark.slow
 
 
 def schedule(node: Served, name: str) -> dict[str, Any]:

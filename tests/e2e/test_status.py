@@ -12,6 +12,8 @@ from tests.e2e.serving import Served
 from tests.e2e.test_schedules import schedule
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def database(sqlite_database: Database) -> Database:

@@ -8,6 +8,8 @@ from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 TABS = 10
 """More than the connections that a browser opens to one server of HTTP/1.1."""
 SHOWN = """shown => {

@@ -8,6 +8,8 @@ from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def database(sqlite_database: Database) -> Database:

@@ -10,6 +10,8 @@ from horae.storage.engine.database import Database
 from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 FIRST_VISIT: Final = 120_000
 """Bytes, including response headers, of the opened view and of all others, which are prefetched."""
 

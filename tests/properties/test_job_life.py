@@ -579,6 +579,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.mark.slow
 def test_jobs_follow_the_state_machine(database: Database, clock: Clock) -> None:
     class Here(JobLife):
         def __init__(self) -> None:

@@ -63,6 +63,7 @@ async def fleet(horae: Horae) -> AsyncGenerator[list[Node]]:
                 member.stop()
 
 
+@pytest.mark.slow
 async def test_fifty_nodes_ask_little_and_few_respond_to_a_hint(horae: Horae, producer: Horae) -> None:
     async with fleet(horae):
         with counted_statements(horae) as statements:

@@ -61,6 +61,7 @@ def fewest_runs(horae: Horae) -> int:
     return min(item.statistics.total_runs + item.open_runs for item in horae.schedules.list())
 
 
+@pytest.mark.slow
 class TestPlannedAhead:
     async def test_they_fire_as_they_were_planned(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         planned, fire = list[int](), bulk_firing.fire

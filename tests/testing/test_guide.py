@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 GUIDE = (Path(__file__).parents[2] / "docs/guides/testing.md").read_text()
 
 
@@ -20,6 +22,7 @@ def outcome_of(folder: Path, shop: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_first_version_fails_and_the_second_passes(tmp_path: Path) -> None:
     first = block("shop.py")
     wrong = outcome_of(tmp_path, first)
