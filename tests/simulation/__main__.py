@@ -28,8 +28,8 @@ SERVER_CHUNK: Final = 10
 """The same on PostgreSQL, where a seed takes ten times as long."""
 STORM_CHUNK: Final = 900
 """Failovers of storms that a process simulates before it ends, roughly."""
-WARMING: Final = 2
-"""Seeds that run before processes are forked, which then have all compiled statements."""
+WARMING: Final = 4
+"""Seeds that run before processes are forked, which then have all compiled statements; the last one has coroutines."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
