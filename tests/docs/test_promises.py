@@ -10,15 +10,16 @@ import pytest
 from benchmarks.soak.rules import Bounds
 from tests.docs.transcripts import ROOT
 
-PAGE: Final = (ROOT / "docs/concepts/proof.md").read_text(encoding="utf-8")
-NAMED: Final = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
-COMMANDS: Final = sorted(set(re.findall(r"`make ([a-z-]+)", PAGE)))
+PAGES: Final = ("proof", "simulation", "faults")
+TEXT: Final = "\n".join((ROOT / f"docs/concepts/{page}.md").read_text(encoding="utf-8") for page in PAGES)
+NAMED: Final = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)))
+COMMANDS: Final = sorted(set(re.findall(r"`make ([a-z-]+)", TEXT)))
 
 
 def promises() -> Iterator[str]:
     """Yield the rows of the tables of promises."""
     within = False
-    for line in PAGE.splitlines():
+    for line in TEXT.splitlines():
         within = line.startswith("| Promise |") or (within and line.startswith("|"))
         if within and line.startswith("| ") and not line.startswith("| Promise |"):
             yield line
@@ -44,6 +45,6 @@ def test_a_named_command_exists(target: str) -> None:
 @pytest.mark.parametrize("figure", Bounds().growth)
 def test_the_bounds_of_the_soak_are_as_described(figure: str) -> None:
     allowance = Bounds().growth[figure]
-    [bound] = re.findall(rf"^\| growth of {figure}\b[^|]*\| ([^|]*) \|$", PAGE, re.MULTILINE)
+    [bound] = re.findall(rf"^\| growth of {figure}\b[^|]*\| ([^|]*) \|$", TEXT, re.MULTILINE)
     assert bound.startswith(f"{allowance.absolute:g}")
     assert (f"{allowance.share * 100:g} %" in bound) == (allowance.share > 0)

@@ -1,7 +1,7 @@
 """Guards that are removed one at a time: each removal must be caught by the simulation, or by a test of the suite.
 
 `make ablations` removes each guard in a process of its own and prints what caught it. A removal that nothing catches
-shows a guard without a test, or one that guards nothing. The page `docs/concepts/proof.md` has the table.
+shows a guard without a test, or one that guards nothing. The page `docs/concepts/simulation.md` has the table.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.ablate import caught
 from tests.simulation.ablations import ABLATIONS
 
-PAGE: Final = (Path(__file__).parents[2] / "docs/concepts/proof.md").read_text(encoding="utf-8")
+PAGE: Final = (Path(__file__).parents[2] / "docs/concepts/simulation.md").read_text(encoding="utf-8")
 QUICK: Final = ("lease-not-raised", "cancel-in-live-store-only", "overlap-unlocked", "hook-not-owed")
 """Removals that a few seeds catch."""
 
