@@ -68,6 +68,15 @@ async def test_a_coroutine_gets_the_result_or_the_error_of_its_call() -> None:
         await pool.run(int)
 
 
+async def test_a_coroutine_is_not_left_waiting_for_a_call_that_raises_stop_iteration() -> None:
+    pool = Threads(1, "test")
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(RuntimeError, match="StopIteration") as caught:
+            await pool.run(lambda: next(iter(())))
+    assert isinstance(caught.value.__cause__, StopIteration)
+    pool.shutdown()
+
+
 async def test_a_call_whose_caller_was_cancelled_is_not_begun() -> None:
     pool, began, release, calls = Threads(1, "test"), threading.Event(), threading.Event(), list[int]()
 

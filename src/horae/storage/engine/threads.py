@@ -141,5 +141,12 @@ def _succeed(future: "asyncio.Future[T]", result: T) -> None:
 
 
 def _fail(future: "asyncio.Future[Any]", error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
+    if future.done():
+        return
+    if isinstance(
+        error, StopIteration
+    ):  # no coroutine may raise it (PEP 479), and no future before Python 3.12 takes it
+        refused = RuntimeError("a call for a coroutine raised StopIteration")
+        refused.__cause__ = error
+        error = refused
+    future.set_exception(error)
