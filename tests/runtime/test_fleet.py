@@ -49,11 +49,12 @@ async def fleet(horae: Horae) -> AsyncGenerator[list[Node]]:
 
     members = [horae.node(concurrency=1) for _ in range(SIZE)]
     async with asyncio.TaskGroup() as group:
-        for member in members:
-            group.create_task(member.run())
         try:
-            for member in members:
-                await member.ready.wait()
+            for first in range(0, SIZE, 10):  # not all at once: they share the connections of one process
+                for member in members[first : first + 10]:
+                    group.create_task(member.run())
+                for member in members[first : first + 10]:
+                    await member.ready.wait()
             for member in members:
                 signals_of(member).node_suspected.send()  # read anew which others there are
             await until(lambda: all(vars(vars(each)["_incarnation"])["_peers"].pace() > 1.0 for each in members), 60)
