@@ -45,6 +45,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -tests[item.path]))
+    if os.environ.get("HORAE_BEHIND") == "pgbouncer":
+        for item in items:
+            if item.get_closest_marker("direct"):
+                item.add_marker(pytest.mark.skip(reason="needs a session of its own"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -51,6 +51,7 @@ def test_a_statement_that_fails_leaves_nothing_open(database: Database) -> None:
 
 
 @POSTGRESQL
+@pytest.mark.direct
 def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

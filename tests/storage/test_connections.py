@@ -68,6 +68,7 @@ def test_keepalives_are_set_in_the_kernel(database: Database) -> None:
     assert database.autocommit(options) == (1, 10_000)
 
 
+@pytest.mark.direct
 def test_the_server_notices_a_lost_client_as_soon_as_the_client_a_lost_server(database: Database) -> None:
     def of_server(connection: Connection) -> list[int]:
         names = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")

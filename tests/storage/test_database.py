@@ -231,6 +231,7 @@ def test_the_driver_is_as_new_as_the_statements_need() -> None:
 
 
 @POSTGRESQL
+@pytest.mark.direct
 @pytest.mark.parametrize("way", ["transact", "autocommit"])
 def test_the_first_call_after_a_restart_of_the_server_works(database: Database, way: str) -> None:
     call = database.transact if way == "transact" else database.autocommit

@@ -20,7 +20,11 @@ from tests.cli.conftest import call
 from tests.harness.applications import url_of
 from tests.harness.nodes import running_node, until, until_state
 
-pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.direct,  # the harness connects PgBouncer as the superuser
+    pytest.mark.parametrize("database", ["postgresql"], indirect=True),
+]
 
 AsRole = Callable[[Privileges], str]
 RESULT: Final = "the secret result"

@@ -99,6 +99,7 @@ def test_a_dead_node_is_unregistered(database: Database) -> None:
 
 
 @POSTGRESQL
+@pytest.mark.direct
 @pytest.mark.parametrize("key", [1, 2**31, 2**32 + 5, 2**62 - 1])
 def test_a_lock_is_seen_while_its_session_lives(database: Database, key: int) -> None:
     registered(database, lock_key=key)

@@ -197,6 +197,7 @@ def test_seconds_from_now_and_since_agree(database: Database) -> None:
     assert abs(now - wall_clock()) < timedelta(seconds=60)
 
 
+@pytest.mark.direct
 def test_no_zone_shifts_what_the_database_says(zoned: Database) -> None:
     slack = timedelta(seconds=60)
     found = job(zoned, started(zoned, delay=3600.0))
@@ -204,6 +205,7 @@ def test_no_zone_shifts_what_the_database_says(zoned: Database) -> None:
     assert abs(found.run_at - wall_clock() - timedelta(hours=1)) < slack
 
 
+@pytest.mark.direct
 def test_no_zone_shifts_what_is_due(zoned: Database) -> None:
     for zone in (*ZONES, "UTC"):
         local = wall_clock().astimezone(ZoneInfo(zone))
@@ -214,6 +216,7 @@ def test_no_zone_shifts_what_is_due(zoned: Database) -> None:
         zoned.transact(cancelling.cancel, late, None)
 
 
+@pytest.mark.direct
 def test_the_zone_of_the_session_shifts_no_times_of_a_job(zoned: Database) -> None:
     claim = running(zoned, owner="alice", max_attempts=2)
     assert arrange.expired(zoned, {"import": 60.0}) == []
@@ -231,6 +234,7 @@ def test_the_zone_of_the_session_shifts_no_times_of_a_job(zoned: Database) -> No
         assert moment.tzinfo is UTC
 
 
+@pytest.mark.direct
 def test_no_zone_silences_a_node(zoned: Database) -> None:
     node = registered(zoned)
     assert zoned.autocommit(nodes.heartbeat, node) == 0
@@ -239,6 +243,7 @@ def test_no_zone_silences_a_node(zoned: Database) -> None:
     assert abs(view.heartbeat_at - wall_clock()) < timedelta(seconds=60)
 
 
+@pytest.mark.direct
 def test_a_job_written_in_one_zone_is_read_in_another(database: Database) -> None:
     when = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     job_id = started(database, run_at=when)
