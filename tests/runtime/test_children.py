@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.components import NodeOptions
 from horae.runtime.executors.application import ChildSetup, setup_of
 from horae.runtime.executors.child_pool import ProcessLimits
+from horae.runtime.timing import ShutdownTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.types.application_hooks import ApplicationHooks
@@ -31,6 +33,7 @@ from tests.runtime.child_application import HOW, NOTE, grow, told, told_later, w
 from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest, is_gone
 
 pytestmark = pytest.mark.slow
+SHORT: Final = Timing(shutdown=ShutdownTiming(last_words=0.3))
 BEFORE_A_BODY: Final = ["set up", "set up later", "in"]
 
 
@@ -254,6 +257,19 @@ class TestNodes:
             await horae.aio.jobs.wait(job.id, timeout="60s")
         assert attempts_of(horae, job.id) == ["finished"]
         assert horae.jobs.get(job.id).lease == 1
+
+    async def test_a_job_whose_child_is_not_ready_when_the_node_stops_has_not_begun(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """It may be run once only, and was not run at all."""
+        monkeypatch.setenv(HOW, "hang")
+        monkeypatch.setenv(NOTE, str(tmp_path / "in the hook"))
+        async with running_node(horae, spare_children=0, grace=timedelta(0), timing=SHORT):
+            job = await horae.aio.jobs.start(told)
+            await until((tmp_path / "in the hook").exists)
+        left = horae.jobs.get(job.id)
+        assert (left.state, left.attempt, left.node_id) == ("pending", 0, None)
+        assert attempts_of(horae, job.id) == []
 
     async def test_a_hook_that_fails_fails_the_job_and_the_node_goes_on(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch

@@ -1,19 +1,29 @@
 """The database cannot be reached for a body to begin: that is no attempt, and the job waits until it can."""
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from horae import Horae, JobState
-from horae.runtime.timing import ClaimerTiming, Pauses, Timing
+from horae import Horae, JobCancelled, JobContext, JobState
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.run import Run
+from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.executors.loop import LoopExecutor
+from horae.runtime.timing import ClaimerTiming, Pauses, ShutdownTiming, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, signals_of, until_set, until_state
-from tests.harness.waiting import Changes, until_after
+from tests.harness.waiting import PATIENCE, Changes, until_after
+from tests.runtime.executor_under_test import NODE, claim_of
 
 FULL = "FATAL:  sorry, too many clients already"
 
@@ -39,6 +49,7 @@ class Connections:
         return open_or_refuse
 
 
+SHORT_STOP = Timing(shutdown=ShutdownTiming(last_words=0.1))
 SOON = Timing(claimer=ClaimerTiming(avoided_for=Pauses(0.02, 0.1)))
 
 
@@ -114,6 +125,63 @@ async def test_a_shutdown_hands_them_back(horae: Horae, connections: Connections
         release.set()
     left = horae.jobs.get(job.id)
     assert (left.state, left.attempt, left.node_id) == (JobState.PENDING, 0, None)
+
+
+@pytest.mark.parametrize("isolation", ["transaction", "async_transaction"])
+async def test_a_body_that_waits_for_a_connection_when_the_node_stops_has_not_begun(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    asked, release = threading.Event(), threading.Event()
+    opened = getattr(Database, isolation)
+
+    @contextmanager
+    def late(database: Database, level: str) -> Generator[Connection]:
+        asked.set()
+        release.wait(20)
+        with opened(database, level) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def late_async(database: Database, level: str) -> AsyncGenerator[AsyncConnection]:
+        asked.set()
+        await asyncio.Event().wait()
+        async with opened(database, level) as connection:
+            yield connection
+
+    monkeypatch.setattr(Database, isolation, late if isolation == "transaction" else late_async)
+
+    @horae.job(transaction="read committed", on_shutdown="fail")
+    def threaded() -> None: ...
+
+    @horae.job(transaction="read committed", on_shutdown="fail")
+    async def looped() -> None: ...
+
+    async with running_node(horae, grace=timedelta(0), timing=SHORT_STOP):
+        job = await horae.aio.jobs.start(threaded if isolation == "transaction" else looped)
+        await until_set(asked)
+    release.set()
+    left = horae.jobs.get(job.id)
+    assert (left.state, left.attempt, left.node_id) == (JobState.PENDING, 0, None)
+    assert rows(horae, "SELECT * FROM horae_job_attempts") == []
+
+
+async def test_a_coroutine_that_is_stopped_before_its_first_step_ends(horae: Horae) -> None:
+    """The end is reported, so that its slot is free again."""
+
+    @horae.job
+    async def work() -> None: ...
+
+    ended: asyncio.Future[FinishedRun] = asyncio.Future()
+    environment = RunEnvironment(horae.components.database, NODE)
+    executor = LoopExecutor(asyncio.get_running_loop(), environment)
+    claim = claim_of(work.job_type, {})
+    run = Run(claim, work.job_type, JobContext(claim, None, lambda *_: None), executor)
+    executor.start(run, lambda _, finished: ended.set_result(finished))
+    run.stop(JobCancelled("bob"))
+    async with asyncio.timeout(PATIENCE):
+        settlement = (await ended).settlement
+    assert settlement is not None
+    assert settlement.state is JobState.CANCELLED
 
 
 async def test_a_connection_error_inside_the_body_counts_as_an_attempt(horae: Horae) -> None:

@@ -217,6 +217,11 @@ class JobContext(Generic[ParamsT]):
         self._began = (time.monotonic(), time.time())
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the executor has begun with the body."""
+        return self._began is not None
+
+    @property
     def took(self) -> float | None:
         """Seconds since the body began, by the monotonic clock; None where the stored moments are accurate enough."""
         if self._began is None:

@@ -18,7 +18,7 @@ from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.bodies.log_book import KeptLogs
-from horae.runtime.bodies.orders import Overtaken
+from horae.runtime.bodies.orders import Interrupted, Overtaken
 from horae.runtime.bodies.outcome import outcome_of
 from horae.runtime.bodies.surroundings import surrounded, surrounded_async
 from horae.runtime.journal.journal import Journal
@@ -69,7 +69,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
             context.params = load_parameters(job_type, context.claim, environment.database)
             run = (_surrounded if environment.around else _run)(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
-            run = _raised(job_type, context, environment, error)
+            run = stopped_by(error, job_type, context, environment)
     return _closed(context, run, here)
 
 
@@ -88,7 +88,7 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], enviro
                 )
             run = await (_surrounded_async if environment.around else _run_async)(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
-            run = _raised(job_type, context, environment, error)
+            run = stopped_by(error, job_type, context, environment)
     return _closed(context, run, here)
 
 
@@ -104,12 +104,19 @@ def _closed(context: JobContext[Any], run: FinishedRun, forks_before: int) -> Fi
     return run._replace(settlement=run.settlement._replace(took=took))
 
 
-def _raised(
-    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment, error: BaseException
+def stopped_by(
+    error: BaseException, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
 ) -> FinishedRun:
-    """Return how an exception ends a run. If the database was unavailable before the body began, it is no attempt."""
+    """Return how an exception ends a run.
+
+    If the database was unavailable before the body began, or if the node stops before that, it is no attempt.
+    """
     called = context.body_is_called if context.is_surrounded else context.claim in environment.journal
-    if context.order is None and is_transient(error) and not called:
+    if called:
+        return ended_by(error, job_type, context, environment)
+    if isinstance(context.order, Interrupted):
+        return FinishedRun(context.claim, None, error, unbegun=True)
+    if context.order is None and is_transient(error):
         log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
         return FinishedRun(context.claim, None, error, unbegun=True)
     return ended_by(error, job_type, context, environment)
@@ -196,7 +203,7 @@ def _surrounded(job_type: JobType[Any], context: JobContext[Any], environment: R
         try:
             return _run(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as in `perform`
-            return _raised(job_type, context, environment, error)
+            return stopped_by(error, job_type, context, environment)
 
     environment.journal.begin(context.claim)
     return surrounded(environment.around, context, body, lambda error: ended_by(error, job_type, context, environment))
@@ -209,7 +216,7 @@ async def _surrounded_async(
         try:
             return await _run_async(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as in `perform`
-            return _raised(job_type, context, environment, error)
+            return stopped_by(error, job_type, context, environment)
 
     environment.journal.begin(context.claim)
     return await surrounded_async(

@@ -26,7 +26,7 @@ from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.orders import Interrupted, OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Executor, Run, stop_runs
-from horae.runtime.bodies.runner import RunEnvironment, ended_by
+from horae.runtime.bodies.runner import RunEnvironment, stopped_by
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.peers import Peers
 from horae.runtime.claims.settler import Settler
@@ -349,7 +349,7 @@ class Worker:
         """Settle bodies that ignore every order as interrupted; without the lease they can change nothing more."""
         for run in list(self.running.values()):
             log.error("job %d (%s) ignores the order to stop; its body is abandoned", run.claim.id, run.claim.type)
-            ended = ended_by(Interrupted(), run.job_type, run.context, self._environment)
+            ended = stopped_by(Interrupted(), run.job_type, run.context, self._environment)
             if ended.settlement is not None and ended.settlement.state is JobState.PENDING:
                 # Its body may run on until this process has ended.
                 later = ended.settlement._replace(delay=max(ended.settlement.delay, self._timing.abandoned_pause))

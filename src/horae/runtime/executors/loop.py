@@ -28,9 +28,9 @@ class LoopExecutor:
         self._runs.add(run)
 
     def stop(self, run: Run, order: BaseException) -> None:
-        """Cancel the task; the context holds the reason."""
-        run.context.stop(order, told=True)
-        run.handle.cancel()
+        """Cancel the task; the context holds the reason. A body that has not begun reads it from there."""
+        run.context.stop(order, told=run.context.has_begun)
+        _cancel(run)
 
     def blame(self, claim: Claim, error: BaseException) -> None:
         """Fail the body of this claim if it runs here: one of its tasks has tried to end the process."""
@@ -40,19 +40,25 @@ class LoopExecutor:
 
     def kill(self, run: Run) -> bool:
         """Cancel again: a coroutine cannot be stopped by force."""
-        run.handle.cancel()
+        _cancel(run)
         return False
 
     def close(self) -> None:
         """Cancel the remaining bodies again."""
         for run in self._runs:
-            run.handle.cancel()
+            _cancel(run)
             show(run.handle)
 
     async def _perform(self, run: Run, done: Done) -> None:
         result = await perform_async(run.job_type, run.context, self._environment)
         self._runs.discard(run)  # not in a callback of the task, which took a third of the whole cost
         done(run, result)
+
+
+def _cancel(run: Run) -> None:
+    """Cancel the task of a body that has begun: one that is cancelled before its first step reports no end."""
+    if run.context.has_begun:
+        run.handle.cancel()
 
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from horae.domain.jobs.job import Failed
 from horae.errors import JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, finish
+from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run import START_UP, Done, Executor, Run
 from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.executors import messages
@@ -216,6 +217,9 @@ class ProcessExecutor:
         return self._failed(run, Failed(how, DIED_TEXT))
 
     def _ended_by(self, error: BaseException, run: Run) -> FinishedRun:
+        assignment = self._assignments.get(run)
+        if isinstance(run.context.order, Interrupted) and assignment is not None and not assignment.began:
+            return FinishedRun(run.claim, None, error, unbegun=True)  # its child was still being set up
         return ended_by(error, run.job_type, run.context, self._environment)
 
     def _failed(self, run: Run, failure: Failed) -> FinishedRun:
