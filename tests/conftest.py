@@ -46,9 +46,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -tests[item.path]))
     if os.environ.get("HORAE_BEHIND") == "pgbouncer":
-        for item in items:
-            if item.get_closest_marker("direct"):
-                item.add_marker(pytest.mark.skip(reason="needs a session of its own"))
+        skip(items, "direct", "needs a session of its own")
+    if os.environ.get("HORAE_WITH") == "redis":
+        skip(items, "without_redis", "is about live state or hints in the database")
+
+
+def skip(items: list[pytest.Item], mark: str, reason: str) -> None:
+    """Skip the tests with this mark."""
+    for item in items:
+        if item.get_closest_marker(mark):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -103,6 +103,15 @@ class Adapters:
                 "redis (HORAE_REDIS): the client library of Redis is not installed: pip install 'horae[redis]'"
             ) from error
         if url not in self._servers:
-            prefix = self._settings.redis_prefix or f"horae:{identity_of(self._database)}"
-            self._servers[url] = RedisAccess(url, prefix)
+            self._servers[url] = RedisAccess(url, self._redis_prefix())
         return self._servers[url]
+
+    def _redis_prefix(self) -> str:
+        """Return a prefix of this database alone: ids of jobs are not unique, and a cancel is found by its id.
+
+        Only processes that share a file of SQLite may know it by different names, and have to agree on a given prefix.
+        """
+        given = self._settings.redis_prefix
+        if given is not None and self._database.dialect == SQLITE:
+            return given
+        return f"{given or 'horae'}:{identity_of(self._database)}"

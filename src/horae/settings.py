@@ -230,7 +230,8 @@ class Settings(BaseSettings):
         None, description="URL of a Redis server for hints alone. Default: that of `redis`."
     )
     redis_prefix: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)] | None = Field(
-        None, description="Beginning of all keys and channels on Redis. Default: made from the database."
+        None,
+        description="Beginning of all keys and channels on Redis, before a hash of the database. Default: `horae`.",
     )
     hints: bool = Field(default=True, description="Whether processes wake each other; otherwise they only poll.")
     host: str = Field("127.0.0.1", min_length=1, description="Address that the HTTP API listens on.")

@@ -123,6 +123,7 @@ async def test_it_does_not_beat_for_a_process_that_was_stopped_and_ends_with_it(
         await until(lambda: not rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
 
 
+@pytest.mark.without_redis
 async def test_other_nodes_are_notified_at_once_of_an_ended_process(
     horae: Horae, database: Database, tmp_path: Path
 ) -> None:

@@ -3,6 +3,8 @@
 import threading
 from datetime import timedelta
 
+import pytest
+
 from horae import Horae, JobContext
 from horae.domain.jobs.job import JobId
 from horae.live.store import LiveReport
@@ -50,6 +52,7 @@ async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
     assert live_rows(horae, [job.id]) == 0
 
 
+@pytest.mark.without_redis
 async def test_live_entries_of_a_killed_node_are_removed(horae: Horae) -> None:
 
     @horae.job(max_count=None)

@@ -13,7 +13,7 @@ from horae import Horae
 from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows
-from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
 from tests.harness.waiting import until_logged
 
 pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
@@ -90,6 +90,7 @@ async def test_a_begun_job_is_never_handed_back_as_orphaned(horae: Horae, caplog
         await until_set(begun)
         with read_only(horae.components.database):
             release.set()
+            signals_of(node).work.send()  # hints on Redis do not notice that connections were lost
             await until(lambda: "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text)
             await until_logged(caplog, "wait for the database")
         await until(partial(succeeds, lambda: horae.aio.jobs.start(work, number=4)))

@@ -61,8 +61,11 @@ SELDOM: Final = Timing(run_monitor=RunMonitorTiming(round=60.0))
 
 
 @pytest.fixture
-def make(database: Database, redis_server: RedisServer, tmp_path: Path) -> Iterator[MakeHorae]:
+def make(
+    database: Database, redis_server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MakeHorae]:
     """Make an application, with live state and hints on Redis unless the settings differ."""
+    monkeypatch.delenv("HORAE_REDIS", raising=False)
     with ExitStack() as opened:
 
         def make(**settings: Any) -> Horae:
@@ -204,7 +207,7 @@ async def test_a_killed_redis_loses_no_job_no_cancel_and_no_state(
             late = await node.aio.jobs.start("endless")
             await until_state(web, late.id, JobState.STARTED)
             server.start()
-            await until(lambda: server.command("EXISTS", f"{node.settings.redis_prefix}:report:{measured.id}"))
+            await until(lambda: server.command("EXISTS", f"{prefix_of(node)}:report:{measured.id}"))
             await web.aio.jobs.cancel(late.id)
             bodies.may_end.set()
             ended = await until_state(web, measured.id, JobState.FINISHED)
@@ -228,6 +231,11 @@ def test_a_node_starts_without_redis(make: MakeHorae, caplog: pytest.LogCaptureF
     assert "secret" not in caplog.text
 
 
+def prefix_of(horae: Horae) -> str:
+    prefix: str = vars(horae.components.live)["_access"].prefix
+    return prefix
+
+
 def test_two_databases_on_one_server_do_not_mix(
     redis_server: RedisServer, migrated_sqlite: Path, tmp_path: Path
 ) -> None:
@@ -236,9 +244,8 @@ def test_two_databases_on_one_server_do_not_mix(
         shutil.copy(migrated_sqlite, tmp_path / f"{name}.db")
         with closing(Horae(f"sqlite:///{tmp_path}/{name}.db", redis=redis_server.url())) as horae:
             with closing(Horae(f"sqlite:///{tmp_path}/../{tmp_path.name}/{name}.db", redis=redis_server.url())) as same:
-                found = [vars(each.components.live)["_access"].prefix for each in (horae, same)]
-            assert found[0] == found[1]
-            keys.append(found[0])
+                assert prefix_of(horae) == prefix_of(same)
+            keys.append(prefix_of(horae))
     assert keys[0] != keys[1]
 
 
@@ -250,8 +257,25 @@ def test_the_prefix_is_the_same_for_each_url_of_a_database(
     with reused_databases.one() as given:
         for url in (given, given.replace("127.0.0.1", "localhost")):
             with closing(Horae(url, redis=redis_server.url())) as horae:
-                prefixes.add(vars(horae.components.live)["_access"].prefix)
+                prefixes.add(prefix_of(horae))
     assert len(prefixes) == 1
+
+
+@pytest.mark.postgres
+def test_a_prefix_that_two_databases_share_does_not_mix_them(
+    reused_databases: ReusedDatabases, redis_server: RedisServer
+) -> None:
+    """A cancel of the first job of one stops no job of the other."""
+    shared: dict[str, Any] = {"redis": redis_server.url(), "redis_prefix": "shop"}
+    with (
+        reused_databases.one() as first,
+        reused_databases.one() as second,
+        closing(Horae(first, **shared)) as horae,
+        closing(Horae(second, **shared)) as other,
+    ):
+        horae.components.live.request_cancel(JobId(1), CancelRequest())
+        assert other.components.live.cancel_requests([JobId(1)]) == {}
+        assert {prefix_of(each).partition(":")[0] for each in (horae, other)} == {"shop"}
 
 
 def test_a_child_of_a_fork_uses_connections_of_its_own(make: MakeHorae) -> None:
