@@ -42,7 +42,7 @@ from horae.runtime.journal.journal import Journal
 from horae.runtime.liveness import heartbeat, membership, node_record
 from horae.runtime.liveness.identity import Process as ProcessIdentity
 from horae.runtime.liveness.life_lock import LifeLock
-from horae.runtime.node import node as node_module
+from horae.runtime.node import incarnation
 from horae.storage.engine import database
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import PerDialect, database_now, seconds_from_now, seconds_since
@@ -119,12 +119,12 @@ def _of_nodes() -> list[Any]:
     return [
         mock.patch.object(loop_guard, "asyncio", SimulatedAsyncio()),
         mock.patch.object(loop_executor, "asyncio", SimulatedAsyncio()),
-        mock.patch.object(node_module, "Random", process_random),
+        mock.patch.object(incarnation, "Random", process_random),
         mock.patch.object(ring, "_owners", owners_of),
         mock.patch.object(node_record, "new_node_id", new_node_id),
-        mock.patch.object(node_module, "Journals", SimulatedJournals),
+        mock.patch.object(incarnation, "Journals", SimulatedJournals),
         mock.patch.object(membership, "membership_of", membership_of_world),
-        mock.patch.object(node_module, "membership_of", membership_of_world),
+        mock.patch.object(incarnation, "membership_of", membership_of_world),
         mock.patch.object(membership, "LifeLock", SimulatedLifeLock),
         mock.patch.object(membership, "is_gone", is_gone),
         mock.patch.object(membership, "clock", threads.boot_time),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from horae.errors import DatabaseReadOnly, InvalidRequest
-from horae.runtime.node.incarnations import run_incarnations
+from horae.runtime.node.node import run_incarnations
 from horae.runtime.timing import Pauses
 
 PAUSES = Pauses(0.001, 0.002)

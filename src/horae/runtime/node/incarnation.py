@@ -1,0 +1,307 @@
+"""One incarnation of a node: assembles its services, runs them, and shuts them down in order."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from random import Random
+from typing import Final, TypeAlias
+
+from horae.errors import Unavailable
+from horae.forking import register_for_reset
+from horae.guarded_log import guarded_log
+from horae.runtime.backends.dispatcher import Dispatcher
+from horae.runtime.bodies.log_book import KeptLogs, writer_to
+from horae.runtime.bodies.reporter import Reporter
+from horae.runtime.bodies.run_monitor import RunMonitor
+from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.claims.completion import Completion
+from horae.runtime.claims.hook_service import HookService
+from horae.runtime.claims.peers import Peers
+from horae.runtime.claims.settler import Settler
+from horae.runtime.claims.slots import Slots
+from horae.runtime.claims.worker import Worker
+from horae.runtime.claims.workers import Workers
+from horae.runtime.components import Components, NodeOptions
+from horae.runtime.controller import Controller
+from horae.runtime.executors.child_pool import ProcessLimits
+from horae.runtime.journal.files import Journals
+from horae.runtime.liveness.group_sweeper import GroupSweeper
+from horae.runtime.liveness.membership import Membership, membership_of
+from horae.runtime.liveness.node_record import record_of
+from horae.runtime.liveness.sweeper import Sweeper
+from horae.runtime.node.contact import ContactReports, post
+from horae.runtime.node.executors import Executors
+from horae.runtime.node.repeated_service import sustained
+from horae.runtime.node.served_types import ServedTypes
+from horae.runtime.node.shutdown import Shutdown
+from horae.runtime.node.without_hints import log_pooler, reread_schedules
+from horae.runtime.signals import Signals
+from horae.storage.engine.caller_threads import Use
+from horae.storage.jobs.claims import ClaimScope
+from horae.types.groups import GroupCanceller
+from horae.types.hooks.hooks import Hooks
+from horae.types.logs.job_fields import set_node
+from horae.wakeup.channel import Hint, HintKind
+
+LOGS_WITHIN: Final = 0.3
+"""Seconds at the end of a node in which the last log lines of its jobs are written."""
+Deploy: TypeAlias = Callable[[], Sequence[int]]
+log = guarded_log("horae.runtime")
+
+
+class Incarnation:
+    """A node from its registration to its end."""
+
+    def __init__(self, components: Components, options: NodeOptions, deploy: Deploy, slots: Slots) -> None:
+        record = record_of(components.registry, options)
+        self.id = record.id
+        self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
+        self._loop, self._timing = asyncio.get_running_loop(), options.timing
+        self._rng = Random()  # noqa: S311 - for jitter, not for security
+        self._log_writer = writer_to(components.database)
+        self._environment = RunEnvironment(
+            components.database,
+            self.id,
+            rng=self._rng,
+            around=components.hooks.around,
+            log_book=KeptLogs(self._log_writer, components.keep_logs),
+        )
+        self._journals = Journals(components.database, self._timing.journals)
+        self.signals = Signals()
+        self._reporter = Reporter(components.live, self._environment.journal)
+        hooks = Hooks(components.database, components.registry)
+        self._peers = Peers(
+            components.database, self.id, components.wakeup, self.signals, self._timing.peers, self._rng
+        )
+        self._hook_service = HookService(
+            components.database, hooks, options.keep.total_seconds(), self._timing.hooks, self._peers.pace
+        )
+        self._membership: Membership = membership_of(components.database, record, options.liveness, self._timing)
+        self._died = asyncio.Event()
+        self._broken = False
+        self.lost: Unavailable | None = None
+        """Why the database is gone for good, if it is."""
+        self._end_at = 0.0
+        register_for_reset(self)
+
+    async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
+        """Register, work and unregister, even after a cancel or an error, so that the node does not seem alive."""
+        set_node(self.id)
+        listening = ExitStack()
+        try:
+            await self._work(listening, stop, ready)
+            await self._hook_service.finish(self._end_at - self._timing.shutdown.leaving - self._loop.time())
+        except BaseException:
+            self._worker.abandon()  # nothing is left to write the results of its bodies
+            self._broken = True
+            raise
+        finally:
+            listening.close()
+            self._hook_service.close()
+            await self._leave()
+
+    async def _work(self, listening: ExitStack, stop: asyncio.Event, ready: asyncio.Event) -> None:
+        loop = self._loop
+        async with asyncio.TaskGroup() as services:
+            self._assemble(services)
+            reports = ContactReports(
+                loop, self.signals, self._worker.running, self._executors.threads, self._components.database
+            )
+            await self._components.database.in_service(partial(self._membership.join, reports.watcher()))
+            await self._components.database.in_service(partial(self._journals.open, self._environment.journal, self.id))
+            listening.callback(self._components.wakeup.subscribe(partial(post, loop, self._on_hint)))
+            beside = "" if self._options.processes is None else f", and {self._options.processes} in child processes"
+            log.info("node %s runs up to %d jobs at a time%s", self.id, self._options.concurrency, beside)
+            log_pooler(self.id, self._components, self._timing)
+            sweeping = [
+                services.create_task(self._sustained("the sweeper", self._sweeper.run)),
+                services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
+                services.create_task(self._watch_file()),
+                services.create_task(self._refresh_calendars()),
+                services.create_task(self._peers.run()),
+                services.create_task(self._sustained("the hook service", self._hook_service.run)),
+                services.create_task(self._sustained("the dispatcher", self._dispatcher.run)),
+            ]
+            settling = services.create_task(self._sustained("the settler", self._settler.run))
+            if self._options.scheduler:
+                self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
+                rereading = reread_schedules(self._components.wakeup, self._controller, self._timing.controller)
+                sweeping.append(services.create_task(rereading))
+            sweeping.append(services.create_task(ServedTypes(self._components, self.id, self._worker).run()))
+            working = self._working(services)
+            ready.set()
+            await _first(stop, self._died)
+            listening.close()
+            await self._shut_down(working, settling)
+            for task in (*sweeping, *working, settling):
+                task.cancel()
+            if self.lost is not None:
+                settling.cancel()  # there is no database to write to
+
+    def adopt(self, schedule_ids: Collection[int]) -> None:
+        """Own schedules that were created here until the next reload."""
+        post(self._loop, self._controller.adopt, schedule_ids)
+
+    async def _refresh_calendars(self) -> None:
+        """Deploy again from time to time: the same schedules, but calendar functions may exclude other days by then."""
+        while True:
+            await asyncio.sleep(self._timing.calendars)
+            if not (self._options.scheduler and self._components.registry.calendars):
+                continue
+            try:
+                self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
+            except Exception:
+                log.warning("calendar functions could not be asked again; the days that are known stay", exc_info=True)
+
+    def reset_after_fork(self) -> None:
+        """In a forked child, which is no node: release what belongs to the node and end its loop."""
+        self._membership.abandon()
+        with suppress(RuntimeError):  # the loop is closed or, in debug mode, belongs to another thread
+            self._loop.call_soon(os._exit, 0)  # runs only if a coroutine has forked and awaits something in the child
+
+    def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+        """Start the services that take on new work, by the roles of the node."""
+        if self._options.worker:
+            self._executors.warm(self._components.registry)
+        runs = [self._sustained("the scheduler", self._controller.run)] if self._options.scheduler else []
+        runs += [self._sustained("the worker", self._worker.run)] if self._options.worker else []
+        return [services.create_task(run) for run in runs]
+
+    async def _sustained(self, name: str, service: Callable[[], Awaitable[None]]) -> None:
+        await sustained(name, service, self._timing.restart)
+
+    def _assemble(self, services: asyncio.TaskGroup) -> None:
+        components, signals, timing, rng = self._components, self.signals, self._timing, self._rng
+        self._completion = Completion(services, components, signals, self._hook_service, self._reporter)
+        self._settler = Settler(self._environment, signals, timing.settler, rng, self._membership.beat_within)
+        self._executors = Executors(self._loop, self._environment, self._child_limits(), components.hooks)
+        self._worker = Workers(components.registry, self._new_worker, self._slots, self._options.processes)
+        self._run_monitor = RunMonitor(
+            self._worker.running,
+            self._reporter,
+            components.live,
+            components.database,
+            signals.expired.send,
+            timing.run_monitor,
+        )
+        self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
+        self._sweeper = self._new_sweeper()
+        self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng)
+        signals.node_suspected.connect(self._sweeper.suspect)
+        signals.contact_regained.connect(self._run_monitor.reread)
+        signals.declared_dead.connect(self._declared_dead)
+
+    def _new_worker(self, types: tuple[str, ...], slots: Slots) -> Worker:
+        return Worker(
+            environment=self._environment,
+            scope=ClaimScope(node=self.id, types=types, queues=self._options.queues),
+            registry=self._components.registry,
+            signals=self.signals,
+            settler=self._settler,
+            reporter=self._reporter,
+            choose=self._executors.choose,
+            slots=slots,
+            wakeup=self._components.wakeup,
+            peers=self._peers,
+            timing=self._timing,
+            rng=self._rng,
+        )
+
+    def _child_limits(self) -> ProcessLimits:
+        options = self._options
+        return ProcessLimits(
+            most=options.most_children,
+            spare=options.spare_children,
+            max_jobs=options.max_jobs_per_child,
+            max_memory=options.child_memory,
+        )
+
+    def _new_sweeper(self) -> Sweeper:
+        components, signals = self._components, self.signals
+        keep_seconds = self._options.keep.total_seconds()
+        canceller = GroupCanceller(components.database, components.live, components.wakeup)
+        return Sweeper(
+            database=components.database,
+            membership=self._membership,
+            registry=components.registry,
+            live=components.live,
+            journals=self._journals,
+            groups=GroupSweeper(components.database, canceller, keep_seconds),
+            keep_seconds=keep_seconds,
+            keep_logs_for=self._options.keep_logs_for,
+            timing=self._timing.sweeper,
+            rng=self._rng,
+            pace=self._peers.pace,
+            on_rescue=signals.rescued.send,
+            on_expiry=signals.expired.send,
+            on_runs=signals.runs_ended.send,
+        )
+
+    def _on_hint(self, hint: Hint) -> None:
+        if hint.kind is HintKind.WORK:
+            self._peers.receive(hint, self._worker)
+        elif hint.kind is HintKind.SCHEDULES:
+            self.signals.schedules_changed.send(hint.job_ids)
+        elif hint.kind is HintKind.CANCEL:
+            self._worker.drop(hint.job_ids)
+            self._run_monitor.on_hint(hint)
+        elif hint.kind is HintKind.NODES:
+            self.signals.node_suspected.send()
+
+    def _declared_dead(self) -> None:
+        log.error("node %s was declared dead by another node; its jobs belong to others now", self.id)
+        self._worker.abandon()
+        self._died.set()
+
+    async def _watch_file(self) -> None:
+        """Stop everything if the SQLite file is gone: what bodies still write would be lost."""
+        while self.lost is None:
+            await asyncio.sleep(self._timing.file_every)
+            try:
+                await self._components.database.in_service(partial(self._components.database.check_file, now=True))
+            except Unavailable as error:
+                self.lost = error
+                log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400 - the message is complete
+                self._worker.abandon()
+                self._died.set()
+
+    async def _shut_down(self, working: Sequence[asyncio.Task[None]], settling: asyncio.Task[None]) -> None:
+        grace = 0.0 if self._died.is_set() else self._options.grace.total_seconds()
+        self._end_at = self._loop.time() + grace + self._timing.shutdown.after_grace
+        self._controller.stop()
+        self._worker.stop()
+        timing = self._timing.shutdown
+        shutdown = Shutdown(self.id, self._worker, self._settler, self._run_monitor, self.signals, timing)
+        await shutdown.run(working, settling, grace, self._end_at - timing.leaving)
+        self._executors.close()
+
+    async def _leave(self) -> None:
+        self._membership.stop()
+        try:
+            async with asyncio.timeout_at(max(self._end_at, self._loop.time() + self._timing.shutdown.leaving)):
+                await self._components.database.in_service(partial(self._log_writer.close, LOGS_WITHIN))
+                await self._components.database.in_service(self._reporter.publish)
+                await self._components.database.in_service(self._membership.leave)
+        except Exception as error:  # noqa: BLE001 - the node has stopped all the same
+            text = str(error) or "the database does not answer"
+            log.warning("node %s could not unregister; other nodes will remove it: %s", self.id, text)
+            self._journals.close(self._environment.journal, keep=True)
+        else:
+            held = bool(self._settler.unsettled) or self._worker.may_hold_unknown_jobs
+            self._journals.close(self._environment.journal, keep=self._broken or held)
+            log.info("node %s has left", self.id)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._timing.shutdown.leaving):
+                await self._components.database.close_async()
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
