@@ -6,15 +6,16 @@ import pytest
 
 from horae.storage.engine.database import Database
 from tests.harness.checked import findings
-from tests.harness.rolling_restart import restart_one_by_one
+from tests.harness.rolling_restart import QUICK, REPEATABLE, SCHEDULED, restart_one_by_one
 
 
 @pytest.mark.slow
 def test_jobs_that_end_within_the_grace_run_once(database: Database, tmp_path: Path, body_log: Path) -> None:
-    done = restart_one_by_one(database, tmp_path, types=("threaded", "looped", "fragile"))
+    done = restart_one_by_one(database, tmp_path, types=QUICK, scheduled=SCHEDULED)
     assert set(done.exit_codes) == {0}
-    assert done.states == {"finished": done.jobs}
-    assert done.attempts == {"finished": done.jobs}
+    assert done.states == {"finished": done.jobs + done.runs}
+    assert done.attempts == {"finished": done.jobs + done.runs}
+    assert done.faulty_schedules == []
     assert findings(database, body_log) == []
 
 
@@ -22,11 +23,13 @@ def test_jobs_that_end_within_the_grace_run_once(database: Database, tmp_path: P
 def test_longer_jobs_are_interrupted_and_run_again_without_counting_it(
     database: Database, tmp_path: Path, body_log: Path
 ) -> None:
-    """At most the jobs that run when a node stops; each leaves one effect, although it is tried once only."""
-    done = restart_one_by_one(database, tmp_path, types=("lengthy",), grace=0.05)
+    """At most the jobs that run when a node stops; each in a transaction leaves one effect, although it is tried once."""
+    done = restart_one_by_one(database, tmp_path, types=REPEATABLE, scheduled=SCHEDULED, grace=0.05)
     assert set(done.exit_codes) == {0}
-    assert done.states == {"finished": done.jobs}
-    assert done.effects == done.attempts["finished"] == done.jobs
+    assert done.states == {"finished": done.jobs + done.runs}
+    assert done.attempts["finished"] == done.jobs + done.runs
+    assert done.wrong_effects == 0
+    assert done.faulty_schedules == []
     assert done.attempts.keys() <= {"finished", "interrupted"}
     assert done.attempts.get("interrupted", 0) <= 4 * len(done.stops)
     assert done.counted_again == 0

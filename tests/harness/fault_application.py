@@ -10,9 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from pydantic import BaseModel
 from sqlalchemy import text
+from typing_extensions import override
 
-from horae import Backoff, Horae, JobContext, Limit, Snooze, Unique
+from horae import Backoff, Horae, JobContext, JobType, Limit, Snooze, Unique
 from tests.harness.body_log import log_body, logged
 
 SCHEMA: Final = "CREATE TABLE effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
@@ -40,7 +42,28 @@ def fault_application(url: str) -> Horae:
     _declare_holding(horae)
     _declare_limited(horae)
     _declare_with_options(horae)
+    horae.registry.add(Contained())
     return horae
+
+
+class Seed(BaseModel):
+    """The parameter of a job that draws how long it takes."""
+
+    seed: int
+
+
+class Contained(JobType[Seed]):
+    """A job in a child process, which is tried once and may run again after an orderly stop."""
+
+    type = "contained"
+    params = Seed
+    isolation = "process"
+    on_shutdown = "requeue"
+
+    @override
+    def run(self, job: JobContext[Seed]) -> None:
+        with logged(job):
+            time.sleep(Random(job.params.seed + job.claim.lease).uniform(0.0, 0.3))
 
 
 def _declare_with_options(horae: Horae) -> None:

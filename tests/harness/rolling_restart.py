@@ -1,6 +1,7 @@
 """Replaces all nodes one after another while jobs are started, as a deploy does, and counts what became of the jobs.
 
-`python -m tests.harness.rolling_restart URL [NODES] [ROUNDS]` measures it on an empty database.
+`python -m tests.harness.rolling_restart URL [NODES] [ROUNDS] [GRACE]` measures it on an empty database. With a grace, in
+milliseconds, jobs are interrupted, and only those are started that may run again.
 """
 
 import sys
@@ -22,16 +23,34 @@ from tests.harness.node_processes import NodeProcess, wait_until
 
 BATCH: Final = 5
 """Jobs of each type that are started at a time."""
+EVERY: Final = "1s"
+"""The interval of schedules."""
 PAUSE: Final = 0.1
 """Seconds between two starts of jobs."""
 PATIENCE: Final = 60.0
 """Seconds within which all jobs end after the last restart."""
+QUICK: Final = ("threaded", "looped", "fragile", "quick", "contained")
+"""Types of jobs that end within the usual grace."""
+REPEATABLE: Final = ("threaded", "looped", "lengthy", "contained")
+"""Types of jobs that may run again after an interruption."""
+SCHEDULED: Final = ("lengthy", "contained")
+"""Types of jobs that also run by schedules."""
+GRACE_GIVEN: Final = 3
+"""Numbers that are given if one of them is the grace."""
+WRONG_EFFECTS: Final = """
+    SELECT count(*) FROM horae_jobs WHERE type IN ('threaded', 'looped', 'lengthy')
+    AND (SELECT count(*) FROM effects WHERE job = horae_jobs.id) <> 1
+"""
 COUNTS: Final = "SELECT outcome, count(*) AS number FROM horae_job_attempts GROUP BY outcome"
 
 
 @dataclass(frozen=True, slots=True)
 class RollingRestart:
-    """What a rolling restart did. `stops`: the seconds that each node took to stop; `attempts`: how many by outcome."""
+    """What a rolling restart did. `stops`: the seconds that each node took to stop; `attempts`: how many by outcome.
+
+    `jobs`: those that were started by callers, `runs`: those of schedules. `faulty_schedules`: those that have counted a
+    failure or a crash. `wrong_effects`: jobs in a transaction that left no row or several.
+    """
 
     jobs: int
     seconds: float
@@ -39,15 +58,18 @@ class RollingRestart:
     exit_codes: Sequence[int]
     attempts: dict[str, int]
     states: dict[str, int]
-    effects: int
+    wrong_effects: int
     counted_again: int
+    runs: int
+    faulty_schedules: Sequence[str]
 
     def __str__(self) -> str:
         """Return the figures in one line."""
         return (
-            f"{self.jobs} jobs in {self.seconds:.1f} s, {len(self.stops)} nodes replaced, "
+            f"{self.jobs} jobs and {self.runs} runs of schedules in {self.seconds:.1f} s, {len(self.stops)} nodes replaced, "
             f"the slowest stopped in {max(self.stops):.2f} s: states {self.states}, attempts {self.attempts}, "
-            f"{self.counted_again} jobs with a counted second attempt"
+            f"{self.counted_again} jobs with a counted second attempt, {self.wrong_effects} with wrong effects, "
+            f"{len(self.faulty_schedules)} schedules with failures or crashes"
         )
 
 
@@ -72,15 +94,18 @@ class Load:
         draw = Random(1)
         while not self._ended.wait(PAUSE):
             for name in self._types:
-                values = [{"seed": draw.randrange(10**6)} for _ in range(BATCH)]
+                values = [{} if name == "quick" else {"seed": draw.randrange(10**6)} for _ in range(BATCH)]
                 self.started += len(self._horae.jobs.start_many(name, values))
 
 
-def restart_one_by_one(
-    database: Database, folder: Path, *, types: Sequence[str], nodes: int = 2, rounds: int = 1,
-    grace: float | None = None,
+def restart_one_by_one(  # noqa: PLR0913 - each is a choice of its own
+    database: Database, folder: Path, *, types: Sequence[str], scheduled: Sequence[str] = (), nodes: int = 2,
+    rounds: int = 1, grace: float | None = None,
 ) -> RollingRestart:  # fmt: skip
-    """Run nodes under load, replace each of them in each round, and wait until all jobs have ended."""
+    """Run nodes under load, replace each of them in each round, and wait until all jobs have ended.
+
+    Each type of `scheduled` also has a schedule.
+    """
     options: dict[str, Any] = {} if grace is None else {"grace": grace}
     with closing(fault_application(url_of(database))) as horae, ExitStack() as processes:
 
@@ -90,6 +115,8 @@ def restart_one_by_one(
             return process
 
         execute(horae, SCHEMA)
+        for name in scheduled:
+            horae.schedules.add(name, name=name, every=EVERY, config={"seed": 1})
         running = [started() for _ in range(nodes)]
         begun, stops, exit_codes = time.monotonic(), list[float](), list[int]()
         with Load(horae, types) as load:
@@ -100,6 +127,8 @@ def restart_one_by_one(
                     exit_codes.append(running[index].end())
                     stops.append(time.monotonic() - told)
                     running[index] = replacement
+        for name in scheduled:
+            horae.schedules.pause(name)
         wait_until(lambda: _open(horae) == 0, within=PATIENCE)
         return _counted(horae, load.started, time.monotonic() - begun, stops, exit_codes)
 
@@ -112,11 +141,14 @@ def _open(horae: Horae) -> int:
 def _counted(
     horae: Horae, started: int, seconds: float, stops: Sequence[float], exit_codes: Sequence[int]
 ) -> RollingRestart:
-    [(effects,)] = rows(horae, "SELECT count(*) FROM effects")
+    [(wrong_effects,)] = rows(horae, WRONG_EFFECTS)
     [(again,)] = rows(horae, "SELECT count(*) FROM horae_jobs WHERE attempt > 1")
     attempts = {str(row.outcome): int(row.number) for row in rows(horae, COUNTS)}
     states = {state.value: count for state, count in horae.jobs.count().items()}
-    return RollingRestart(started, seconds, stops, exit_codes, attempts, states, effects, again)
+    schedules = horae.schedules.list()
+    faulty = [each.name for each in schedules if each.statistics.total_successes != each.statistics.total_runs]
+    runs = sum(each.statistics.total_runs for each in schedules)
+    return RollingRestart(started, seconds, stops, exit_codes, attempts, states, wrong_effects, again, runs, faulty)
 
 
 if __name__ == "__main__":
@@ -125,7 +157,8 @@ if __name__ == "__main__":
         new.migrate()
     with tempfile.TemporaryDirectory() as temporary, closing(Database(sys.argv[1])) as own:
         done = restart_one_by_one(
-            own, Path(temporary), types=("threaded", "looped", "fragile"), nodes=given[0] if given else 4,
-            rounds=given[1] if len(given) > 1 else 3,
+            own, Path(temporary), types=QUICK if len(given) < GRACE_GIVEN else REPEATABLE,
+            scheduled=SCHEDULED, nodes=given[0] if given else 4, rounds=given[1] if len(given) > 1 else 3,
+            grace=given[2] / 1000 if len(given) == GRACE_GIVEN else None,
         )  # fmt: skip
         print(done)  # noqa: T201 - it is a program

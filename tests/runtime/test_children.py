@@ -28,6 +28,7 @@ from horae.storage.jobs import claims
 from horae.types.application_hooks import ApplicationHooks
 from tests.harness.applications import attempts_of, url_of
 from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.harness.waiting import PATIENCE
 from tests.runtime import child_application
 from tests.runtime.child_application import HOW, NOTE, grow, told, told_later, wait_for_file
 from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest, is_gone
@@ -258,13 +259,14 @@ class TestNodes:
         assert attempts_of(horae, job.id) == ["finished"]
         assert horae.jobs.get(job.id).lease == 1
 
+    @pytest.mark.parametrize("grace", [timedelta(0), timedelta(hours=1)])
     async def test_a_job_whose_child_is_not_ready_when_the_node_stops_has_not_begun(
-        self, horae: Horae, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, grace: timedelta
     ) -> None:
-        """It may be run once only, and was not run at all."""
+        """It may be run once only, and was not run at all; no grace is spent on it."""
         monkeypatch.setenv(HOW, "hang")
         monkeypatch.setenv(NOTE, str(tmp_path / "in the hook"))
-        async with running_node(horae, spare_children=0, grace=timedelta(0), timing=SHORT):
+        async with asyncio.timeout(PATIENCE), running_node(horae, spare_children=0, grace=grace, timing=SHORT):
             job = await horae.aio.jobs.start(told)
             await until((tmp_path / "in the hook").exists)
         left = horae.jobs.get(job.id)

@@ -24,7 +24,8 @@ class Run:
     """A claim whose body has begun. Times are on the monotonic clock, in seconds.
 
     `warned`: its soft time limit was signalled; `forced`: it was stopped by force, or that was tried; `killed`: force
-    worked; `failed`: its job is failed, or is about to be, although its body still runs.
+    worked; `failed`: its job is failed, or is about to be, although its body still runs; `waiting`: its body has not
+    begun, because its child process is still being set up.
     """
 
     claim: Claim
@@ -36,6 +37,7 @@ class Run:
     forced: bool = False
     killed: bool = False
     failed: bool = False
+    waiting: bool = False
     handle: Any = None
     """The executor's own reference to it."""
 

@@ -134,6 +134,7 @@ class Worker:
             self._hand_back_stale()
         self._slots.leave(self._slot_is_free)
         self._hand_back_prefetched()
+        stop_runs([run for run in self.running.values() if run.waiting], Interrupted)
         if time.monotonic() < self._reply_lost_until:
             await self._hand_back_orphaned()
 

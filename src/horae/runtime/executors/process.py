@@ -38,8 +38,6 @@ class Assignment:
     job: Message
     child: ChildProcess
     done: Done
-    sent: bool = False
-    """Whether the child has the message."""
     began: bool = False
 
 
@@ -76,8 +74,9 @@ class ProcessExecutor:
             return
         run.begin(within=START_UP)
         self._assignments[run] = assignment = Assignment(job, child, done)
+        run.waiting = True
         if child.ready:  # now, so that no order to stop is sent before the job
-            self._send(assignment)
+            self._send(run, assignment)
         self._pool.run_task(self._perform(run))
 
     def stop(self, run: Run, order: BaseException) -> None:
@@ -87,7 +86,7 @@ class ProcessExecutor:
         assignment = self._assignments.get(run)
         if assignment is None or run.context.order is before:
             return
-        if assignment.sent:  # else the order follows the job
+        if not run.waiting:  # else the order follows the job
             assignment.child.send("order", **messages.order_as_json(order))
         if isinstance(order, JobStopped):
             self._loop.call_later(self._limits.stop_within, self.kill, run)
@@ -156,13 +155,13 @@ class ProcessExecutor:
                 # because a settlement counts only for a job that is still started under this lease.
                 return self._ended_by_death(run, how, terminated=child.terminated)
             assignment.child, reused = self._pool.replace(), False  # the other one died while it was idle
-            assignment.sent = False
+            run.waiting = True
         return result
 
     async def _converse(self, run: Run, assignment: Assignment) -> FinishedRun | None:
         """Return the result of the body, None if the child died."""
         child = assignment.child
-        if not assignment.sent:
+        if run.waiting:
             if (message := await asyncio.shield(child.started)) is None:
                 return None
             if (unbegun := self._begin(run, assignment, message)) is not None:
@@ -196,13 +195,13 @@ class ProcessExecutor:
             return self._ended_by(order, run)
         if not assignment.child.ready:
             return self._failed(run, _failure_in(message))
-        self._send(assignment)
+        self._send(run, assignment)
         if order is not None:
             assignment.child.send("order", **messages.order_as_json(order))
         return None
 
-    def _send(self, assignment: Assignment) -> None:
-        assignment.sent = True
+    def _send(self, run: Run, assignment: Assignment) -> None:
+        run.waiting = False
         assignment.child.send("job", **assignment.job)
 
     def _ended_by_death(self, run: Run, how: str, *, terminated: bool) -> FinishedRun:
