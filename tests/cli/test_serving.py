@@ -6,9 +6,11 @@ from datetime import timedelta
 from typing import cast
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from horae.cli.serving import serving
 from horae.cli.serving.serving import Service
+from horae.errors import Unavailable
 from horae.runtime.node.node import Node
 
 
@@ -18,7 +20,7 @@ class Pretended:
     id = "pretended"
     grace = timedelta(0)
 
-    def __init__(self, *, fails: bool = False, stops: bool = False) -> None:
+    def __init__(self, *, fails: Exception | None = None, stops: bool = False) -> None:
         self.ready = asyncio.Event()
         self.stopped = asyncio.Event()
         self.left = self.gave_up = False
@@ -32,8 +34,8 @@ class Pretended:
         self.gave_up = self.left
 
     async def run(self) -> None:
-        if self._fails:
-            raise RuntimeError("the database is gone")
+        if self._fails is not None:
+            raise self._fails
         self.ready.set()
         if not self._stops:
             await self.stopped.wait()
@@ -66,9 +68,19 @@ def serve(*nodes: Pretended) -> tuple[bool, list[str]]:
 
 def test_a_node_that_fails_ends_the_others(codes: list[int]) -> None:
     healthy = Pretended()
-    assert serve(healthy, Pretended(fails=True)) == (False, [])
+    assert serve(healthy, Pretended(fails=RuntimeError())) == (False, [])
     assert healthy.left
     assert codes == [1]
+
+
+def test_an_unavailable_database_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    lost = OperationalError("SELECT 1", {}, Exception("the connection is lost"))
+    serve(Pretended(fails=ExceptionGroup("", [ExceptionGroup("", [lost]), Unavailable("too busy")])))
+    serve(Pretended(fails=ExceptionGroup("", [lost, RuntimeError("a defect")])))
+    unavailable, defect = [record for record in caplog.records if "a node failed" in record.message]
+    assert unavailable.message.startswith("a node failed, because the database is unavailable: ")
+    assert unavailable.message.endswith("the connection is lost")
+    assert (unavailable.exc_info, defect.exc_info is not None) == (None, True)
 
 
 def test_calls_that_hang_are_given_up_when_all_nodes_have_stopped() -> None:

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import make_url, text
 
 from horae import Horae, JobContext, JobState
-from horae.client.doctor.basics import check_hints, check_pooler
+from horae.client.doctor.basics import check_connection, check_hints, check_pooler
 from horae.client.doctor.finding import Level
-from horae.errors import ConfigurationError
+from horae.errors import ConfigurationError, Unavailable
 from horae.storage.engine.connections.pooler import UNPREPARED
 from horae.storage.engine.database import Database
 from tests.harness.nodes import running_node, until
@@ -167,6 +167,17 @@ class TestPreparedStatements:
             pytest.raises(ConfigurationError, match="needs libpq 17 or newer"),
         ):
             _ = database.pooled
+
+
+def test_a_pooler_in_statement_mode_is_named_as_the_cause(postgres_server: PostgresServer, direct_url: str) -> None:
+    with (
+        PgBouncer(postgres_server.port, pool_mode="statement") as pooler,
+        closing(Database(pooler.url(direct_url))) as database,
+    ):
+        with pytest.raises(Unavailable, match="statement mode, which allows no transactions: set pool_mode"):
+            _ = database.pooled
+        finding = check_connection(database)
+        assert (finding.level, "statement mode" in finding.message) == (Level.PROBLEM, True)
 
 
 def test_prepared_statements_can_be_switched_off_without_a_pooler(direct_url: str) -> None:

@@ -24,13 +24,13 @@ class ThrottledWarning:
         now = self._clock()
         if self._silent_until is None or now >= self._silent_until:
             self._silent_until = now + AGAIN_AFTER
-            log.warning(message, *map(_brief, arguments))
+            log.warning(message, *map(brief, arguments))
 
     def settle(self) -> None:
         """The call has succeeded, so log the next failure at once."""
         self._silent_until = None
 
 
-def _brief(argument: object) -> object:
+def brief(argument: object) -> object:
     """Return the first line of an error: SQLAlchemy adds the whole statement after it."""
     return str(argument).partition("\n")[0] if isinstance(argument, Exception) else argument

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import loop_guard
 from horae.runtime.node.node import Node
+from horae.runtime.throttled_warning import brief
+from horae.storage.engine.failures import first_of, is_only_transient
 
 if TYPE_CHECKING:
     from horae.api.serving.server import HttpServer  # needs the extra `web`
@@ -68,9 +70,12 @@ class Service:
     async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
             await life
-        except Exception:
+        except Exception as error:
             self.failed = True
-            log.exception("%s failed", name)
+            if is_only_transient(error):
+                log.error("%s failed, because the database is unavailable: %s", name, brief(first_of(error)))  # noqa: TRY400
+            else:
+                log.exception("%s failed", name)
         self._stop()  # the others too: a process that runs half of its parts would pass for healthy
 
     async def _announce_when_ready(self, answering: Sequence[asyncio.Event]) -> None:

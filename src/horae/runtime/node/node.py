@@ -21,7 +21,7 @@ from horae.runtime.node.incarnation import Deploy, Incarnation
 from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine.failures import first_of, is_transient
 
 
 class Node:
@@ -105,7 +105,7 @@ async def run_incarnations(
             unavailable, others = group.split(is_transient)
             if unavailable is None or others is not None or not ready.is_set():
                 raise
-            warning.warn("the node cannot start again yet, because the database is unavailable: %s", _first_of(group))
+            warning.warn("the node cannot start again yet, because the database is unavailable: %s", first_of(group))
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await stop.wait()
@@ -113,9 +113,3 @@ async def run_incarnations(
         else:
             pause = pauses.shortest
             warning.settle()
-
-
-def _first_of(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the first error of a group that is not a group itself."""
-    error = group.exceptions[0]
-    return _first_of(error) if isinstance(error, ExceptionGroup) else error

@@ -28,6 +28,18 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, Unavailable | PoolTimeout)
 
 
+def is_only_transient(error: Exception) -> bool:
+    """Return whether the state of the database caused the error or, of a group, all of its errors."""
+    if isinstance(error, ExceptionGroup):
+        return error.split(is_transient)[1] is None
+    return is_transient(error)
+
+
+def first_of(error: Exception) -> Exception:
+    """Return the first error of a group that is not a group itself; any other error as it is."""
+    return first_of(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
+
+
 def is_of_data(error: BaseException) -> bool:
     """Return whether the values caused the error, so that the same call can never succeed."""
     if not isinstance(error, DBAPIError):

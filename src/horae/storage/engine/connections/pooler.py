@@ -8,9 +8,9 @@ prepared unless the settings demand it, and nothing that belongs to a session (a
 from typing import Any, Final
 
 import psycopg
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, ExceptionContext, event
 
-from horae.errors import ConfigurationError
+from horae.errors import ConfigurationError, Unavailable
 from horae.storage.engine.connections.timeouts import server_bounds
 
 UNPREPARED: Final = "no prepared statements, no session locks"
@@ -20,6 +20,8 @@ FIRST_QUERY: Final = """
         SELECT count(set_config(name, value, false)) FROM unnest(%s::text[], %s::text[]) AS bound (name, value)
     ) END
 """
+NO_TRANSACTIONS: Final = "statement pooling mode"
+"""In the error of PgBouncer when a client begins a transaction in the mode that allows none."""
 PROBE: Final = "horae_probe"
 """The statement by which `keeps_prepared_statements` finds out whether names are changed on their way."""
 
@@ -39,6 +41,7 @@ class PoolerDetection:
 
     def listen(self, engine: Engine) -> None:
         """Check and prepare the new connections of an engine."""
+        event.listen(engine, "handle_error", explain_statement_mode, retval=True)
         event.listen(engine, "connect", self._connected)
 
     def _connected(self, connection: Any, _record: object) -> None:
@@ -69,6 +72,15 @@ def is_pooled(connection: Any) -> bool:
         cursor.close()
         connection.commit()
     return bool(announced != serving)
+
+
+def explain_statement_mode(context: ExceptionContext) -> Unavailable | None:
+    """Return what to change if a pooler refuses transactions: its own error does not say which setting that is."""
+    if NO_TRANSACTIONS not in str(context.original_exception):
+        return None
+    return Unavailable(
+        "the pooler is in statement mode, which allows no transactions: set pool_mode = transaction in PgBouncer"
+    )
 
 
 def check_driver() -> None:
