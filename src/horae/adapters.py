@@ -89,7 +89,8 @@ class Adapters:
         from horae.wakeup.postgres import PostgresChannel
 
         if given.hints_database is not None:
-            return PostgresChannel(normalised(given.hints_database.get_secret_value(), "hints_database"))
+            direct = normalised(given.hints_database.get_secret_value(), "hints_database")
+            return PostgresChannel(direct, database=self._database.url)
         return PostgresChannel(self._database.url, listens=not self._database.pooled)
 
     def _access(self, url: str) -> "RedisAccess":

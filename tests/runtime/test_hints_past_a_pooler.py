@@ -16,6 +16,7 @@ from horae.client.doctor.finding import Level, Limits
 from horae.errors import ConfigurationError
 from horae.runtime.timing import Timing, WorkerTiming
 from tests.harness.nodes import running_node, until, until_state
+from tests.harness.postgres import PostgresServer
 from tests.harness.waiting import Record
 
 pytestmark = [pytest.mark.postgres, pytest.mark.pooler(default_pool_size=1)]
@@ -58,6 +59,15 @@ async def test_hints_arrive_by_a_direct_url(pooled_url: str, direct_url: str, ca
 
 def test_a_direct_url_that_leads_to_a_pooler_is_noticed(pooled_url: str) -> None:
     with closing(Horae(pooled_url, hints_database=pooled_url)) as horae:
+        finding = check_hints(horae.components.wakeup, wanted=True, limits=Limits(hints_timeout=1.0))
+        assert finding.level is Level.WARNING
+
+
+def test_a_direct_url_that_leads_to_another_database_is_noticed(
+    postgres_server: PostgresServer, direct_url: str
+) -> None:
+    """Else nodes would wait for hints that programs without this setting send elsewhere."""
+    with closing(Horae(direct_url, hints_database=postgres_server.url())) as horae:
         finding = check_hints(horae.components.wakeup, wanted=True, limits=Limits(hints_timeout=1.0))
         assert finding.level is Level.WARNING
 

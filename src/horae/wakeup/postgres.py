@@ -52,12 +52,21 @@ class PostgresTiming:
 class PostgresChannel:
     """A `WakeupChannel` for all processes on one PostgreSQL database."""
 
-    def __init__(self, url: URL, *, listens: bool = True, timing: PostgresTiming = PostgresTiming()) -> None:
+    def __init__(
+        self,
+        url: URL,
+        *,
+        listens: bool = True,
+        database: URL | None = None,
+        timing: PostgresTiming = PostgresTiming(),
+    ) -> None:
         """Take a URL of SQLAlchemy; the first connection is made when it is needed.
 
-        Without `listens` hints are only sent, and those of other processes do not arrive.
+        Without `listens` hints are only sent, and those of other processes do not arrive. `database`: another URL of
+        the same database, by which other processes may send them.
         """
         self._timing = timing
+        self._proof_options = _connection_options(database or url)
         self.listens = listens
         self._options = _connection_options(url)
         self._token = secrets.token_hex(8)
@@ -96,7 +105,7 @@ class PostgresChannel:
         remove = self._listeners.add(listener)
         with self._lock:
             if self.listens and self._receiver is None and not self._closed:
-                self._receiver = _Receiver(self._options, self._timing, self._on_payloads)
+                self._receiver = _Receiver(self._options, self._proof_options, self._timing, self._on_payloads)
         return remove
 
     def close(self) -> None:
@@ -146,12 +155,19 @@ class _Receiver(ReceivingThread):
     connection_errors = (psycopg.Error, OSError, _NotProvenError)
 
     def __init__(
-        self, options: dict[str, Any], timing: PostgresTiming, on_payloads: Callable[[Iterable[str] | None], None]
+        self,
+        options: dict[str, Any],
+        proof_options: dict[str, Any],
+        timing: PostgresTiming,
+        on_payloads: Callable[[Iterable[str] | None], None],
     ) -> None:
-        """Call `on_payloads` with the payloads that arrive, and with None when the connection listens again."""
+        """Call `on_payloads` with the payloads that arrive, and with None when the connection listens again.
+
+        `proof_options`: of the connection that sends the test notification.
+        """
         super().__init__(close_within=timing.close_within)
         self.proven = False
-        self._options = options
+        self._options, self._proof_options = options, proof_options
         self._timing = timing
         self._on_payloads = on_payloads
         self.start("horae-hints-receiver")
@@ -174,14 +190,15 @@ class _Receiver(ReceivingThread):
     def _prove(self, connection: psycopg.Connection) -> None:
         """Notify this session from another one. What else arrives meanwhile is covered by `on_payloads(None)`."""
         proof = secrets.token_hex(8)
-        with _connect(self._options) as other:
+        with _connect(self._proof_options) as other:
             _notify(other, [proof], self._timing.answer_within)
         deadline = time.monotonic() + self._timing.proof_within
         while not self._closing and (left := deadline - time.monotonic()) > 0:
             if any(notice.payload == proof for notice in connection.notifies(timeout=0)):
                 return
             self._wait(connection, left)
-        raise _NotProvenError("notifications do not arrive; is there a pooler in between?")
+        elsewhere = ", or does hints_database name another database" if self._proof_options != self._options else ""
+        raise _NotProvenError(f"notifications do not arrive; is there a pooler in between{elsewhere}?")
 
     @override
     def _report(self, error: Exception) -> None:

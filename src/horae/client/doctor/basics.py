@@ -159,7 +159,8 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Limits = USUAL) 
     return warning(
         "hints",
         "hints do not arrive; nodes find work by polling, at most a second late, and cancels take as long",
-        "Connect to PostgreSQL or Redis directly, or set HORAE_HINTS=false to stop trying.",
+        "Connect to PostgreSQL or Redis directly, by HORAE_HINTS_DATABASE to the same database, or set "
+        "HORAE_HINTS=false to stop trying.",
     )
 
 
