@@ -125,16 +125,22 @@ def _finish_members(
 
     Returns how many were finished in each group, as far as this transaction reports them.
     """
-    rows = _write(connection, FINISH_MEMBERS, node, _finished_as_json(members)).all()
+    batch = {"batch": _finished_as_json(members), "node": node}
     if connection.dialect.name == POSTGRESQL:
-        number, awaited, ids = tuple(rows[0])
-        written = {item.id for item in members} if number == len(members) else {JobId(id_) for id_ in ids or ()}
+        [statement] = FINISH_MEMBERS.on(connection)
+        number, awaited, some = connection.execute(statement, {**batch, "number": len(members)}).one()
     else:
-        written, awaited = {JobId(row.id) for row in rows}, REPORTED
-    finished.update(written)
+        keep, finish, finish_some = FINISH_MEMBERS.on(connection)
+        number, awaited = connection.execute(keep, batch).rowcount, REPORTED
+        written = connection.execute(finish if number == len(members) else finish_some, batch)
+        some = written.scalars() if written.returns_rows else None
+    if number != len(members):
+        ids = set(some or ())
+        members = [item for item in members if item.id in ids]
+    finished.update(item.id for item in members)
     if awaited != REPORTED:  # the same for all, as it depends on the transaction
         return Counter()
-    return Counter(item.group_id for item in members if item.group_id is not None and item.id in written)
+    return Counter(item.group_id for item in members if item.group_id is not None)
 
 
 def _write(
