@@ -15,7 +15,12 @@ def test_lines_are_printed(horae: Call) -> None:
     assert first.endswith(" [1] WARNING shop: line 0")
     assert second.endswith(" [1] ERROR shop: line \\x1b[1m 1")
     assert gap == "… 2 lines were not kept …"
-    assert horae("jobs", "logs", 1, "--level", "critical").stdout == ""
+
+
+def test_a_job_without_lines_is_said_to_have_none(horae: Call) -> None:
+    started(horae)
+    none = horae("jobs", "logs", 1, "--level", "critical")
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "job 1 has no log lines from critical on\n")
 
 
 def test_lines_are_printed_as_json(horae: Call) -> None:

@@ -104,9 +104,17 @@ def test_invalid_limits_are_refused(bare: Call, number: str) -> None:
 
 
 def test_invalid_queue_names_are_refused(bare: Call) -> None:
-    never = bare("queues", "resume", "slwo")
-    assert (never.exit_code, never.stdout, never.stderr) == (2, "", "Error: queue 'slwo' was never paused\n")
     assert bare("queues", "pause", "").exit_code == 2
+    assert bare("queues", "resume", "").exit_code == 2
+
+
+def test_resuming_a_queue_that_is_not_paused_changes_nothing(bare: Call) -> None:
+    assert bare("queues", "pause", "slow").exit_code == 0
+    assert bare("queues", "resume", "slow").stderr == ""
+    for name in ("slow", "slwo"):
+        never = bare("queues", "resume", name)
+        assert (never.exit_code, never.stdout) == (0, f"queue '{name}' is open\n")
+        assert never.stderr == f"queue '{name}' was not paused\n"
 
 
 async def test_a_paused_queue_holds_its_jobs_until_it_is_resumed(url: str) -> None:

@@ -116,7 +116,7 @@ def restart_one_by_one(  # noqa: PLR0913 - each is a choice of its own
 
         execute(horae, SCHEMA)
         for name in scheduled:
-            horae.schedules.add(name, name=name, every=EVERY, config={"seed": 1})
+            horae.schedules.add(name, name=name, every=EVERY, config={"seed": 1}, priority=1)
         running = [started() for _ in range(nodes)]
         begun, stops, exit_codes = time.monotonic(), list[float](), list[int]()
         with Load(horae, types) as load:

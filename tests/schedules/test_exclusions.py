@@ -120,6 +120,16 @@ def test_a_calendar_function_is_asked_ahead_and_by_name_only(driver: Driver, ver
         shop.schedules.alter("purge", exclude=["calendar:shop.feasts"])
 
 
+def test_an_unknown_calendar_is_refused_where_it_is_named(version: Version) -> None:
+    shop = version()
+    declare = shop.cron("0 3 * * *", exclude=["calendar:shop.feasts"])
+    with pytest.raises(InvalidRequest, match=r"unknown calendar function 'shop\.feasts'; registered here: none"):
+        declare(named("purge"))
+    shop.calendar(holidays)
+    shop.cron("0 3 * * *", exclude=[f"calendar:{__name__}.holidays"])(named("purge"))
+    assert [each.name for each in shop.declared] == ["purge"]
+
+
 def test_a_calendar_that_is_declared_again_has_its_days_at_once(version: Version) -> None:
     shop = version()
     shop.cron("0 3 * * *", exclude=holidays)(named("purge"))

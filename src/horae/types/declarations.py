@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from typing_extensions import Unpack
 
 from horae.domain.limits.limit import Limit
+from horae.domain.schedules.exclusion import calendars_in
 from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
 from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import JobContext
@@ -89,6 +90,8 @@ class Declarations:
             its_rules = rules_of(f"{function.__module__}.{kind.type}", trigger, rules)
             for calendar in functions_in(rules.get("exclude", [])):
                 self.registry.add_calendar(calendar)
+            for name in calendars_in(its_rules.exclude):
+                self.registry.check_calendar(name)
             params = params_of(kind, given.get("params", {}))
             self.registry.add(kind)
             # A reloaded module declares the same schedules again: replace, do not add.

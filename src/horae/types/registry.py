@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from horae.errors import InvalidJobType, JobTypeAlreadyRegistered, UnknownJobType
+from horae.errors import InvalidJobType, InvalidRequest, JobTypeAlreadyRegistered, UnknownJobType, quoted
 from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.context import BodyGroups
@@ -85,6 +85,12 @@ class Registry:
     def add_calendar(self, function: CalendarFunction) -> None:
         """Register a calendar function under the name of its module and its own. Raises `InvalidRequest`."""
         self.calendars[calendar_name(function)] = function
+
+    def check_calendar(self, name: str) -> None:
+        """Raise `InvalidRequest` unless a calendar function of this name is registered."""
+        if name not in self.calendars:
+            there = ", ".join(sorted(self.calendars)) or "none"
+            raise InvalidRequest(f"exclude: unknown calendar function {quoted(name)}; registered here: {there}")
 
     def add_built_in(self, job_type: JobType[Any]) -> None:
         """Register a type of Horae's own, which every node runs and no list of the application's types has."""

@@ -189,7 +189,7 @@ class Story:
         deployments, database = self.horae.deployments, self.horae.components.database
         again(lambda: self.queues.pause("other"))
         again(self.queues.list)
-        again(lambda: self.queues.resume("other"), NotFound)
+        again(lambda: self.queues.resume("other"))
         again(self.horae.deploy)
         current = again(lambda: deployments.current(self.horae.module))
         assert current is not None

@@ -92,9 +92,11 @@ def pause(
 
 @queues_app.command()
 def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
-    """Resume a paused queue."""
+    """Resume a paused queue; one that is not paused stays as it is."""
     with opened(context) as horae:
-        _queues(horae).resume(name)
+        was_paused = _queues(horae).resume(name)
+    if not was_paused:
+        typer.echo(f"queue {name!r} was not paused", err=True)
     print_json({"name": name, "paused": False}) if as_json else typer.echo(f"queue {name!r} is open")
 
 

@@ -35,9 +35,13 @@ def logs(  # noqa: PLR0913 - one argument for each option
     as_json: AsJson = False,
 ) -> None:
     """Print the log lines that a job wrote, of all its attempts, the oldest first; with --json one object a line."""
+    none = True
     with opened(context) as horae:
         for line in _lines(horae, job, after, level, owner, follow=follow):
             print_json(values_of(line)) if as_json else typer.echo(_text(line))
+            none = False
+    if none:
+        typer.echo(f"job {job} has no {'further ' if after else ''}log lines from {level} on", err=True)
 
 
 def values_of(line: LogLine) -> dict[str, Any]:

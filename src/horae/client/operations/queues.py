@@ -37,15 +37,13 @@ class Queues:
         check_note(note)
         self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
 
-    def resume(self, name: str) -> None:
-        """Resume the queue and notify the nodes; idempotent.
-
-        Raises `NotFound` for a queue that was never paused.
-        """
+    def resume(self, name: str) -> bool:
+        """Resume the queue and notify the nodes; return False if it was not paused. Raises `InvalidRequest`."""
+        queue_name(name)
         resume = recorded(queues.resume, _change("queue.resume", name), changed=bool)
-        if not self._database.transact(resume, name):
-            raise NotFound(f"queue {quoted(name)} was never paused")
-        self._wakeup.send(Hint(HintKind.WORK))
+        if was_paused := self._database.transact(resume, name):
+            self._wakeup.send(Hint(HintKind.WORK))
+        return was_paused
 
     def limit(self, name: str, concurrency_limit: int | None) -> None:
         """Limit the number of jobs of the queue that run at a time on all nodes together; None removes the limit.

@@ -11,7 +11,6 @@ from typing import Final
 
 from horae.domain.schedules.exclusion import calendars_in
 from horae.domain.schedules.schedule import Rules
-from horae.errors import InvalidRequest, quoted
 from horae.guarded_log import guarded_log
 from horae.types.registry import Registry
 
@@ -35,9 +34,8 @@ def with_calendar_days(rules: Rules, registry: Registry, today: date, known: Rul
     days = {day for day in before if today - KEPT <= day < today}
     for name in names:
         found = _days_of(name, registry, today)
-        if found is None and registry.calendars.get(name) is None and not _has(known, name):
-            there = ", ".join(sorted(registry.calendars)) or "none"
-            raise InvalidRequest(f"exclude: unknown calendar function {quoted(name)}; registered here: {there}")
+        if found is None and not _has(known, name):
+            registry.check_calendar(name)
         days |= before if found is None else set(found)
     return replace(rules, calendar_days=tuple(sorted(days)))
 

@@ -69,7 +69,7 @@ async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pa
 
 @router.post("/{queue:path}/resume/", responses=documented(404))
 async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
-    """Resume a paused queue."""
+    """Resume a paused queue; one that is not paused stays as it is."""
     async with services.audited(actor, "queue.resume", queue):
         await services.change(partial(services.queues.resume, queue))
     return await _item(services, queue)

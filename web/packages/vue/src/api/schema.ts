@@ -603,7 +603,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Queue
-         * @description Resume a paused queue.
+         * @description Resume a paused queue; one that is not paused stays as it is.
          */
         post: operations["resume_queue"];
         delete?: never;
