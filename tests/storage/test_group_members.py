@@ -7,15 +7,16 @@ import pytest
 from sqlalchemy import Connection, event
 
 from horae.domain.jobs.groups import GroupId, OnFailure
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.storage.engine.database import Database
-from horae.storage.jobs import creation
+from horae.storage.jobs import claims, creation
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.groups import groups
-from horae.storage.outcomes import follow_ups
-from tests.storage.test_query_plans import explained, filled, reads_all_jobs
+from horae.storage.outcomes import cancelling, follow_ups
+from tests.storage.arrange import NODE, OTHER, registered, settled, success
+from tests.storage.test_query_plans import explained, filled, reads_all_jobs, unanalysed
 
-__all__ = ["filled"]  # a fixture
+__all__ = ["filled", "unanalysed"]  # fixtures
 
 MEMBER = NewJob(type="import", queue="default", priority=0, params=None)
 
@@ -24,6 +25,12 @@ def add(connection: Connection, group_id: GroupId, number: int) -> list[JobId]:
     ids = creation.add_many(connection, MEMBER, "[" + ",".join(["null"] * number) + "]", group_id)
     groups.count_added(connection, group_id, number)
     return ids
+
+
+def claimed_by(database: Database, node: NodeId, job_id: JobId) -> Claim:
+    claim = database.autocommit(claims.claim_one, job_id, node)
+    assert claim is not None
+    return claim
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 100])
@@ -74,7 +81,32 @@ def test_a_batch_reads_no_more_parts_than_it_needs(database: Database) -> None:
     assert [each["last"] for each in read] == [ends[0], ends[1], ends[0], ends[4], ends[20]]
 
 
+def test_running_members_of_all_nodes_are_found(database: Database) -> None:
+    with database.engine.begin() as connection:
+        ours = groups.create(connection, None, OnFailure.CONTINUE, None)
+        members = add(connection, ours, 5)
+        theirs = add(connection, groups.create(connection, None, OnFailure.CONTINUE, None), 1)
+    registered(database, NODE)
+    registered(database, OTHER)
+    first, second, ended, cancelled = (
+        claimed_by(database, node, job_id) for node, job_id in zip([NODE, OTHER, NODE, OTHER], members[:4], strict=True)
+    )
+    claimed_by(database, OTHER, theirs[0])
+    settled(database, success(ended))
+    database.transact(cancelling.cancel, cancelled.id, None)
+    found = database.autocommit(groups.running, ours)
+    assert sorted(found) == [(claim.id, claim.lease, 0) for claim in (first, second)]
+
+
 def test_running_members_are_found_without_a_look_at_all_jobs(filled: Database) -> None:
-    with filled.engine.begin() as connection, explained(connection) as plans:
+    assert reads_all_jobs_for_progress(filled) == []
+
+
+def test_running_members_are_found_as_fast_before_there_are_statistics(unanalysed: Database) -> None:
+    assert reads_all_jobs_for_progress(unanalysed) == []
+
+
+def reads_all_jobs_for_progress(database: Database) -> list[str]:
+    with database.engine.begin() as connection, explained(connection) as plans:
         assert groups.running(connection, GroupId(1)) == []
-    assert [line for plan in plans for line in plan if reads_all_jobs(line)] == []
+    return [line for plan in plans for line in plan if reads_all_jobs(line)]

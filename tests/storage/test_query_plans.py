@@ -115,10 +115,19 @@ def test_a_statement_without_an_index_is_recognised(filled: Database) -> None:
 
 
 @pytest.fixture
-def filled(database: Database) -> Database:
+def unanalysed(database: Database) -> Database:
+    """Jobs of which PostgreSQL has no statistics, as for a minute after many were started for the first time."""
     now = {"sqlite": "1700000000000000", "postgresql": "now()"}[database.dialect]
     with database.engine.begin() as connection:
+        if database.dialect == "postgresql":
+            connection.execute(text("ALTER TABLE horae_jobs SET (autovacuum_enabled = off)"))
         connection.execute(text(FILL.format(numbers=NUMBERS[database.dialect], now=now)))
+    return database
+
+
+@pytest.fixture
+def filled(unanalysed: Database) -> Database:
+    database = unanalysed
     if database.dialect == "postgresql":
         with database.autocommit_engine.connect() as connection:
             connection.execute(text("VACUUM ANALYZE horae_jobs"))
