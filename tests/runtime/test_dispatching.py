@@ -154,7 +154,7 @@ async def test_a_retry_gets_a_message_of_its_own(horae: Horae, backend: FakeBack
         dispatcher(horae).dispatch()
         assert len(backend.sent) == attempt
         assert worker.run_job(job.id)
-    assert (horae.jobs.get(job.id).state, horae.jobs.get(job.id).attempt) == ("finished", 2)
+    assert (await until_state(horae, job.id, "finished")).attempt == 2
     assert findings(horae.components.database) == []
 
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from horae.contrib.celery.ended_timers import forget_ended_timers
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.pool_exit import end_with_worker
 from horae.domain.jobs.backend import CELERY
@@ -130,12 +131,16 @@ def install(app: Any, processes: WorkerProcesses) -> None:
     def stop(_step: Any, worker: Any) -> None:
         processes.stop(worker)
 
+    def loop(_step: Any, _worker: Any, hub: Any) -> None:
+        forget_ended_timers(hub)
+
     members = {
         "requires": {"celery.worker.components:Pool"},
         "create": create,
         "start": start,
         "stop": stop,
         "terminate": stop,
+        "register_with_event_loop": loop,
     }
     app.steps["worker"].add(type("HoraeStep", (bootsteps.StartStopStep,), members))
 

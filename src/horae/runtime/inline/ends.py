@@ -45,14 +45,18 @@ class InlineEnds:
 
     def write(self, finished: FinishedRun) -> None:
         """Write a result; after `InlineTiming.result_wait` leave it to a thread and raise `EndNotWritten`."""
-        waiting = _Waiting(finished)
-        try:
-            self._attempt(waiting, self._new_repetition())
-        finally:  # also after Ctrl-C
-            if not waiting.written.is_set():
-                self._write_later(waiting)
+        waiting = self._begin(finished)
         if not self._is_written_in_time(waiting):
             raise EndNotWritten(finished.claim.id) from waiting.error
+
+    def write_without_waiting(self, finished: FinishedRun) -> None:
+        """Write a result, or leave it to a thread if the database does not accept it now."""
+        self._begin(finished)
+
+    def settled(self, finished: FinishedRun, settled: Settled) -> None:
+        """Note that a result is committed."""
+        self._environment.journal.end([finished.claim])
+        self._on_settled(finished, settled)
 
     def close(self) -> None:
         """Try each waiting result once more; other nodes rescue the jobs of the rest."""
@@ -61,6 +65,15 @@ class InlineEnds:
             self._thread.join()
         for waiting in self._late:
             self._attempt(waiting, self._new_repetition())
+
+    def _begin(self, finished: FinishedRun) -> _Waiting:
+        waiting = _Waiting(finished)
+        try:
+            self._attempt(waiting, self._new_repetition())
+        finally:  # also after Ctrl-C
+            if not waiting.written.is_set():
+                self._write_later(waiting)
+        return waiting
 
     def _new_repetition(self) -> Repetition:
         return Repetition(self._timing.settler, self._rng)
@@ -79,8 +92,7 @@ class InlineEnds:
                 if pause:
                     return pause
                 continue
-            self._environment.journal.end([waiting.finished.claim])
-            self._on_settled(waiting.finished, settled)
+            self.settled(waiting.finished, settled)
             waiting.written.set()
             return 0.0
 

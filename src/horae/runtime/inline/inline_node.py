@@ -5,6 +5,7 @@ retry is left to other nodes.
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -113,17 +114,24 @@ class InlineNode:
         run = Run(claim, self._components.registry.get(claim.type), context, executor)
         self._running[claim.id] = run
         self._busy.set()
+        began = time.monotonic()
         try:
             finished = executor.perform(run)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
             finished = ended_by(error, run.job_type, context, self._environment)
+        took = time.monotonic() - began
         del self._running[claim.id]
         self._log_writer.flush(LOGS_WITHIN)
         try:
-            self._ends.write(with_report(finished, self._reporter.latest(claim.id)))
+            self._end(with_report(finished, self._reporter.latest(claim.id)), took)
         finally:
             if isinstance(finished.error, KeyboardInterrupt | SystemExit):
                 raise finished.error
+
+    def _end(self, finished: FinishedRun, took: float) -> None:
+        """Write the end of a body that took so many seconds."""
+        del took
+        self._ends.write(finished)
 
     def close(self) -> None:
         """Unregister the node, if it was registered."""

@@ -60,7 +60,11 @@ class PerDialect(Generic[S]):
 
     def on(self, connection: Connection) -> S:
         """Return the form for the database of `connection`."""
-        return self._built[connection.dialect.name]
+        return self.of(connection.dialect.name)
+
+    def of(self, dialect: str) -> S:
+        """Return the form for a database."""
+        return self._built[dialect]
 
 
 class Instant(TypeDecorator[datetime]):
