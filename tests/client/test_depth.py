@@ -6,14 +6,16 @@ from typing import Any, Final
 
 import pytest
 
-from horae import Horae
+from horae import Horae, Limit
 from horae.client.operations.depth import Depth, depth_named, depths, depths_of
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs.job import Claim, NodeId
 from horae.storage.engine.database import Database
+from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.operations import nodes
 from horae.storage.operations.depth import DueJobs, Durations
 from horae.storage.operations.nodes import NodeView
-from tests.harness.applications import application, claim_as_another_node, execute
+from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, execute
 
 ENDED: Final = "UPDATE horae_jobs SET state = 'finished', node_id = NULL, started_at = {began}, finished_at = {ended}"
 MOMENTS: Final = {
@@ -110,6 +112,56 @@ def test_the_figures_of_known_content(horae: Horae) -> None:
     assert (depth_named(found, "running").due, depth_named(found, "running").running) == (0, 1)
     assert found.total.due == 4 + 1 + 1 + 4
     assert found.total.oldest_due >= 0
+
+
+def test_jobs_under_limits_count_as_far_as_these_allow_them_to_start(horae: Horae) -> None:
+    """Before a node has seen them as well: else an autoscaler would never start the first node for them."""
+
+    @horae.job(queue="keyed", limits=[Limit(concurrency=2, key="{account}")], max_count=None)
+    def keyed(account: str) -> None: ...
+
+    @horae.job(queue="rated", limits=[Limit(rate="2/h")], max_count=None)
+    def rated() -> None: ...
+
+    horae.queues.fair("fair", "owner")
+    horae.jobs.start_many("keyed", [{"account": each} for each in "aaaab"])
+    horae.jobs.start_many("rated", [{}] * 5)
+    for number in range(6):
+        horae.jobs.start("quick", queue="fair", owner=f"owner {number % 3}")
+    assert due_by_queue(horae) == {"keyed": 3, "rated": 2, "fair": 6}
+    while horae.components.database.transact(filing.file):
+        pass
+    assert due_by_queue(horae) == {"keyed": 3, "rated": 2, "fair": 6}
+    claimed = claim_from_lanes(horae, 20)
+    assert len(claimed) == 11
+    assert due_by_queue(horae) == {}
+    execute(horae, "UPDATE horae_jobs SET state = 'finished', node_id = NULL, finished_at = run_at WHERE type = 'keyed'"
+            " AND state = 'started'")  # fmt: skip
+    assert due_by_queue(horae) == {"keyed": 2}
+    execute(horae, "UPDATE horae_limit_buckets SET opens_at = 0 WHERE opens_at IS NOT NULL")
+    assert due_by_queue(horae) == {"keyed": 2, "rated": 2}
+
+
+def due_by_queue(horae: Horae) -> dict[str, int]:
+    return {each.name: each.due for each in depths(horae.components.database, []).queues if each.due}
+
+
+def claim_from_lanes(horae: Horae, most: int) -> list[Claim]:
+    scope = ClaimScope(node=ELSEWHERE, types=tuple(horae.registry.by_name), queues=None)
+    return horae.components.database.transact(lane_claims.claim, scope, most, most).claims
+
+
+def test_limits_of_several_lanes_are_shared(horae: Horae) -> None:
+    """A job of a higher priority waits in another lane, and counts under the same limit."""
+
+    @horae.job(limits=[Limit(concurrency=3)], max_count=None)
+    def limited() -> None: ...
+
+    for priority in (1, 1, 2, 2):
+        horae.jobs.start("limited", priority=priority)
+    for _ in range(2):
+        assert due_by_queue(horae) == {"default": 3}
+        horae.components.database.transact(filing.file)
 
 
 def test_cancelled_jobs_measure_nothing(horae: Horae) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, func, or_, select
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
 from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs
+from horae.storage.operations import lane_depth
 from horae.storage.operations.overview import DURATION
 
 DAY: Final = 86_400.0
@@ -59,7 +60,14 @@ MEANS: Final = select(_latest.c.type, func.count(), func.sum(_latest.c.seconds))
 
 def due_jobs(connection: Connection) -> list[DueJobs]:
     """Return the due jobs that wait for a slot: not those that a limit by key or another job holds back."""
-    return [DueJobs(**row) for row in connection.execute(DUE_JOBS).mappings()]
+    found = {(queue, kind): (count, oldest) for queue, kind, count, oldest in connection.execute(DUE_JOBS)}
+    for place, (count, oldest) in lane_depth.startable(connection).items():
+        before, longest = found.get(place, (0, 0.0))
+        found[place] = before + count, max(longest, oldest)
+    return [
+        DueJobs(queue=queue, type=kind, count=count, oldest=oldest)
+        for (queue, kind), (count, oldest) in sorted(found.items())
+    ]
 
 
 def durations(connection: Connection, types: Collection[str]) -> Durations:

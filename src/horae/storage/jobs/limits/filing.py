@@ -230,7 +230,7 @@ def _buckets_of(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int
 
 def _lane_of(job: _Unfiled) -> _LaneOfJob:
     """Return the lane of a job. What cannot be read limits nothing: no bad row may stop the others."""
-    weight, entries = _own_limits(job.limits)
+    weight, entries = own_limits(job.limits)
     params = _object(job.params)
     for name, limit in _object(job.queue_limits).items():
         if isinstance(limit, dict):
@@ -244,7 +244,7 @@ def _lane_of(job: _Unfiled) -> _LaneOfJob:
     )  # fmt: skip
 
 
-def _own_limits(stored: str | None) -> tuple[int, list[tuple[str, str, Any]]]:
+def own_limits(stored: str | None) -> tuple[int, list[tuple[str, str, Any]]]:
     """Return the weight of a job, and the names, keys and numbers of its own limits."""
     given = _object(stored)
     weight, entries = given.get("weight", 1), given.get("limits", [])

@@ -1,0 +1,114 @@
+"""The due jobs with limits, or of fair queues, that could start now if there were slots for them.
+
+What limits allow is estimated from above, without locks: a rate that is open counts with as many starts as it allows at
+once. Jobs that no node has put into a lane yet count as well, else nothing would start the first node for them; of the
+limits, those that the job itself carries are known by then.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import Connection, Text, and_, cast, func, select
+
+from horae.domain.limits.numbers import LimitNumbers
+from horae.storage.engine.dialect import database_now, microseconds_now, seconds_since
+from horae.storage.jobs.limit_tables import (
+    HOLDS_LANES,
+    IS_UNFILED,
+    WAITS_IN_LANE,
+    buckets,
+    lane_buckets,
+    lanes,
+    limits,
+)
+from horae.storage.jobs.limits.filing import Pair, own_limits
+from horae.storage.jobs.limits.lane_statements import running_weights
+from horae.storage.jobs.tables import has_not_expired, jobs
+
+_COUNT: Final = (func.count(), func.max(seconds_since(jobs.c.run_at)))
+_DUE: Final = and_(jobs.c.run_at <= database_now(), has_not_expired())
+FILED: Final = (
+    select(lanes.c.queue, lanes.c.type, *_COUNT, lanes.c.weight, lanes.c.id)
+    .select_from(jobs.join(lanes, lanes.c.id == jobs.c.lane_id))
+    .where(WAITS_IN_LANE, _DUE)
+    .group_by(lanes.c.id, lanes.c.queue, lanes.c.type, lanes.c.weight)
+)
+_own: Final = cast(jobs.c.limits, Text()).label("limits")
+UNFILED: Final = (
+    select(jobs.c.queue, jobs.c.type, *_COUNT, _own).where(IS_UNFILED, _DUE).group_by(jobs.c.queue, jobs.c.type, _own)
+)
+_closed: Final = and_(HOLDS_LANES, buckets.c.opens_at > microseconds_now())
+BUCKETS: Final = (
+    select(
+        lane_buckets.c.lane_id, buckets.c.id, buckets.c.limit_name, buckets.c.key, _closed.label("closed"),
+        limits.c.declared, limits.c.changed,
+    )
+    .select_from(lane_buckets.join(buckets, buckets.c.id == lane_buckets.c.bucket_id).join(
+        limits, limits.c.name == buckets.c.limit_name
+    ))
+    .where(lane_buckets.c.lane_id.in_(select(lanes.c.id).where(lanes.c.place.is_not(None))))
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Group:
+    """Due jobs that the same limits hold back."""
+
+    queue: str
+    type: str
+    count: int
+    oldest: float
+    weight: int
+    pairs: list[Pair] = field(default_factory=list[Pair])
+
+
+def startable(connection: Connection) -> dict[tuple[str, str], tuple[int, float]]:
+    """Return how many jobs could start by queue and type, and for how many seconds the oldest of them has been due."""
+    room: dict[Pair, int] = {}
+    groups = [*_filed(connection, room), *_unfiled(connection, room)]
+    found: dict[tuple[str, str], tuple[int, float]] = {}
+    for group in sorted(groups, key=lambda group: -group.oldest):
+        fitting = [room[pair] // group.weight for pair in group.pairs if pair in room]
+        count = max(0, min([group.count, *fitting]))
+        for pair in group.pairs:
+            if pair in room:
+                room[pair] -= count * group.weight
+        if count:
+            before, oldest = found.get((group.queue, group.type), (0, 0.0))
+            found[group.queue, group.type] = before + count, max(oldest, group.oldest)
+    return found
+
+
+def _filed(connection: Connection, room: dict[Pair, int]) -> Iterator[_Group]:
+    rows = connection.execute(FILED).all()
+    if not rows:
+        return
+    running = {bucket_id: int(weight) for bucket_id, weight in connection.execute(running_weights())}
+    pairs = defaultdict[int, list[Pair]](list)
+    for bucket in connection.execute(BUCKETS):
+        pair = bucket.limit_name, bucket.key
+        pairs[bucket.lane_id].append(pair)
+        room[pair] = 0 if bucket.closed else _room(bucket.changed or bucket.declared, running.get(bucket.id, 0))
+    for queue, kind, count, oldest, weight, lane_id in rows:
+        yield _Group(queue, kind, count, oldest, weight, pairs[lane_id])
+
+
+def _unfiled(connection: Connection, room: dict[Pair, int]) -> Iterator[_Group]:
+    for queue, kind, count, oldest, stored in connection.execute(UNFILED):
+        weight, entries = own_limits(stored)
+        group = _Group(queue, kind, count, oldest, max(1, weight))
+        for name, key, numbers in entries:
+            group.pairs.append((name, key))
+            room.setdefault((name, key), _room(numbers, 0))
+        yield group
+
+
+def _room(stored: Any, running: int) -> int:
+    """Return for what weight a limit has room; one that cannot be read limits nothing."""
+    try:
+        numbers = LimitNumbers.from_json(stored)
+    except (AttributeError, TypeError, ValueError):
+        return 2**62
+    return numbers.largest_weight - (0 if numbers.is_rate else running)
