@@ -122,9 +122,24 @@ class Chaos:
         finally:
             process.go_on()
 
-    def finish(self) -> None:
-        """Wait until all jobs have ended, and stop the nodes in order."""
-        wait_until(lambda: not self._one(ACTIVE), within=90)
+    def restart_ended(self) -> None:
+        """Start nodes again that have ended by themselves, as a process manager does.
+
+        A node whose database fails while it starts ends: the settings may be wrong.
+        """
+        for process in self.processes:
+            if process.process.poll() is not None:
+                self._replace(process)
+
+    def finish(self, *, restarting: bool = False) -> None:
+        """Wait until all jobs have ended, and stop the nodes in order. `restarting`: some may not have started."""
+
+        def is_over() -> bool:
+            if restarting:
+                self.restart_ended()
+            return not self._one(ACTIVE)
+
+        wait_until(is_over, within=90)
         for process in self.processes:
             process.end()
 
