@@ -26,6 +26,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import queues
 from horae.storage.operations.unserved import why_unserved
 from horae.types.backends import Message
+from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import execute, rows, url_of
 from tests.harness.checked import findings
 from tests.harness.nodes import running_node, until_state
@@ -316,6 +317,24 @@ async def test_a_wait_for_a_job_that_was_sent_logs_no_missing_node(horae: Horae,
     assert horae.components.database.autocommit(why_unserved, job.id) is None
 
 
+def start_in_mail(horae: Horae, way: str) -> None:
+    jobs, options = horae.jobs, StartOptions(queue="mail")
+    match way:
+        case "one":
+            jobs.start("export", queue="mail")
+        case "guarded":
+            jobs.start("export", queue="mail", unique_key="k", expires="1h")
+        case "within":
+            with horae.components.database.engine.begin() as connection:
+                jobs.start("export", queue="mail", session=connection)
+        case "many":
+            jobs.start_many("export", [{}] * 2, options=options)
+        case "group":
+            jobs.start_group([("own", {}), ("export", {}, options)])
+        case _:
+            jobs.start_group(["own"], then=("export", {}, options))
+
+
 class TestBadInput:
     async def test_no_application_is_set_up(self, horae: Horae) -> None:
         with pytest.raises(ConfigurationError, match="has backend 'celery', but no such application is set up"):
@@ -392,7 +411,9 @@ class TestBadInput:
 
     async def test_jobs_that_cannot_start_are_reported(self, horae: Horae, backend: FakeBackend) -> None:
         horae.queues.fair("mail", "owner")
-        job = horae.jobs.start("export", queue="mail")
+        with closing(Horae(url_of(horae.components.database))) as other:  # which knows no backend
+            other.job(name="export")(lambda: None)
+            job = other.jobs.start("export", queue="mail")
         dispatcher(horae).dispatch()
         assert backend.sent == []
         problem = ("problem", "1 job of type 'export' in queue 'mail' cannot start: another system runs them, and")
@@ -400,6 +421,22 @@ class TestBadInput:
         horae.queues.fair("mail", None)
         dispatcher(horae).dispatch()
         assert [job_id for _, job_id in backend.sent] == [job.id]
+
+    @pytest.mark.parametrize("way", ["one", "guarded", "within", "many", "group", "then"])
+    @pytest.mark.parametrize("limited", [True, False])
+    def test_jobs_that_could_not_start_are_refused(
+        self, horae: Horae, backend: FakeBackend, way: str, *, limited: bool
+    ) -> None:
+        if limited:
+            horae.queues.limit_by_key("mail", Limit(rate="1/s"))
+        else:
+            horae.queues.fair("mail", "owner")
+        jobs = horae.jobs
+        with pytest.raises(InvalidRequest, match="'export' has backend 'celery', and queue 'mail' has limits by key"):
+            start_in_mail(horae, way)
+        assert jobs.list().jobs == []
+        assert jobs.get(jobs.start("own", queue="mail").id).waits_for == "limit"
+        assert jobs.start("export", queue="other").state == "pending"
 
     @pytest.mark.parametrize("given", [{"a": "rabbit"}, "a", "a=b"])
     def test_a_setting_that_is_wrong(self, given: Any) -> None:

@@ -123,19 +123,20 @@ def value_of(name: str) -> Any:
     return cast(bindparam(name, type_=kind), Text() if isinstance(kind, String) else kind)
 
 
+_HAS_LANES: Final = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
+
+
 def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnElement[Any]:
     """Return whether a new job of this queue is claimed through a lane; null if neither it nor the queue has limits.
 
     A queue with limits, or with owners that take turns, has a row; for any other queue this is one look at its key.
     """
-    is_claimed_through_lanes = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
-    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(
-        queues.c.name == queue, is_claimed_through_lanes
-    )
+    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(queues.c.name == queue, _HAS_LANES)
     return case((limits.is_not(None), literal_column("'limit'")), else_=of_queue.scalar_subquery())
 
 
 _given_queue: Final[BindParameter[str]] = bindparam("queue")
+QUEUE_HAS_LANES: Final = select(queues.c.name).where(queues.c.name == _given_queue, _HAS_LANES)
 
 
 _VALUES: Final = {
@@ -236,6 +237,11 @@ ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
 def parameters_of(job: NewJob) -> dict[str, Any]:
     """Return the values of a new job as the parameters of a statement."""
     return {name: getattr(job, name) for name in (*_COLUMNS, *_NO_PLAIN_COLUMNS) if name != "tags"}
+
+
+def has_lanes(connection: Connection, queue: str) -> bool:
+    """Return whether the jobs of a queue are claimed through lanes: it has limits by key, or its owners take turns."""
+    return connection.execute(QUEUE_HAS_LANES, {"queue": queue}).one_or_none() is not None
 
 
 def add(connection: Connection, job: NewJob) -> Inserted:

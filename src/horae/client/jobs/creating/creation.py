@@ -17,7 +17,7 @@ from horae.domain.jobs.tags import together
 from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.domain.times.duration import parse_duration
-from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
+from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded, quoted
 from horae.storage.jobs import creation, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
 from horae.storage.jobs.groups import dependencies
@@ -55,7 +55,16 @@ class Creation:
         """Return whether the creation is a single INSERT."""
         guarded = self.limit is not None or self.new.unique_key is not None or self.new.expires
         linked = bool(self.after or self.new.tags)
-        return not (guarded or linked) and self.stored.row is None and not has_hook(self.job_type, "after_creation")
+        return (
+            not (guarded or linked or self.is_elsewhere)
+            and self.stored.row is None
+            and not has_hook(self.job_type, "after_creation")
+        )
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Return whether another system runs the job, in a queue that is not the one of its type."""
+        return self.job_type.address is not None and self.new.queue != self.job_type.queue
 
     @property
     def limit(self) -> int | None:
@@ -139,6 +148,7 @@ def counted(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapp
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     """Insert the job; return it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`."""
     new = wanted.new
+    _check_queue(connection, wanted)
     if wanted.key is not None and (found := _found_before(connection, wanted, wanted.key)) is not None:
         return found, False
     after = _dependencies(connection, wanted) if wanted.after else ()
@@ -158,6 +168,16 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
         job = _held_back(connection, wanted, job, after)
     wanted.job_type.after_creation(job, wanted.values, connection)
     return job, True
+
+
+def _check_queue(connection: Connection, wanted: Creation) -> None:
+    """Raise `InvalidRequest` for a job that would never start; a node checks the queue of its type."""
+    if wanted.is_elsewhere and creation.has_lanes(connection, wanted.new.queue):
+        raise InvalidRequest(
+            f"job type {quoted(wanted.new.type)} has backend {quoted(wanted.job_type.backend)}, and queue "
+            f"{quoted(wanted.new.queue)} has limits by key or turns, which hold only for jobs that Horae's nodes run; "
+            "start the job in another queue"
+        )
 
 
 def _found_before(connection: Connection, wanted: Creation, key: UniqueKey) -> Job | None:
@@ -214,6 +234,7 @@ def create_many(
     `group_id`: the group of which they become members.
     """
     new, limit = template.new, template.limit
+    _check_queue(connection, template)
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:
