@@ -25,6 +25,8 @@ ROOT: Final = Path(__file__).parents[2]
 MODULE: Final = "tests.harness.node_process"
 BODY_LOG: Final = "bodies.jsonl"
 """The file, in the folder of logs, that the bodies of all nodes log to."""
+START_WITHIN: Final = 60.0
+"""Seconds; on another host it imports everything itself, which took 30 on a busy machine."""
 POLL: Final = 0.01
 """Seconds between two checks of a condition."""
 OF_PROCESS: Final = text("SELECT id FROM horae_nodes WHERE pid = :pid ORDER BY started_at DESC")
@@ -85,7 +87,7 @@ class NodeProcess:
 
     def ready(self) -> str:
         """Wait until other nodes can see it, and return its id."""
-        node = wait_until(lambda: self.node or self.process.poll() is not None)
+        node = wait_until(lambda: self.node or self.process.poll() is not None, within=START_WITHIN)
         if isinstance(node, bool):
             raise RuntimeError(f"the node ended by itself with {self.process.returncode}")  # noqa: TRY004 - it ended
         return str(node)

@@ -73,7 +73,7 @@ class Service:
         except Exception as error:
             self.failed = True
             if is_only_transient(error):
-                log.error("%s failed, because the database is unavailable: %s", name, brief(first_of(error)))  # noqa: TRY400
+                log.error("%s failed because of the database: %s", name, brief(first_of(error)))  # noqa: TRY400
             else:
                 log.exception("%s failed", name)
         self._stop()  # the others too: a process that runs half of its parts would pass for healthy
