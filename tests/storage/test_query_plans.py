@@ -108,6 +108,29 @@ def test_pages_of_open_jobs_are_complete(database: Database, monkeypatch: pytest
             assert pages == [job.id for job in everything if job.state in states]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        (
+            "INSERT INTO horae_jobs (type, queue, priority, state, run_at, created_at, updated_at) "
+            "VALUES ('import', 'default', 0, 'pending', 1, 1, 1)"
+        ),
+        "UPDATE horae_jobs SET state = 'failed', finished_at = 1, hook_owed = 'on_error' WHERE id = 1",
+        (
+            "INSERT INTO horae_job_attempts (job_id, lease, attempt, started_at, finished_at, outcome) "
+            "VALUES (1, 1, 1, 1, 1, 'finished')"
+        ),
+    ],
+    ids=["start", "end", "attempt"],
+)
+def test_sqlite_builds_no_table_to_check_a_row(sqlite_database: Database, statement: str) -> None:
+    """As it does for IN with more than two values in a CHECK."""
+    with sqlite_database.engine.begin() as connection:
+        steps = [row.opcode for row in connection.execute(text(f"EXPLAIN {statement}"))]
+    assert "MakeRecord" in steps
+    assert "OpenEphemeral" not in steps
+
+
 def test_a_statement_without_an_index_is_recognised(filled: Database) -> None:
     with filled.engine.begin() as connection, explained(connection) as plans:
         connection.execute(text("SELECT count(*) FROM horae_jobs WHERE state = 'started'"))

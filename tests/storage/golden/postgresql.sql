@@ -98,7 +98,7 @@ CREATE TABLE horae_job_attempts (
     outcome character varying(16) NOT NULL,
     error text,
     traceback text,
-    CONSTRAINT horae_job_attempts_outcome CHECK (((outcome)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying, 'timed_out'::character varying, 'crashed'::character varying, 'snoozed'::character varying, 'interrupted'::character varying])::text[]))),
+    CONSTRAINT horae_job_attempts_outcome CHECK ((((outcome)::text = 'finished'::text) OR ((outcome)::text = 'failed'::text) OR ((outcome)::text = 'cancelled'::text) OR ((outcome)::text = 'timed_out'::text) OR ((outcome)::text = 'crashed'::text) OR ((outcome)::text = 'snoozed'::text) OR ((outcome)::text = 'interrupted'::text))),
     CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
 CREATE TABLE horae_job_logs (
@@ -167,7 +167,7 @@ CREATE TABLE horae_jobs (
     sent_at timestamp with time zone,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
-    CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
+    CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = (((state)::text = 'finished'::text) OR ((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text)))),
     CONSTRAINT horae_jobs_expiry CHECK (((expires_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (expires_at <= to_timestamp(('253402214400'::bigint)::double precision)))),
     CONSTRAINT horae_jobs_held CHECK (
 CASE state
@@ -176,12 +176,12 @@ CASE state
     WHEN 'finished'::text THEN (node_id IS NULL)
     ELSE true
 END),
-    CONSTRAINT horae_jobs_hook_owed CHECK (((hook_owed)::text = ANY ((ARRAY['on_error'::character varying, 'on_cancelled'::character varying, 'before_delete'::character varying, 'on_error,before_delete'::character varying, 'on_cancelled,before_delete'::character varying])::text[]))),
+    CONSTRAINT horae_jobs_hook_owed CHECK ((((hook_owed)::text = 'on_error'::text) OR ((hook_owed)::text = 'on_cancelled'::text) OR ((hook_owed)::text = 'before_delete'::text) OR ((hook_owed)::text = 'on_error,before_delete'::text) OR ((hook_owed)::text = 'on_cancelled,before_delete'::text))),
     CONSTRAINT horae_jobs_max_runtime CHECK ((max_runtime > (0)::double precision)),
     CONSTRAINT horae_jobs_pkey PRIMARY KEY (id),
     CONSTRAINT horae_jobs_progress CHECK (((progress_percentage >= 0) AND (progress_percentage <= 100))),
     CONSTRAINT horae_jobs_readable CHECK (((lease < '4611686018427387904'::bigint) AND (attempt < 1073741824) AND (jsonb_typeof(meta) = 'object'::text) AND ((run_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (run_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((created_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (created_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((updated_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (updated_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((started_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (started_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((finished_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (finished_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((nominal_time >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (nominal_time <= to_timestamp(('253402214400'::bigint)::double precision))))),
-    CONSTRAINT horae_jobs_state CHECK (((state)::text = ANY ((ARRAY['pending'::character varying, 'started'::character varying, 'finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[]))),
+    CONSTRAINT horae_jobs_state CHECK ((((state)::text = 'pending'::text) OR ((state)::text = 'started'::text) OR ((state)::text = 'finished'::text) OR ((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
 );
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);

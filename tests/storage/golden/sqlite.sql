@@ -88,7 +88,7 @@ CREATE TABLE horae_job_attempts (
     outcome VARCHAR(16) NOT NULL,
     error TEXT,
     traceback TEXT,
-    CONSTRAINT horae_job_attempts_outcome CHECK (outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed', 'snoozed', 'interrupted')),
+    CONSTRAINT horae_job_attempts_outcome CHECK (outcome = 'finished' OR outcome = 'failed' OR outcome = 'cancelled' OR outcome = 'timed_out' OR outcome = 'crashed' OR outcome = 'snoozed' OR outcome = 'interrupted'),
     CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
 CREATE TABLE horae_job_logs (
@@ -141,7 +141,7 @@ CREATE TABLE horae_jobs (
     max_runtime FLOAT CONSTRAINT horae_jobs_max_runtime CHECK (max_runtime > 0),
     run_reason VARCHAR(32),
     retry_of INTEGER,
-    hook_owed VARCHAR(32) CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed IN ('on_error', 'on_cancelled', 'before_delete', 'on_error,before_delete', 'on_cancelled,before_delete')),
+    hook_owed VARCHAR(32) CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed = 'on_error' OR hook_owed = 'on_cancelled' OR hook_owed = 'before_delete' OR hook_owed = 'on_error,before_delete' OR hook_owed = 'on_cancelled,before_delete'),
     hook_taken_at BIGINT CONSTRAINT horae_jobs_readable CHECK (lease < 4611686018427387904 AND attempt < 1073741824 AND CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END AND run_at BETWEEN -62135510400000000 AND 253402214400000000 AND created_at BETWEEN -62135510400000000 AND 253402214400000000 AND updated_at BETWEEN -62135510400000000 AND 253402214400000000 AND started_at BETWEEN -62135510400000000 AND 253402214400000000 AND finished_at BETWEEN -62135510400000000 AND 253402214400000000 AND nominal_time BETWEEN -62135510400000000 AND 253402214400000000),
     retry_reason TEXT,
     waits_for VARCHAR(16) CONSTRAINT horae_jobs_waits_for CHECK (waits_for IN ('jobs', 'limit')),
@@ -155,10 +155,10 @@ CREATE TABLE horae_jobs (
     sent_at BIGINT,
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
-    CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
+    CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state = 'finished' OR state = 'failed' OR state = 'cancelled')),
     CONSTRAINT horae_jobs_held CHECK (CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL WHEN 'finished' THEN node_id IS NULL ELSE TRUE END),
     CONSTRAINT horae_jobs_progress CHECK (progress_percentage BETWEEN 0 AND 100),
-    CONSTRAINT horae_jobs_state CHECK (state IN ('pending', 'started', 'finished', 'failed', 'cancelled'))
+    CONSTRAINT horae_jobs_state CHECK (state = 'pending' OR state = 'started' OR state = 'finished' OR state = 'failed' OR state = 'cancelled')
 );
 CREATE TABLE horae_lane_buckets (
     lane_id INTEGER NOT NULL,

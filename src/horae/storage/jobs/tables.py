@@ -62,6 +62,15 @@ def partial_index(
     Index(name, *columns, unique=unique, postgresql_where=where, sqlite_where=where)
 
 
+def is_one_of(name: str, *values: str) -> CheckConstraint:
+    """Return the CHECK of a column that has few values.
+
+    For `IN`, SQLite would build a table of the values for each row that it checks, which took a tenth of its time to
+    claim and to settle.
+    """
+    return CheckConstraint(" OR ".join(f"{name} = '{value}'" for value in values), name=name)
+
+
 jobs = Table(
     "horae_jobs",
     metadata,
@@ -101,10 +110,13 @@ jobs = Table(
     Column(
         "hook_owed",  # `before_delete` last, if the job is to be deleted after its hook
         String(32),
-        CheckConstraint(
-            "hook_owed IN ('on_error', 'on_cancelled', "
-            "'before_delete', 'on_error,before_delete', 'on_cancelled,before_delete')",
-            name="hook_owed",
+        is_one_of(
+            "hook_owed",
+            "on_error",
+            "on_cancelled",
+            "before_delete",
+            "on_error,before_delete",
+            "on_cancelled,before_delete",
         ),
     ),
     Column(
@@ -130,8 +142,10 @@ jobs = Table(
     # When the last message about a pending job was sent to another system, such as Celery; only its workers may claim
     # the job then. Null: none was sent since the job became pending.
     Column("sent_at", Instant),
-    CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
-    CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
+    is_one_of("state", "pending", "started", "finished", "failed", "cancelled"),
+    CheckConstraint(
+        "(finished_at IS NOT NULL) = (state = 'finished' OR state = 'failed' OR state = 'cancelled')", name="ended"
+    ),
     # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
     CheckConstraint(
         "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL "
@@ -236,10 +250,7 @@ job_attempts = Table(
     Column("outcome", String(16), nullable=False),
     Column("error", Text),
     Column("traceback", Text),
-    CheckConstraint(
-        "outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed', 'snoozed', 'interrupted')",
-        name="outcome",
-    ),
+    is_one_of("outcome", "finished", "failed", "cancelled", "timed_out", "crashed", "snoozed", "interrupted"),
 )
 
 nodes = Table(

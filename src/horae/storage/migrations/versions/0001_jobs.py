@@ -74,8 +74,9 @@ def _create_jobs() -> None:
 
 def _job_checks() -> list[sa.CheckConstraint]:
     checks = {
-        "state": "state IN ('pending', 'started', 'finished', 'failed', 'cancelled')",
-        "ended": "(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))",
+        # Not IN, for which SQLite would build a table of the values for each row that it checks.
+        "state": _is_one_of("state", "pending", "started", "finished", "failed", "cancelled"),
+        "ended": f"(finished_at IS NOT NULL) = ({_is_one_of('state', 'finished', 'failed', 'cancelled')})",
         "held": (
             "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL "
             "WHEN 'finished' THEN node_id IS NULL ELSE TRUE END"
@@ -85,6 +86,10 @@ def _job_checks() -> list[sa.CheckConstraint]:
         "cancelled_by": "cancelled_by IS NULL OR state = 'cancelled'",
     }
     return [sa.CheckConstraint(text, name=f"horae_jobs_{name}") for name, text in checks.items()]
+
+
+def _is_one_of(name: str, *values: str) -> str:
+    return " OR ".join(f"{name} = '{value}'" for value in values)
 
 
 def _create_job_indexes() -> None:
@@ -132,7 +137,7 @@ def _create_job_attempts() -> None:
         sa.Column("traceback", sa.Text),
         sa.PrimaryKeyConstraint("job_id", "lease", name="horae_job_attempts_pkey"),
         sa.CheckConstraint(
-            "outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed')",
+            _is_one_of("outcome", "finished", "failed", "cancelled", "timed_out", "crashed"),
             name="horae_job_attempts_outcome",
         ),
     )

@@ -73,8 +73,9 @@ def _add_to_jobs() -> None:
     op.add_column("horae_jobs", sa.Column("retry_of", row_id))
     op.execute(
         "ALTER TABLE horae_jobs ADD COLUMN hook_owed VARCHAR(32) "
-        "CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed IN ('on_error', 'on_cancelled', "
-        "'before_delete', 'on_error,before_delete', 'on_cancelled,before_delete'))"
+        "CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed = 'on_error' OR hook_owed = 'on_cancelled' OR "
+        "hook_owed = 'before_delete' OR hook_owed = 'on_error,before_delete' OR "
+        "hook_owed = 'on_cancelled,before_delete')"
     )
     kind = "BIGINT" if op.get_context().dialect.name == "sqlite" else "TIMESTAMP WITH TIME ZONE"
     readable = f"{_COUNTS} AND {_is_object()} AND {_moments(_MOMENTS)}"

@@ -8,8 +8,9 @@ from alembic import op
 revision: Final = "0007"
 down_revision: Final = "0006"
 
-_BEFORE: Final = "outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed')"
-_AFTER: Final = "outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed', 'snoozed', 'interrupted')"
+_OUTCOMES: Final = ("finished", "failed", "cancelled", "timed_out", "crashed")
+_BEFORE: Final = " OR ".join(f"outcome = '{outcome}'" for outcome in _OUTCOMES)
+_AFTER: Final = f"{_BEFORE} OR outcome = 'snoozed' OR outcome = 'interrupted'"
 
 
 def upgrade() -> None:
