@@ -10,6 +10,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import loop_guard
 from horae.runtime.node.node import Node
@@ -70,6 +71,9 @@ class Service:
     async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
             await life
+        except ConfigurationError as error:
+            self.failed = True
+            log.error("%s failed: %s", name, error)  # noqa: TRY400 - the text says what to change
         except Exception as error:
             self.failed = True
             if is_only_transient(error):
