@@ -54,6 +54,12 @@ def test_start_later(horae: Call) -> None:
     assert delayed["run_at"] > delayed["created_at"]
 
 
+def test_start_with_a_weight(horae: Call) -> None:
+    assert horae("jobs", "start", "import_csv", "path=a", "--weight", "3").stdout == "1\n"
+    refused = horae("jobs", "start", "import_csv", "path=a", "--weight", str(2**31))
+    assert (refused.exit_code, refused.stderr) == (2, "Error: weight is 2147483648, expected 1 to 2147483647\n")
+
+
 def test_start_here_and_now(horae: Call) -> None:
     done = horae("jobs", "start", "within_transaction", "zip_code=12345", "--sync")
     assert (done.exit_code, done.stdout) == (0, '"12345"\n')

@@ -116,6 +116,9 @@ def start(  # noqa: PLR0913 - one argument for each option
         str | None, typer.Option(metavar="TIME", help="Fail the job if it has not begun so long after it was due.")
     ] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
+    weight: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How much it counts under the limits of its type.")
+    ] = None,
     after: Annotated[
         list[int] | None, typer.Option(metavar="ID", help="Start only after this job has ended. Repeatable.")
     ] = None,
@@ -148,6 +151,7 @@ def start(  # noqa: PLR0913 - one argument for each option
         "debounce": None if debounce is None else duration(debounce),
         "expires": None if expires is None else duration(expires),
         "max_attempts": max_attempts,
+        "weight": weight,
         "tags": tag or None,
         "after": after or None,
         "on_dependency_failure": on_dependency_failure,
