@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection, event, text
 
-from horae.domain.jobs.job import JobState, NodeId
+from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.domain.jobs.query import parse_query
 from horae.storage.engine.database import Database
@@ -34,6 +34,8 @@ FILL: Final = (
 )
 REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "claim": lambda connection: claims.claim(connection, SCOPE, 10),
+    "claim of higher priorities": lambda connection: claims.claim_higher(connection, SCOPE, 10, JobId(1)),
+    "claim of lower priorities": lambda connection: claims.claim_lower(connection, SCOPE, 10, JobId(1)),
     "next work": claims.next_work,
     "queues with room": lambda connection: limited_claims.limited_queues_with_room(connection, SCOPE, 10),
     "claim within limits": lambda connection: limited_claims.claim(connection, SCOPE, 10, ["default"]),

@@ -61,3 +61,20 @@ def test_the_cursor_is_given_up_where_it_never_helps() -> None:
     frontier = cursor(rest=0.0)
     looked(frontier, 4, took=math.inf)
     assert frontier.beyond(100.0) is None
+
+
+def test_higher_priorities_are_looked_for_as_long_as_that_is_fast() -> None:
+    frontier = cursor()
+    looked(frontier, 4, took=0.5)
+    frontier.note_higher(began=100.0, ended=100.0 + SLOW)
+    assert frontier.looks_higher(100.0 + SLOW)
+    frontier.note_higher(began=101.0, ended=101.5)
+    assert not frontier.looks_higher(101.5 + REST * 0.5 - 0.01)
+    assert frontier.looks_higher(101.5 + REST * 0.5)
+
+
+def test_without_the_last_job_claims_return_to_the_front() -> None:
+    frontier = cursor()
+    looked(frontier, 4, took=0.5)
+    frontier.return_to_front()
+    assert frontier.beyond(100.0) is None

@@ -1,8 +1,9 @@
 """How far a node has claimed, so that it need not read the same index entries again.
 
 PostgreSQL keeps the index entries of claimed rows while an older transaction is open, and each claim from the front of
-the queue reads them all. While that is slow, most claims start where the last one ended. A few start at the front: they
-find what became due there, by a higher priority or an earlier time (ADR 0008).
+the queue reads them all. While that is slow, most claims leave out the jobs that have the priority of the last one that
+was claimed and come before it. A few start at the front: they find what became due there by an earlier time (ADR 0008).
+Jobs of higher priorities are looked for by each claim, unless that is slow as well.
 """
 
 import math
@@ -24,11 +25,24 @@ class ClaimCursor:
         self._slow, self._rest, self._gain = slow, rest, gain
         self._last: JobId | None = None
         self._scan_took = 0.0
-        self._rests_until = -math.inf
+        self._rests_until = self._higher_rests_until = -math.inf
 
     def beyond(self, now: float) -> JobId | None:
         """Return the job after which the next claim starts, or None to start at the front."""
         return self._last if now < self._rests_until else None
+
+    def looks_higher(self, now: float) -> bool:
+        """Return whether a claim that does not start at the front looks for jobs of higher priorities."""
+        return now >= self._higher_rests_until
+
+    def note_higher(self, *, began: float, ended: float) -> None:
+        """Record how long that took."""
+        took = ended - began
+        self._higher_rests_until = ended + self._rest_after(took)
+
+    def return_to_front(self) -> None:
+        """Claim from the front next: the last job that was claimed has been deleted, so its place is unknown."""
+        self._rests_until = -math.inf
 
     def rest(self, now: float) -> float:
         """Return the seconds until the next claim from the front."""
@@ -41,7 +55,9 @@ class ClaimCursor:
             self._last = taken[-1].id
         if beyond is None:
             self._scan_took = took
-            rest = min(self._rest * took, LONGEST_REST)
-            self._rests_until = ended + rest if took > self._slow else -math.inf
+            self._rests_until = ended + self._rest_after(took)
         elif took * self._gain > self._scan_took:
             self._rests_until = -math.inf
+
+    def _rest_after(self, took: float) -> float:
+        return min(self._rest * took, LONGEST_REST) if took > self._slow else -math.inf

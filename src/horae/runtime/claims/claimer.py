@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from horae.domain.jobs.job import Claim
+from horae.domain.jobs.job import Claim, JobId
 from horae.runtime.claims.claim_cursor import ClaimCursor
 from horae.runtime.claims.lane_claimer import LaneClaimer
 from horae.runtime.timing import ClaimerTiming
@@ -106,12 +106,39 @@ class Claimer:
 
     async def _claim_unlimited(self, scope: ClaimScope, room: int) -> Sequence[Claim]:
         began = time.monotonic()
-        beyond = self._cursor.beyond(began)
-        taken = await self._database.autocommit_async(claims.claim, scope, room, beyond)
-        ended = time.monotonic()
-        self._cursor.move(taken, beyond=beyond, began=began, ended=ended)
+        last = self._cursor.beyond(began)
+        if last is not None:
+            return await self._claim_but_before(scope, room, last)
+        taken = await self._database.autocommit_async(claims.claim, scope, room)
+        self._cursor.move(taken, beyond=None, began=began, ended=time.monotonic())
         self.exhausted = len(taken) < room
         return taken
+
+    async def _claim_but_before(self, scope: ClaimScope, room: int, last: JobId) -> Sequence[Claim]:
+        """Claim without a look at the jobs that have the priority of the last one and come before it."""
+        claim, began = self._database.autocommit_async, time.monotonic()
+        higher: Sequence[Claim] = ()
+        if self._cursor.looks_higher(began):
+            higher = await claim(claims.claim_higher, scope, room, last)
+            ended = time.monotonic()
+            self._cursor.note_higher(began=began, ended=ended)
+            began = ended
+        self.exhausted, left = False, room - len(higher)
+        if not left:
+            return higher
+        same = await claim(claims.claim, scope, left, last)
+        self._cursor.move(same, beyond=last, began=began, ended=time.monotonic())
+        left -= len(same)
+        if not left:
+            return [*higher, *same]
+        lower = await claim(claims.claim_lower, scope, left, last)
+        self.exhausted = len(lower) < left
+        if lower:
+            self._cursor.move(lower, beyond=last, began=0.0, ended=0.0)
+        elif not same and not await claim(claims.exists, last):
+            self._cursor.return_to_front()
+            self.exhausted = False
+        return [*higher, *same, *lower]
 
     async def look_ahead(self) -> float | None:
         """Read the limits; return the seconds until the next job is due, as `claims.look_ahead` does."""

@@ -140,25 +140,33 @@ def _claim(dialect: str, *where: ColumnElement[bool]) -> Executable:
     return start_jobs(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
 
 
+_last = jobs.alias("last")
+
+
+def _of_last(value: ColumnElement[Any]) -> Any:
+    """Select a value of the job `after`, the last one that was claimed."""
+    return select(value).where(_last.c.id == bindparam("after")).scalar_subquery()
+
+
 def _after_last() -> ColumnElement[bool]:
     """Return the condition to come after the job `after`, or to be due for less than a second.
 
     A transaction that commits late may create jobs that are due before the last claimed one.
     """
-    last, lately = jobs.alias("last"), seconds_from_now(-1.0)
-
-    def of_last(value: ColumnElement[Any]) -> Any:
-        return select(value).where(last.c.id == bindparam("after")).scalar_subquery()
-
+    lately = seconds_from_now(-1.0)
     place = tuple_(
-        of_last(func.least(last.c.run_at, lately)), of_last(case((last.c.run_at < lately, last.c.id), else_=0))
+        _of_last(func.least(_last.c.run_at, lately)), _of_last(case((_last.c.run_at < lately, _last.c.id), else_=0))
     )
-    return and_(jobs.c.priority == of_last(last.c.priority), tuple_(jobs.c.run_at, jobs.c.id) > place)
+    return and_(jobs.c.priority == _of_last(_last.c.priority), tuple_(jobs.c.run_at, jobs.c.id) > place)
 
 
 CLAIM: Final = PerDialect(_claim)
 CLAIM_READABLE: Final = PerDialect(lambda dialect: _claim(dialect, is_readable(dialect)))
 CLAIM_AFTER: Final = PerDialect(lambda dialect: _claim(dialect, _after_last()))
+
+CLAIM_HIGHER: Final = PerDialect(lambda dialect: _claim(dialect, jobs.c.priority > _of_last(_last.c.priority)))
+CLAIM_LOWER: Final = PerDialect(lambda dialect: _claim(dialect, jobs.c.priority < _of_last(_last.c.priority)))
+EXISTS: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id"))
 
 CLAIM_ONE: Final = (
     update(jobs)
@@ -229,6 +237,23 @@ def claim(connection: Connection, scope: ClaimScope, limit: int, after: JobId | 
     if after is None:
         return _claim_from_start(connection, parameters)
     return execute_claim(connection, CLAIM_AFTER, {**parameters, "after": after})
+
+
+def claim_higher(connection: Connection, scope: ClaimScope, limit: int, after: JobId) -> list[Claim]:
+    """Claim up to `limit` due jobs with a higher priority than this job."""
+    parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope), "after": after}
+    return execute_claim(connection, CLAIM_HIGHER, parameters)
+
+
+def claim_lower(connection: Connection, scope: ClaimScope, limit: int, after: JobId) -> list[Claim]:
+    """Claim up to `limit` due jobs with a lower priority than this job."""
+    parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope), "after": after}
+    return execute_claim(connection, CLAIM_LOWER, parameters)
+
+
+def exists(connection: Connection, job_id: JobId) -> bool:
+    """Return whether there is a job with this id; it may have been deleted."""
+    return connection.execute(EXISTS, {"job_id": job_id}).first() is not None
 
 
 def _claim_from_start(connection: Connection, parameters: Mapping[str, Any]) -> list[Claim]:
