@@ -38,6 +38,7 @@ HoraeError
 └── Unavailable                  retry, or repair the database
     ├── DatabaseBusy
     ├── DatabaseReadOnly
+    ├── DatabaseUnavailable
     ├── EndNotWritten
     ├── SchemaMismatch
     └── UnreadableRow
@@ -346,6 +347,18 @@ class DatabaseBusy(Unavailable):
 
 class DatabaseReadOnly(Unavailable):
     """The database answers, but accepts no writes, as during a fail-over; it can be read. Try again later."""
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database does not answer, or cannot do what it was asked, as when its disk is full.
+
+    If the connection was lost during a call, the call may have taken effect. `horae doctor` helps to find the cause,
+    and `__cause__` is the error of the driver.
+    """
+
+    def __init__(self, database: str, reason: str, *, answers: bool = True) -> None:
+        super().__init__(f"{database} {'cannot be used now' if answers else 'does not answer'}: {reason}")
+        self.reason = reason
 
 
 class EndNotWritten(Unavailable):

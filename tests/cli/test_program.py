@@ -103,7 +103,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     file.write_text("This is a letter, and a long one, and nothing like the header of a database.\n" * 100)
     refused = call("jobs", "list", "--database", f"sqlite:///{file}")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "database error: file is not a database" in refused.stderr
+    assert "cannot be used now: file is not a database; run `horae doctor`" in refused.stderr
 
 
 @pytest.mark.postgres

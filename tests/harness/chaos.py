@@ -10,9 +10,8 @@ from random import Random
 from typing import Any, Final, Self
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
 
-from horae import Horae
+from horae import DatabaseUnavailable, Horae
 from horae.storage.engine.database import Database
 from tests.harness.checked import findings
 from tests.harness.fault_application import FAIR, MEMBERS, SCHEMA, fault_application
@@ -190,6 +189,6 @@ class Chaos:
     def _again(self, call: Callable[[], Any]) -> Any:
         """Call, and repeat the call for each connection that the restart of a server has ended."""
         for _ in range(DEAD_CONNECTIONS):
-            with suppress(DBAPIError):
+            with suppress(DatabaseUnavailable):
                 return call()
         return call()

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from horae.errors import DatabaseUnavailable
 from horae.storage.engine.connections.timeouts import BODY_BOUNDS, CALL_DEADLINE, SERVICE_BOUNDS
 from horae.storage.engine.database import Database
 from tests.harness.network import Network
@@ -101,7 +102,7 @@ async def test_a_service_that_waits_beyond_its_deadline_is_ended_and_others_are_
     database.end_overdue_calls(time.monotonic() + CALL_DEADLINE + 1)
     assert waits(database)
     database.hang_up()
-    with pytest.raises(OperationalError):
+    with pytest.raises(DatabaseUnavailable):
         await body
 
 

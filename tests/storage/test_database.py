@@ -10,7 +10,7 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from horae.domain.jobs.job import JobId
-from horae.errors import ConfigurationError, DatabaseBusy
+from horae.errors import ConfigurationError, DatabaseBusy, DatabaseUnavailable
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.failures import is_transient
 from horae.storage.engine.url import normalised
@@ -126,7 +126,7 @@ def test_other_errors_are_not_tried_again(database: Database) -> None:
 
 @POSTGRESQL
 def test_a_cut_connection_is_recognised_and_replaced(database: Database) -> None:
-    with pytest.raises(OperationalError) as caught:
+    with pytest.raises(DatabaseUnavailable) as caught:
         database.transact(lambda connection: connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())")))
     assert is_transient(caught.value)
     with pytest.raises(DBAPIError) as wrong:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from horae.errors import DatabaseBusy, SchemaMismatch
 from horae.storage.engine.database import Database
-from horae.storage.engine.failures import is_of_data, is_transient
+from horae.storage.engine.failures import is_of_data, is_of_server, is_transient
 from tests.storage.arrange import POSTGRESQL
 
 
@@ -59,6 +59,24 @@ def test_the_state_of_a_server_passes(origin: Exception) -> None:
 def test_values_that_cannot_be_stored_never_can(origin: Exception) -> None:
     assert is_of_data(wrapped(origin))
     assert not is_transient(wrapped(origin))
+
+
+@pytest.mark.parametrize(
+    ("origin", "of_server"),
+    [
+        (errors.AdminShutdown(), True), (errors.CannotConnectNow(), True), (errors.TooManyConnections(), True),
+        (errors.DiskFull(), True), (errors.IoError(), True), (errors.ConnectionFailure(), True),
+        (psycopg.OperationalError("connection refused"), True),
+        (errors.UndefinedTable(), False), (errors.InsufficientPrivilege(), False), (errors.CheckViolation(), False),
+        (psycopg.ProgrammingError(), False), (psycopg.DataError("a NUL"), False),
+        (sqlite3.OperationalError("no such table: horae_jobs"), False), (sqlite3.IntegrityError("CHECK failed"), False),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_some_errors_come_from_the_server_and_not_from_the_statement(origin: Exception, *, of_server: bool) -> None:
+    assert is_of_server(wrapped(origin)) is of_server
+    assert is_of_server(PoolTimeout())
+    assert not is_of_server(LookupError())
 
 
 def test_a_lost_connection_does_not_blame_the_values() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 from horae.cli.escaping import printable
-from horae.errors import HoraeError, InvalidRequest, NotFound
+from horae.errors import DatabaseUnavailable, HoraeError, InvalidRequest, NotFound
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -48,7 +48,8 @@ def failures_as_exit_codes() -> Generator[None]:
     try:
         yield
     except HoraeError as error:
-        complain(error)
+        hint = "; run `horae doctor` to find the cause" if isinstance(error, DatabaseUnavailable) else ""
+        complain(f"{error}{hint}")
         raise typer.Exit(exit_code_of(error)) from error
     except ModuleNotFoundError as error:
         if error.name != "psycopg":

@@ -11,7 +11,17 @@ from typing import Any, Final, TypeVar
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from horae import Conflict, Horae, JobNotCancellable, JobState, Limit, NotFound, StartOptions, Unique
+from horae import (
+    Conflict,
+    DatabaseUnavailable,
+    Horae,
+    JobNotCancellable,
+    JobState,
+    Limit,
+    NotFound,
+    StartOptions,
+    Unique,
+)
 from horae.client.changes import ChangeRequest
 from horae.client.operations.audit import Audit
 from horae.client.operations.depth import depths
@@ -56,7 +66,7 @@ def again(call: Callable[[], T], *done: type[Exception]) -> T:
             return call()
         except done as error:
             return error  # type: ignore[return-value]
-        except DBAPIError:
+        except (DBAPIError, DatabaseUnavailable):
             continue
     raise AssertionError("the database did not recover")
 
@@ -99,7 +109,7 @@ class Story:
             with ExitStack() as stack:
                 try:
                     stack.enter_context(node.running())
-                except (DBAPIError, ExceptionGroup):
+                except (DBAPIError, DatabaseUnavailable, ExceptionGroup):
                     continue
                 yield
                 return

@@ -13,7 +13,7 @@ from horae.cli.options import AsJson
 from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration
 from horae.client.invariants.finding import AuditReport
-from horae.errors import InvalidRequest, Unavailable
+from horae.errors import InvalidRequest
 from horae.storage.operations.doctor import database_error_of
 
 COLUMNS: Final = {"INVARIANT": "invariant.value", "FINDING": "message"}
@@ -39,7 +39,7 @@ def audit(
         with opened(context) as horae:
             report = horae.audit(start)
     except Exception as error:
-        complaint = str(error) if isinstance(error, Unavailable) else database_error_of(error)
+        complaint = database_error_of(error)
         if complaint is None:
             raise
         complain(f"the database cannot be read: {complaint}; run `horae doctor` to find the cause")

@@ -30,7 +30,6 @@ from horae.client.doctor.replica import check_replica
 from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings
-from horae.errors import Unavailable
 from horae.runtime.node.node_status import living, look
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
@@ -71,7 +70,7 @@ def examine(horae: Horae) -> Iterator[Finding]:
     try:
         yield from _examined(horae)
     except Exception as error:
-        complaint = str(error) if isinstance(error, Unavailable) else database_error_of(error)
+        complaint = database_error_of(error)
         if complaint is None:
             raise
         yield refused_finding(complaint)

@@ -6,7 +6,7 @@ from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding, Level, Limits, counted, ok, problem, warning
 from horae.domain.jobs.job import JobState
-from horae.errors import DatabaseReadOnly, Unavailable
+from horae.errors import DatabaseReadOnly
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.connections import pooler
 from horae.storage.engine.database import Database
@@ -43,7 +43,7 @@ def check_connection(database: Database) -> Finding:
             "connection", str(error), "Promote a standby, or name the primary. No job runs until this works."
         )
     except Exception as error:
-        complaint = str(error) if isinstance(error, Unavailable) else doctor.database_error_of(error)
+        complaint = doctor.database_error_of(error)
         if complaint is None:
             raise
         return problem(

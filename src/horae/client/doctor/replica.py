@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from horae.client.doctor.finding import Finding, ok, warning
-from horae.errors import Unavailable
 from horae.storage.engine.replica import NotUsableError, ReadReplica
 from horae.storage.operations.doctor import database_error_of
 
@@ -18,7 +17,7 @@ def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:
     try:
         behind = replica.examine()
     except Exception as error:
-        reason = str(error) if isinstance(error, NotUsableError | Unavailable) else database_error_of(error)
+        reason = str(error) if isinstance(error, NotUsableError) else database_error_of(error)
         if reason is None:
             raise
         yield _unused(replica, reason)

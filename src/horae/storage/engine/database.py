@@ -18,9 +18,10 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from horae.errors import DatabaseBusy
+from horae.errors import DatabaseBusy, DatabaseUnavailable
 from horae.forking import SQLITE_GATE, register_for_reset
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
@@ -36,11 +37,12 @@ from horae.storage.engine.connections.timeouts import (
     driver_arguments_for,
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
+from horae.storage.engine.failures import has_answered, is_of_server, reason_of
 from horae.storage.engine.sqlite import opening
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
 from horae.storage.engine.sqlite.lock_holder import write_lock_holder
 from horae.storage.engine.threads import Threads
-from horae.storage.engine.url import driver_arguments, normalised, servers_of
+from horae.storage.engine.url import driver_arguments, normalised, servers_of, shown
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -138,7 +140,10 @@ class Database:
         return {"url": self.url.render_as_string(hide_password=False), **self._settings}
 
     def transact(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `statement` in a transaction of its own; raises `DatabaseBusy` after `busy_timeout`."""
+        """Run `statement` in a transaction of its own.
+
+        Raises `DatabaseBusy` after `busy_timeout`, and to callers `DatabaseUnavailable`.
+        """
         return self._run(self.engine.begin, statement, *args, **kwargs)
 
     def transact_at_once(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -319,11 +324,20 @@ class Database:
                         f"for {self.busy_timeout:g} s; `horae doctor` helps to find the reason"
                     ) from error
                 if not is_conflict(error):
+                    self._report(error)
                     raise
                 if pause is None:
                     raise DatabaseBusy("repeated conflicts with other transactions; try again later") from error
+            except PoolTimeout as error:
+                self._report(error)
+                raise
             time.sleep(pause)
         raise AssertionError("unreachable: the last pause is None")
+
+    def _report(self, error: DBAPIError | PoolTimeout) -> None:
+        """Raise `DatabaseUnavailable` to a caller; the services of a node handle the driver's errors."""
+        if is_of_server(error) and not self._service_threads.is_here():
+            raise DatabaseUnavailable(shown(self.url), reason_of(error), answers=has_answered(error)) from error
 
 
 _connections_of_parent: Final[list[object]] = []

@@ -8,7 +8,7 @@ read-only during a fail-over, out of connections, in the middle of a migration.
 import sqlite3
 from typing import Any, Final
 
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from horae.errors import Unavailable
@@ -18,6 +18,19 @@ OF_DATA: Final = frozenset({"22", "23", "44", "54", "P0"})
 by a value that is too large), PL/pgSQL error (a trigger of the application has refused the row).
 """
 
+OF_SERVER: Final = frozenset({"08", "53", "57", "58"})
+"""SQLSTATE classes: lost connection, insufficient resources such as a full disk, intervention of an operator, system
+error.
+"""
+
+OF_FILE: Final = frozenset({
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PERM,
+})  # fmt: skip
+"""Primary codes of SQLite's errors that no statement causes."""
+PRIMARY: Final = 0xFF
+"""The bits of SQLite's error codes that are the primary code."""
+
 _UNSTORABLE: Final = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError)
 
 
@@ -26,6 +39,36 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error, DBAPIError):
         return not is_of_data(error)
     return isinstance(error, Unavailable | PoolTimeout)
+
+
+def is_of_server(error: BaseException) -> bool:
+    """Return whether the server, the file or the way to it caused the error, whatever the statement was."""
+    if isinstance(error, PoolTimeout):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    origin: Any = error.orig
+    if isinstance(origin, sqlite3.Error):
+        return (getattr(origin, "sqlite_errorcode", 0) & PRIMARY) in OF_FILE
+    sqlstate: str | None = getattr(origin, "sqlstate", None)
+    if sqlstate is None:
+        return not has_answered(error)
+    return sqlstate[:2] in OF_SERVER
+
+
+def has_answered(error: DBAPIError | PoolTimeout) -> bool:
+    """Return whether the error is an answer of the database, and not that of a driver that got none."""
+    if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
+        return True
+    if getattr(error.orig, "sqlstate", None) is not None:
+        return True
+    return not error.connection_invalidated and not isinstance(error, OperationalError)
+
+
+def reason_of(error: DBAPIError | PoolTimeout) -> str:
+    """Return the first line of what the database, or its driver, says about the error."""
+    said = error.orig if isinstance(error, DBAPIError) else error
+    return str(said).strip().partition("\n")[0]
 
 
 def is_only_transient(error: Exception) -> bool:

@@ -10,7 +10,9 @@ from sqlalchemy.exc import DBAPIError
 
 from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import Job, JobState
+from horae.errors import DatabaseUnavailable, Unavailable
 from horae.storage.engine.dialect import database_now, seconds_since
+from horae.storage.engine.failures import reason_of
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.reading import COLUMNS, job_from
@@ -187,7 +189,9 @@ def do_nothing(_connection: Connection) -> None:
 
 
 def database_error_of(error: BaseException) -> str | None:
-    """Return the first line of a database's error message; None for an error that is not from a database."""
-    if not isinstance(error, DBAPIError):
-        return None
-    return str(error.orig).strip().partition("\n")[0]
+    """Return why the database cannot be used, in a line; None for an error that is not from a database."""
+    if isinstance(error, DatabaseUnavailable):
+        return error.reason
+    if isinstance(error, Unavailable):
+        return str(error)
+    return reason_of(error) if isinstance(error, DBAPIError) else None
