@@ -18,6 +18,7 @@ REFUSED: Final = "postgresql+psycopg://postgres:sesame@127.0.0.1:1/shop"
 CALLS: Final[list[Callable[[Horae], Any]]] = [
     lambda horae: horae.jobs.start("work", note=""), lambda horae: horae.jobs.get(1), lambda horae: horae.jobs.list(),
     lambda horae: horae.jobs.cancel(1), lambda horae: horae.schedules.list(), lambda horae: horae.queues.pause("mail"),
+    lambda horae: horae.audit(),
 ]  # fmt: skip
 
 

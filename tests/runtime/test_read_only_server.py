@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 
 import pytest
-from sqlalchemy.exc import DBAPIError
 
-from horae import Horae
+from horae import DatabaseUnavailable, Horae
 from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows
@@ -44,7 +43,7 @@ async def succeeds(call: Callable[[], Awaitable[object]]) -> bool:
     """Try it: the connections of this process were ended with the others."""
     try:
         await call()
-    except DBAPIError:
+    except DatabaseUnavailable:
         return False
     return True
 

@@ -206,7 +206,8 @@ class Database:
         sqlite = {opening.BEGIN_OPTION: opening.SNAPSHOT}
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         chosen: dict[str, Any] = sqlite if self.dialect == SQLITE else options
-        with self.engine.execution_options(**chosen).connect() as connection, connection.begin():
+        opened = self.engine.execution_options(**chosen)
+        with self._reporting(), opened.connect() as connection, connection.begin():
             if self.dialect != SQLITE:
                 yield connection
                 return
@@ -333,6 +334,14 @@ class Database:
                 raise
             time.sleep(pause)
         raise AssertionError("unreachable: the last pause is None")
+
+    @contextlib.contextmanager
+    def _reporting(self) -> Generator[None]:
+        try:
+            yield
+        except (DBAPIError, PoolTimeout) as error:
+            self._report(error)
+            raise
 
     def _report(self, error: DBAPIError | PoolTimeout) -> None:
         """Raise `DatabaseUnavailable` to a caller; the services of a node handle the driver's errors."""
