@@ -468,7 +468,7 @@ class TestSlowLooks:
                 execute(horae, "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'")
             await until_after(signals_of(node).settled, lambda: states(horae) == Counter(finished=60))
 
-    async def test_no_other_query_runs_meanwhile(self, horae: Horae) -> None:
+    async def test_no_other_query_looks_for_earlier_jobs_meanwhile(self, horae: Horae) -> None:
         timing = Timing(claimer=replace(self.SLOW, scan_rest=10**6))
 
         @horae.job
@@ -477,7 +477,8 @@ class TestSlowLooks:
         async with running_node(horae, timing=timing):
             first = await horae.aio.jobs.start(work)
             await until_state(horae, first.id, "finished")
-            waiting = await horae.aio.jobs.start(work, priority=1)
-            behind = await horae.aio.jobs.start(work)
-            await until_state(horae, behind.id, "finished")
+            waiting = await horae.aio.jobs.start(work, run_at=first.run_at - timedelta(hours=1))
+            for priority in (0, -1):
+                behind = await horae.aio.jobs.start(work, priority=priority)
+                await until_state(horae, behind.id, "finished")
             assert (await horae.aio.jobs.get(waiting.id)).state is JobState.PENDING
