@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +23,19 @@ from tests.simulation.shrink import shrunk
 from tests.simulation.template import memory_folder
 
 PlanOf = Callable[[int], Plan]
-CHUNK: Final = 40
-"""Seeds that a process runs before it ends: to end a process is quicker than to collect the garbage of its worlds."""
-SERVER_CHUNK: Final = 10
+CHUNK: Final = 10
+"""Seeds that a process runs at a time."""
+SERVER_CHUNK: Final = 3
 """The same on PostgreSQL, where a seed takes ten times as long."""
-STORM_CHUNK: Final = 900
-"""Failovers of storms that a process simulates before it ends, roughly."""
+STORM_CHUNK: Final = 300
+"""Failovers of storms that a process simulates at a time, roughly."""
+CHUNKS: Final = 12
+"""How often a process does so before it ends, which is quicker than to collect the garbage of its worlds.
+
+Its first seeds take twice as long, because its connections prepare all statements.
+"""
 WARMING: Final = 4
-"""Seeds that run before processes are forked, which then have all compiled statements; the last one has coroutines."""
+"""Seeds that run before others: their processes then have all compiled statements. The last one has coroutines."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,6 +74,7 @@ def postgresql() -> Generator[DatabaseSource | None]:
 def run_one(plan: Plan, source: DatabaseSource | None) -> int:
     """Run one seed; if it fails, print the smallest plan that fails and its trace."""
     with simulator(source=source) as simulations:
+        warm(simulations)
         result = simulations.run(plan)
         if result.violations:
             print_broken(result)
@@ -78,6 +85,12 @@ def run_one(plan: Plan, source: DatabaseSource | None) -> int:
     print_broken(result)
     print(f"trace {digest(result)}")
     return 1 if result.violations else 0
+
+
+def warm(simulations: Simulator) -> None:
+    """Run a few seeds, so that the first one of a process has the same trace as a later one."""
+    for seed in range(WARMING):
+        simulations.run(plan_of(seed))
 
 
 def print_broken(result: Result) -> None:
@@ -122,12 +135,11 @@ def results(seeds: range, processes: int, plan: PlanOf, chunk: int, source: Data
     """Run seeds on several processes; the results have no traces."""
     chunks = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
     with simulator(source=source) as simulations:
-        for seed in range(WARMING):
-            simulations.run(plan_of(seed))
+        warm(simulations)
     folder = memory_folder()
     try:
         context = multiprocessing.get_context("fork")
-        pool = context.Pool(processes, prepare_process, (folder, source), maxtasksperchild=1)
+        pool = context.Pool(processes, prepare_process, (folder, source), maxtasksperchild=CHUNKS)
         with pool:
             for batch in pool.imap_unordered(partial(run_chunk, plan), chunks):
                 yield from batch
@@ -137,6 +149,8 @@ def results(seeds: range, processes: int, plan: PlanOf, chunk: int, source: Data
 
 _prepared: list[Simulator] = []
 """What runs the simulations of this process."""
+_chunks: Final = count(1)
+"""Counts the chunks that this process runs."""
 _open: list[AbstractContextManager[Simulator]] = []
 """The context that keeps it usable: it would end if nothing referred to it."""
 
@@ -149,9 +163,10 @@ def prepare_process(folder: Path, source: DatabaseSource | None) -> None:
 
 
 def run_chunk(plan: PlanOf, seeds: range) -> list[Result]:
-    """Run some seeds in a process of the pool, and remove its files and its database on a server."""
+    """Run some seeds in a process of the pool; with the last ones it removes its files and its database on a server."""
     found = [run_traceless(_prepared[0], plan(seed)) for seed in seeds]
-    _prepared[0].discard()
+    if next(_chunks) == CHUNKS:
+        _prepared[0].discard()
     return found
 
 

@@ -6,7 +6,6 @@ from asyncio.events import _set_running_loop as set_running_loop
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from typing import Any, Final
 
 from typing_extensions import override
@@ -17,16 +16,14 @@ RESOLUTION: Final = 1e-6
 """Seconds by which a timer is late, so that its clock shows at least the time for which it was set."""
 MOST_STEPS: Final = 20_000
 """Callbacks of one loop at one moment; a loop that has more would use up a processor."""
-_numbers = count()
 
 
 class NumberedTask(asyncio.Task[Any]):
-    """A task whose place in a set does not depend on its address in memory."""
+    """A task whose place in a set depends neither on its address in memory nor on earlier simulations."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self._number = next(_numbers)
-        super().__init__(*args, **options)
-        loop: Any = self.get_loop()
+    def __init__(self, *args: Any, loop: Any, **options: Any) -> None:
+        self._number = len(loop.tasks)
+        super().__init__(*args, loop=loop, **options)
         loop.tasks.append(self)
 
     @override

@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from random import Random
 from typing import Final
 
@@ -74,6 +75,19 @@ def test_a_seed_gives_the_same_trace_in_each_process() -> None:
     first = trace("1")
     assert first.count("\n") > 100
     assert trace("2") == first
+
+
+def test_no_field_takes_its_default_from_the_real_clock() -> None:
+    clocks = {time.monotonic, time.time, time.perf_counter}
+    taken = [
+        f"{module}.{kind.__name__}.{each.name}"
+        for module, loaded in list(sys.modules.items())
+        for kind in (vars(loaded).values() if module.startswith("horae.") else ())
+        if isinstance(kind, type) and is_dataclass(kind)
+        for each in fields(kind)
+        if each.default_factory in clocks
+    ]
+    assert taken == []
 
 
 def test_a_full_node_does_not_spin_when_the_next_job_comes_due(simulations: Simulator) -> None:

@@ -6,12 +6,12 @@ drawn from the seed, so threads and processes interleave differently with each s
 Within an event loop callbacks keep the order in which they were registered, as asyncio promises.
 """
 
-import heapq
 from asyncio.events import _set_running_loop as set_running_loop
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from heapq import heappop, heappush
 from itertools import count
 from random import Random
 from typing import Any, Final
@@ -95,7 +95,7 @@ class World:
     def at(self, moment: float, action: Action) -> None:
         """Call `action` at a moment; among those of the same moment in a random order."""
         self._count += 1
-        heapq.heappush(self.agenda, (moment, self._draw(), self._count, action))
+        heappush(self.agenda, (moment, self._draw(), self._count, action))
 
     def run(self, until: Callable[[], bool], limit: float, every: float = 0.0) -> bool:
         """Let things happen until a condition holds; return False if the limit or the end of the agenda is reached.
@@ -110,13 +110,13 @@ class World:
                 next_check = self.now + every
             if not agenda or agenda[0][0] > limit:
                 return False
-            moment, _, _, action = heapq.heappop(agenda)
+            moment, _, _, action = heappop(agenda)
             self.now = max(self.now, moment)
             action()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Suspend the running thread until it is woken, or for some seconds; return whether it was woken."""
-        lane = self.running
+        lane = self.lane or self.running
         process = lane.process
         if process.dead or self.ended:
             raise ProcessDied
