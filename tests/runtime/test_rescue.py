@@ -90,17 +90,36 @@ async def test_a_claim_that_takes_effect_after_the_rescue_of_its_node_is_no_star
     """As one that the server was busy with when the node was killed: no node runs the jobs, and no row names it."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     journals, journal = Journals(working.components.database, JournalTiming()), Journal()
-    often = SweeperTiming(round=0.05, look_every=1)
-    async with running_node(working, queues=("other",), timing=Timing(sweeper=often)) as node:
+    often = Timing(sweeper=SweeperTiming(round=0.05, look_every=1))
+    async with running_node(working, queues=("other",), timing=often) as node:
         journals.open(journal, ELSEWHERE)
         journal.close(keep=True)
         list_the_dead(working)
         await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
-        for job_id in await jobs_elsewhere(working, 2):
-            await until_state(working, job_id, "pending")
-            assert (attempts_of(working, job_id), (await working.aio.jobs.get(job_id)).attempt) == ([], 0)
-    assert journal.file is not None
-    assert not journal.file.exists()
+        await expect_no_start(working)
+    async with running_node(working, queues=("other",), timing=often):  # the one that rescued the jobs has stopped
+        await expect_no_start(working)
+
+
+async def expect_no_start(working: Horae) -> None:
+    for job_id in await jobs_elsewhere(working, 2):
+        await until_state(working, job_id, "pending")
+        assert (attempts_of(working, job_id), (await working.aio.jobs.get(job_id)).attempt) == ([], 0)
+
+
+async def test_the_journal_of_a_dead_node_is_removed_after_a_while(
+    working: Horae, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    journals, journal = Journals(working.components.database, JournalTiming()), Journal()
+    often = Timing(sweeper=SweeperTiming(round=0.05, look_every=1, journal_kept=0.05))
+    async with running_node(working, queues=("other",), timing=often):
+        journals.open(journal, ELSEWHERE)
+        journal.close(keep=True)
+        list_the_dead(working)
+        file = journal.file
+        assert file is not None
+        await until_stored(working, lambda: not file.exists())
 
 
 @pytest.mark.parametrize("answer", ["lost", "late"])

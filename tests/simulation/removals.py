@@ -1,7 +1,6 @@
 """How the guards of `ablations` are removed: by replacing a function, or a statement without its condition."""
 
 import asyncio
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import UTC, datetime
@@ -175,12 +174,10 @@ def ignore(*_: Any, **__: Any) -> None:
     """Replace a function."""
 
 
-def remove_all_journals(self: Sweeper, until: float) -> None:
+def remove_all_journals(self: Sweeper) -> None:
     """Remove the journals of dead nodes as soon as their jobs were rescued."""
-    _remove_journals(self, max(until, math.inf))
-
-
-_remove_journals: Final = Sweeper._remove_journals  # noqa: SLF001
+    while self._kept_journals:
+        self._journals.remove(self._kept_journals.popleft()[1])
 
 
 def end_runs_later(_: Connection, *ended: Any) -> list[Any]:

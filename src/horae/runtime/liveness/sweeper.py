@@ -77,14 +77,11 @@ class Sweeper:
         self._suspicion.set()
 
     async def run(self) -> None:
-        """Sweep until cancelled."""
-        try:
-            while True:
-                self._suspicion.clear()  # before the round: a suspicion that arises during it belongs to the next one
-                await self._try_round()
-                await self._pause()
-        finally:
-            self._remove_journals(until=math.inf)
+        """Sweep until cancelled. Journals that are still kept then are left to others, for a late claim."""
+        while True:
+            self._suspicion.clear()  # before the round: a suspicion that arises during it belongs to the next one
+            await self._try_round()
+            await self._pause()
 
     async def _try_round(self) -> None:
         try:
@@ -116,7 +113,7 @@ class Sweeper:
         self._suspected = self._suspicion.is_set() or self._again or self._unremoved > 0
 
     async def _round(self) -> None:
-        self._remove_journals(until=time.monotonic())
+        self._remove_journals()
         self._rounds_without_look += 1
         self._rounds_without_limits += 1
         routine = self._rounds_without_look >= self._timing.look_every * self._pace()
@@ -188,9 +185,9 @@ class Sweeper:
             self._kept_journals.append((time.monotonic() + self._timing.journal_kept, node))
         self._unremoved = len(certain - removed)  # some of their jobs are still locked
 
-    def _remove_journals(self, until: float) -> None:
-        """Remove the journals that were kept until a moment of the monotonic clock."""
-        while self._kept_journals and self._kept_journals[0][0] <= until:
+    def _remove_journals(self) -> None:
+        """Remove the journals that have been kept for long enough."""
+        while self._kept_journals and self._kept_journals[0][0] <= time.monotonic():
             self._journals.remove(self._kept_journals.popleft()[1])
 
     def _clear(
