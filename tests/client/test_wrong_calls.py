@@ -12,7 +12,7 @@ import pytest
 from horae import Horae, InvalidRequest, NotFound
 from horae.client.operations.queues import Queues
 from horae.domain.storable import escaped
-from horae.errors import quoted
+from horae.quoting import quoted
 from tests.harness.applications import limit_jobs
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
-from horae import Horae, JobContext
+from horae import DatabaseUnavailable, Horae, JobContext
 from horae.domain.jobs.job import JobId
 from horae.runtime.claims.settler import UNSTORABLE
 from horae.runtime.inline.message_node import MessageNode
@@ -177,7 +177,7 @@ async def test_an_answer_that_is_lost(
         raise DBAPIError.instance("UPDATE", (), error, psycopg.Error, connection_invalidated=True)
 
     monkeypatch.setattr("horae.runtime.inline.message_node.end_and_claim", lose)
-    with pytest.raises(DBAPIError):
+    with pytest.raises(DatabaseUnavailable):
         worker.run_job(other)
     await until_state(horae, ended, "finished")
     assert horae.jobs.get(ended).result == ended

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 
 from horae.domain.times.zone import load_zone
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 
 def moment(text: str, option: str = "--run-at", zone: str | None = None) -> datetime:

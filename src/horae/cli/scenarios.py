@@ -9,7 +9,8 @@ from horae.cli.moments import moment
 from horae.cli.values import duration
 from horae.domain.forecast.scenario import Load, Outage
 from horae.domain.times.zone import load_zone
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 _DAY: Final = timedelta(days=1)
 _NODE: Final = re.compile(r"(?:node-?)?(\d{1,4})?")

@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any, Final, cast
 
 from horae.domain.times.interval_text import read_interval
-from horae.errors import InvalidParameters, InvalidRequest, quoted
+from horae.errors import InvalidParameters, InvalidRequest
+from horae.quoting import quoted
 from horae.types.job_type import JobType
 from horae.types.rules.start_options import START_OPTIONS
 

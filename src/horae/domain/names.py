@@ -7,7 +7,8 @@ may use any character but a control character: that would break a line of a log 
 from typing import Final, NewType
 
 from horae.domain.storable import has_control, is_storable
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 QueueName = NewType("QueueName", str)
 TypeName = NewType("TypeName", str)

@@ -19,7 +19,7 @@ from sqlalchemy.schema import CreateTable
 
 from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, ForkSafeLock, register_for_reset
-from horae.storage.engine.database import is_busy
+from horae.storage.engine.failures import is_busy
 from horae.storage.engine.sqlite.file_modes import make_file, mode_beside
 from horae.storage.engine.sqlite.opening import register_clock
 

@@ -7,7 +7,8 @@ from typing import Any, Final, TypeAlias
 from horae.domain.cron.fields import YEAR
 from horae.domain.storable import is_storable
 from horae.domain.times.duration import Duration, parse_duration
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 Timeout: TypeAlias = Duration | float
 """A duration; the number of seconds is deprecated."""

@@ -6,7 +6,8 @@ from datetime import date, datetime
 from typing import Any, Final, TypeAlias, cast
 
 from horae.domain.schedules.exclusion import CALENDAR, RANGE
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.types.arguments import check_moment
 
 CalendarFunction: TypeAlias = Callable[[date], bool]

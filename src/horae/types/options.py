@@ -13,7 +13,8 @@ from horae.domain.jobs.retention import Keep
 from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
-from horae.errors import InvalidJobType, quoted
+from horae.errors import InvalidJobType
+from horae.quoting import quoted
 from horae.types.context import JobContext
 from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, OnShutdown, Transaction
 from horae.types.rules.declaration import problem_of_hook

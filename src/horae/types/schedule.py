@@ -17,7 +17,8 @@ from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.times.duration import Duration, parse_duration
 from horae.domain.times.interval import Interval
-from horae.errors import InvalidRequest, SchemaError, quoted
+from horae.errors import InvalidRequest, SchemaError
+from horae.quoting import quoted
 from horae.types.arguments import check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext

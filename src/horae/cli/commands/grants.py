@@ -6,7 +6,8 @@ import typer
 
 from horae.cli.options import AsJson
 from horae.cli.printing.output import print_json
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.storage.migrations.grants import Privileges
 from horae.storage.migrations.grants import grants as statements
 

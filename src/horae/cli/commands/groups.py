@@ -13,7 +13,8 @@ from horae.cli.printing.output import print_fields, print_json
 from horae.cli.values import duration
 from horae.client.jobs.creating.members import Member
 from horae.domain.jobs.groups import Group
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 GroupId = Annotated[int, typer.Argument(metavar="ID", help="ID of the group.")]
 

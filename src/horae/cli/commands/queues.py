@@ -13,7 +13,8 @@ from horae.client.operations.queues import Queues
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.limits.limit import Limit
 from horae.domain.limits.numbers import LimitNumbers
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.runtime.node.node_status import living, look
 from horae.storage.operations.queues import QueueView
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
-from horae.errors import quoted
+from horae.quoting import quoted
 from horae.storage.engine.database import Database
 from horae.storage.jobs import dispatching
 from horae.types.registry import Registry

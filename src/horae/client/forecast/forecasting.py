@@ -31,7 +31,8 @@ from horae.domain.schedules.planning_state import Activated, ScheduleSnapshot
 from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.timeline import Timeline
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.storage.schedules.rows import StoredSchedule, change_of, rules_of
 from horae.types.arguments import check_moment
 from horae.types.registry import Registry

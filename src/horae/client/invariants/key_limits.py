@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from horae.client.invariants.finding import Findings, Invariant, shown
 from horae.domain.limits.numbers import LimitNumbers
-from horae.errors import quoted
+from horae.quoting import quoted
 from horae.storage.engine.dialect import EPOCH, MICROSECOND
 from horae.storage.operations import invariants
 

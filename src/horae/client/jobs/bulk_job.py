@@ -29,8 +29,8 @@ from horae.errors import (
     JobNotRetryable,
     JobStopped,
     Unavailable,
-    quoted,
 )
+from horae.quoting import quoted
 from horae.storage.engine.database import Database
 from horae.storage.jobs import rescheduling
 from horae.storage.jobs.reading import JobFilter

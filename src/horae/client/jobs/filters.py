@@ -7,7 +7,8 @@ from horae.domain.jobs.job import JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import owner_id
 from horae.domain.times.duration import Duration, parse_duration
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, of_kind
 
 

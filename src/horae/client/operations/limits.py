@@ -5,7 +5,8 @@ from functools import partial
 from horae.client.changes import Change, recorded
 from horae.domain.limits.limit import limit_name
 from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
-from horae.errors import InvalidRequest, NotFound, quoted
+from horae.errors import InvalidRequest, NotFound
+from horae.quoting import quoted
 from horae.storage.engine.database import Database
 from horae.storage.operations import limits
 from horae.storage.operations.limits import LimitView

@@ -7,7 +7,8 @@ from horae.client.changes import Change, recorded
 from horae.domain.jobs.backend import check_queue_backend
 from horae.domain.limits.limit import Limit
 from horae.domain.names import queue_name
-from horae.errors import NotFound, quoted
+from horae.errors import NotFound
+from horae.quoting import quoted
 from horae.storage.engine.database import Database
 from horae.storage.operations import declared_queues, queues
 from horae.storage.operations.queues import QueueView

@@ -14,8 +14,9 @@ from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.tick import Ticks
 from horae.domain.storable import is_storable
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
+from horae.quoting import quoted
 from horae.storage.engine.database import Database
 from horae.storage.engine.replica import Reads
 from horae.storage.schedules import reading

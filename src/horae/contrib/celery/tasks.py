@@ -11,7 +11,8 @@ from typing_extensions import Unpack, override
 from horae.contrib.celery.broker import CeleryBackend
 from horae.contrib.celery.library import celery_module
 from horae.domain.jobs.backend import CELERY
-from horae.errors import ConfigurationError, InvalidJobType, InvalidLabel, SoftTimeLimitExceeded, quoted
+from horae.errors import ConfigurationError, InvalidJobType, InvalidLabel, SoftTimeLimitExceeded
+from horae.quoting import quoted
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.options import JobKeywords, OptionsJobType

@@ -13,7 +13,8 @@ from horae.domain.cron.pattern import WallPattern
 from horae.domain.cron.refusals import never_fires, never_fires_again
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
 from horae.domain.times.zone import DAY, EPOCH, load_zone
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 _COUNT_LIMIT: Final = 100_000
 

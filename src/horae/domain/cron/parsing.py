@@ -6,7 +6,8 @@ from typing import Final
 from horae.domain.cron.fields import WEEKDAY, YEAR, Field, FieldRange, read_number
 from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed_range, unreadable
 from horae.domain.times.interval_text import read_interval
-from horae.errors import CronSyntaxError, InvalidInterval, quoted
+from horae.errors import CronSyntaxError, InvalidInterval
+from horae.quoting import quoted
 
 _WITHOUT_SECOND: Final = 5
 _WITHOUT_YEAR: Final = 6

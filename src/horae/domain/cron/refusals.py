@@ -5,7 +5,8 @@ import unicodedata
 from typing import Final
 
 from horae.domain.cron.fields import DAY_OF_MONTH, HOUR, MONTH, WEEKDAY, YEAR, FieldRange, read_number
-from horae.errors import CronSyntaxError, quoted
+from horae.errors import CronSyntaxError
+from horae.quoting import quoted
 
 _WEEKDAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _MONTHS: Final = (

@@ -13,7 +13,8 @@ from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.schedules.planning_state import ScheduleSnapshot
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.timeline import MICROSECOND, hashed_delay
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 DEFAULT_DURATION: Final = timedelta(seconds=1)
 """How long a body takes of which nothing is known."""

@@ -6,7 +6,8 @@ from typing import Final, Self
 
 from typing_extensions import override
 
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 OWN_BACKEND: Final = "horae"
 """The backend of jobs that Horae's nodes run."""

@@ -17,7 +17,8 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 ErrorClass: TypeAlias = type[BaseException]
 ErrorRule: TypeAlias = ErrorClass | tuple[ErrorClass, ...] | Callable[[BaseException], bool]

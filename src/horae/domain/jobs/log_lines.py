@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from horae.domain.jobs.job import JobId
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 """The levels by name, with the numbers of Python's `logging`."""

@@ -28,7 +28,8 @@ from horae.domain.jobs.job import JobState
 from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import is_storable
 from horae.domain.times.duration import parse_duration
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 MOST_CHARACTERS: Final = 1_000
 """Characters of a query; more would be a statement that takes the database long to plan."""

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from horae.domain.jobs.job import ENDED, JobState
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 
 class AsConfigured(Enum):

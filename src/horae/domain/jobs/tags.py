@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from typing import Final
 
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 MOST_TAGS: Final = 20
 """Tags of one job, those of its type included; each is a row that is written with the job."""

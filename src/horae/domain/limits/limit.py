@@ -10,7 +10,8 @@ from typing_extensions import override
 from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
 from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import escaped, storable
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 Key: TypeAlias = str | Callable[[Any], object]
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from horae.domain.times.duration import parse_duration
-from horae.errors import InvalidInterval, InvalidRequest, quoted
+from horae.errors import InvalidInterval, InvalidRequest
+from horae.quoting import quoted
 
 Window: TypeAlias = Literal["bucket", "sliding"]
 

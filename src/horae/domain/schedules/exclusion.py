@@ -17,7 +17,8 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from horae.domain.times.zone import load_zone
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 CALENDAR: Final = "calendar:"
 """What an entry begins with that names a calendar function."""

@@ -22,7 +22,8 @@ from horae.domain.schedules.exclusion import excluded_spans
 from horae.domain.schedules.trigger import IntervalTrigger, Trigger
 from horae.domain.times.duration import LONGEST_DURATION
 from horae.domain.times.interval import Interval
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 ScheduleId = NewType("ScheduleId", int)
 DeploymentId = NewType("DeploymentId", int)

@@ -16,7 +16,8 @@ from horae.domain.cron.expression import CronExpression
 from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 from horae.domain.times.zone import load_zone
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 TriggerKind: TypeAlias = Literal["cron", "interval"]
 

@@ -4,7 +4,8 @@ from datetime import timedelta
 from typing import Final, TypeAlias
 
 from horae.domain.times.interval_text import read_interval
-from horae.errors import InvalidInterval, InvalidRequest, quoted
+from horae.errors import InvalidInterval, InvalidRequest
+from horae.quoting import quoted
 
 Duration: TypeAlias = str | timedelta
 

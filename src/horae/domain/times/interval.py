@@ -9,7 +9,8 @@ from typing_extensions import override
 
 from horae.domain.times.interval_text import Amounts, read_interval, write_interval
 from horae.domain.times.zone import DAY, EPOCH, load_zone, to_instant
-from horae.errors import InvalidInterval, InvalidRequest, quoted
+from horae.errors import InvalidInterval, InvalidRequest
+from horae.quoting import quoted
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()

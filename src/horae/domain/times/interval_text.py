@@ -4,7 +4,8 @@ import re
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from horae.errors import InvalidInterval, quoted
+from horae.errors import InvalidInterval
+from horae.quoting import quoted
 
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND

@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 DAY: Final = 86_400
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

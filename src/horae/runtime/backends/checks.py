@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from horae.domain.jobs.backend import OWN_BACKEND
-from horae.errors import ConfigurationError, quoted
+from horae.errors import ConfigurationError
+from horae.quoting import quoted
 from horae.runtime.components import Components
 from horae.storage.operations import queues
 from horae.types.registry import Registry

@@ -9,7 +9,6 @@ SQLite driver allows nothing else, and so a cancelled task never leaves half a t
 import asyncio
 import contextlib
 import random
-import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -37,7 +36,7 @@ from horae.storage.engine.connections.timeouts import (
     driver_arguments_for,
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
-from horae.storage.engine.failures import has_answered, is_of_server, reason_of
+from horae.storage.engine.failures import has_answered, is_busy, is_conflict, is_of_server, reason_of
 from horae.storage.engine.sqlite import opening
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
 from horae.storage.engine.sqlite.lock_holder import write_lock_holder
@@ -49,7 +48,6 @@ T = TypeVar("T")
 
 Statement = Callable[Concatenate[Connection, P], T]
 Opened = Callable[[], contextlib.AbstractContextManager[Connection]]
-RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 ATTEMPTS: Final = 5
 """How often a transaction is tried that conflicts with others, before `DatabaseBusy`."""
 
@@ -350,13 +348,10 @@ class Database:
 
 
 _connections_of_parent: Final[list[object]] = []
-
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},
     SQLITE: {"execution_options": {opening.BEGIN_OPTION: opening.NONE}, "pool_reset_on_return": None},
 }
-
-
 _AT_ONCE: Final[dict[str, dict[str, Any]]] = {POSTGRESQL: {}, SQLITE: {opening.BEGIN_OPTION: opening.AT_ONCE}}
 
 
@@ -370,11 +365,6 @@ def side_car_path(database: Database, name: str) -> Path:
     return Path(f"{database.url.database}-{name}")
 
 
-def is_busy(error: DBAPIError) -> bool:
-    """Return whether SQLite's one write lock was held for longer than the timeout."""
-    return isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
-
-
 @contextlib.contextmanager
 def conflicts_as_busy() -> Generator[None]:
     """Raise `DatabaseBusy` for a conflict in a caller's own transaction, which only the caller can repeat."""
@@ -384,11 +374,6 @@ def conflicts_as_busy() -> Generator[None]:
         if not is_conflict(error) and not is_busy(error):
             raise
         raise DatabaseBusy("conflict with another transaction; roll this one back and repeat it") from error
-
-
-def is_conflict(error: DBAPIError) -> bool:
-    """Return whether the transaction conflicted with another one, and may succeed if it is repeated."""
-    return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES
 
 
 def _pauses() -> Iterator[float | None]:

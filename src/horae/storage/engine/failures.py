@@ -28,6 +28,8 @@ OF_FILE: Final = frozenset({
     sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PERM,
 })  # fmt: skip
 """Primary codes of SQLite's errors that no statement causes."""
+RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})
+"""Serialization failure, deadlock."""
 PRIMARY: Final = 0xFF
 """The bits of SQLite's error codes that are the primary code."""
 
@@ -97,3 +99,13 @@ def is_of_data(error: BaseException) -> bool:
     if sqlstate is None:  # the driver refused before it asked the server
         return isinstance(error, DataError | IntegrityError)
     return sqlstate[:2] in OF_DATA
+
+
+def is_busy(error: DBAPIError) -> bool:
+    """Return whether SQLite's one write lock was held for longer than the timeout."""
+    return isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+
+
+def is_conflict(error: DBAPIError) -> bool:
+    """Return whether the transaction conflicted with another one, and may succeed if it is repeated."""
+    return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES

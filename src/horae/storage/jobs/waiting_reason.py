@@ -7,7 +7,7 @@ from sqlalchemy import Boolean, Connection, bindparam, cast, false, select
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.domain.limits.numbers import LimitNumbers
-from horae.errors import quoted
+from horae.quoting import quoted
 from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now, seconds_since
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lanes, limits

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, or_,
 
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import JobState, WaitsFor
-from horae.errors import ConfigurationError, quoted
+from horae.errors import ConfigurationError
+from horae.quoting import quoted
 from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, member_of, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, func, select
 from horae.domain.cluster.capabilities import Capabilities
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId, JobState
-from horae.errors import quoted
+from horae.quoting import quoted
 from horae.storage.jobs.group_tables import groups
 from horae.storage.jobs.groups.groups import IS_MEMBER_AFTER
 from horae.storage.jobs.tables import jobs, nodes, queues

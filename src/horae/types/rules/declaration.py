@@ -16,7 +16,8 @@ from horae.domain.jobs.retention import Retention
 from horae.domain.jobs.tags import parse_tags
 from horae.domain.names import queue_name, type_name
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
-from horae.errors import InvalidJobType, InvalidRequest, quoted
+from horae.errors import InvalidJobType, InvalidRequest
+from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER
 from horae.types.rules.start_options import START_OPTIONS
 

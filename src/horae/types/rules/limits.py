@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from horae.domain.limits.limit import Limit, check_key, fields_of, key_of, named
-from horae.errors import InvalidJobType, InvalidRequest, quoted
+from horae.errors import InvalidJobType, InvalidRequest
+from horae.quoting import quoted
 from horae.types.values.secret import is_secret
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from horae.domain.limits.limit import Limit, named
 from horae.domain.names import LONGEST_NAME, queue_name
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER, of_kind
 
 

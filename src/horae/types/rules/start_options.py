@@ -13,7 +13,8 @@ from horae.domain.jobs.tags import parse_tags
 from horae.domain.jobs.uniqueness import Debounce, OnDuplicate, Unique, check_on_duplicate, debounce_of
 from horae.domain.names import foreign_id, owner_id, queue_name
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
-from horae.errors import InvalidRequest, JobDoesNotExist, quoted
+from horae.errors import InvalidRequest, JobDoesNotExist
+from horae.quoting import quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind, whole_number
 
 DependencyFailure: TypeAlias = Literal["cancel", "fail", "run"]

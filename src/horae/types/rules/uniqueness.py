@@ -7,7 +7,8 @@ from pydantic import BaseModel
 from horae.domain.jobs.job import ACTIVE, JobState
 from horae.domain.jobs.uniqueness import Debounce, Unique, UniqueKey, debounce_of
 from horae.domain.times.duration import parse_duration
-from horae.errors import InvalidJobType, InvalidRequest, quoted
+from horae.errors import InvalidJobType, InvalidRequest
+from horae.quoting import quoted
 from horae.types.rules.start_options import StartOptions
 from horae.types.values.parameters import MappedParameters
 from horae.types.values.unique_key import check_names, is_computed, key_of

@@ -17,7 +17,8 @@ from typing import Any, Final
 from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic_core import to_jsonable_python
 
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 PREFIX: Final = "unique:"
 """Begins each computed key, so that it is told apart from a key that a caller chose."""

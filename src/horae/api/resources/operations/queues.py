@@ -67,7 +67,7 @@ async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pa
     return await _item(services, queue)
 
 
-@router.post("/{queue:path}/resume/", responses=documented(404))
+@router.post("/{queue:path}/resume/", responses=documented(400, 404))
 async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
     """Resume a paused queue; one that is not paused stays as it is."""
     async with services.audited(actor, "queue.resume", queue):

@@ -17,7 +17,8 @@ from horae.domain.jobs.tags import together
 from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.domain.times.duration import parse_duration
-from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded, quoted
+from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
+from horae.quoting import quoted
 from horae.storage.jobs import creation, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
 from horae.storage.jobs.groups import dependencies

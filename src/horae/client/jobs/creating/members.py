@@ -10,7 +10,8 @@ from horae.client.jobs.creating import creation
 from horae.client.jobs.creating.creation import Creation
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.storage.jobs.groups import groups
 from horae.types.arguments import of_kind
 from horae.types.job_type import JobType

@@ -22,7 +22,8 @@ from horae.domain.jobs.groups import Group, GroupId, GroupState, OnFailure, prog
 from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id, owner_id
-from horae.errors import DatabaseBusy, GroupDoesNotExist, GroupNotCancellable, GroupNotOpen, InvalidRequest, quoted
+from horae.errors import DatabaseBusy, GroupDoesNotExist, GroupNotCancellable, GroupNotOpen, InvalidRequest
+from horae.quoting import quoted
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import conflicts_as_busy
 from horae.storage.jobs import reading

@@ -16,7 +16,8 @@ from horae.domain.jobs.job import LEFT_OUT, Job, JobId, JobState
 from horae.domain.jobs.log_lines import LEVELS, LogPage, check_level, place_of
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.jobs.query import Query
-from horae.errors import InvalidRequest, JobFailed, JobWasCancelled, quoted
+from horae.errors import InvalidRequest, JobFailed, JobWasCancelled
+from horae.quoting import quoted
 from horae.storage.jobs import logs, reading
 from horae.storage.jobs.reading import Attempt, JobFilter
 from horae.storage.jobs.search import searching

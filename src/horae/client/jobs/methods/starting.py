@@ -18,7 +18,8 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId
 from horae.domain.jobs.uniqueness import Debounce, OnDuplicate, Unique
 from horae.domain.times.duration import Duration
-from horae.errors import InvalidRequest, quoted
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import conflicts_as_busy
 from horae.types.arguments import of_kind

@@ -4941,6 +4941,15 @@ export interface operations {
                     "application/json": components["schemas"]["QueueItem"];
                 };
             };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Authentication required. */
             401: {
                 headers: {
