@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -51,3 +52,19 @@ def test_little_is_loaded_before_it_is_needed(program: str) -> None:
 def test_a_program_that_only_describes_itself_loads_neither_database_nor_validation(argument: str) -> None:
     tops = {name.partition(".")[0] for name in modules_after(command(argument))}
     assert tops & {"pydantic", "sqlalchemy"} == set()
+
+
+def test_neither_the_driver_of_postgresql_nor_the_web_server_is_needed_on_sqlite(tmp_path: Path) -> None:
+    program = f"""
+import sys
+for name in ("psycopg", "fastapi", "redis", "celery"):
+    sys.modules[name] = None  # as if it were not installed
+from horae import Horae
+horae = Horae("sqlite:///{tmp_path}/horae.db")
+@horae.job
+def double(number: int) -> int:
+    return 2 * number
+with horae.node().running():
+    assert horae.jobs.wait(horae.jobs.start(double, number=2).id) == 4
+"""
+    assert "horae.storage.engine.database" in modules_after(program)

@@ -7,7 +7,6 @@ prepared unless the settings demand it, and nothing that belongs to a session (a
 
 from typing import Any, Final
 
-import psycopg
 from sqlalchemy import Engine, ExceptionContext, event
 
 from horae.errors import ConfigurationError, Unavailable
@@ -85,6 +84,8 @@ def explain_statement_mode(context: ExceptionContext) -> Unavailable | None:
 
 def check_driver() -> None:
     """Raise `ConfigurationError` if the driver cannot drop a prepared statement in the way that poolers understand."""
+    import psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
+
     if not psycopg.capabilities.has_send_close_prepared():
         raise ConfigurationError(
             "prepared_statements (HORAE_PREPARED_STATEMENTS): behind a pooler this needs libpq 17 or newer, and this "
@@ -98,6 +99,8 @@ def keeps_prepared_statements(arguments: dict[str, Any]) -> bool:
     Such a pooler gives each statement a name of its own, under which it prepares it in every session that needs it.
     `arguments`: those of a connection. Without this a statement is known only in the session that has prepared it.
     """
+    import psycopg  # noqa: PLC0415 - as above
+
     with psycopg.connect(**arguments, prepare_threshold=None) as connection, connection.transaction():
         connection.pgconn.prepare(PROBE.encode(), b"SELECT 1")
         name = connection.execute("SELECT name FROM pg_prepared_statements WHERE name = %s", [PROBE]).fetchone()
