@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ class Request:
         os.environ.clear()
         os.environ.update(self.environment)
         time.tzset()
+        tempfile.tempdir = None  # what it was with the environment of the server
         imported_from = filter(None, self.environment.get("PYTHONPATH", "").split(os.pathsep))
         sys.path[0] = self.folder
         sys.path[1:1] = [each for each in imported_from if each not in sys.path]

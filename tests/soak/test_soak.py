@@ -50,7 +50,8 @@ def test_all_rules_hold_for_some_seconds(kind: str, tmp_path: Path) -> None:
     assert result.jobs["finished"] > 0
     assert sum(result.faults.values()) > 0
     judged = {verdict.rule for verdict in result.verdicts if verdict.kept}
-    assert {"growth of memory", "growth of rows", "all jobs end", "effects exactly once"} <= judged
+    # Not the growth of memory: all nodes may be killed too soon to judge it.
+    assert {"growth of rows", "all jobs end", "effects exactly once"} <= judged
 
 
 @pytest.mark.slow

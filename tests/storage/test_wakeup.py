@@ -126,8 +126,10 @@ def test_a_listener_that_raises_affects_no_other(make: MakeChannel, caplog: pyte
     def fail(hint: Hint) -> None:
         raise ValueError(hint)
 
+    HintRecorder.on(here)
     here.subscribe(fail)
-    recorder = HintRecorder.on(here)
+    recorder = HintRecorder()
+    here.subscribe(recorder)  # so it is called after the one that raises
     for sender in (here, there):
         sender.send(work(1))
         recorder.wait_for(work(1))
