@@ -65,6 +65,7 @@ class Horae(Declarations):
         self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
         self.registry.groups = _BodyGroups(self)
+        self.registry.queue_backends = self.settings.queue_backends
 
     @property
     def module(self) -> str:
@@ -100,9 +101,8 @@ class Horae(Declarations):
             raise
         self.registry.add_built_in(BulkJob(database, self.registry, lambda: self.jobs))
         return Components(
-            database, self.registry, adapters.live, adapters.wakeup, self.hooks, self._kept_logs(),
-            self.settings.queue_backends, adapters.replica,
-        )  # fmt: skip
+            database, self.registry, adapters.live, adapters.wakeup, self.hooks, self._kept_logs(), adapters.replica
+        )
 
     def _kept_logs(self) -> KeepLogs | None:
         given = self.settings

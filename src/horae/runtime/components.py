@@ -30,10 +30,13 @@ class Components:
     hooks: ApplicationHooks = field(default_factory=ApplicationHooks)
     keep_logs: KeepLogs | None = field(default_factory=KeepLogs)
     """Which log lines are kept of jobs whose type does not say; None is nothing."""
-    queue_backends: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What runs the jobs of the queues that the settings name: `horae`, `celery` or `celery:QUEUE`."""
     replica: ReadReplica | None = None
     """From where the HTTP API reads lists, if not from the database."""
+
+    @property
+    def queue_backends(self) -> Mapping[str, str]:
+        """What runs the jobs of the queues that the settings name."""
+        return self.registry.queue_backends
 
 
 class NodeKeywords(TypedDict, total=False):

@@ -110,6 +110,8 @@ class JobType(Generic[ParamsT]):
     """What is raised in a body at its soft time limit; a subclass may be caught under another name as well."""
     groups: BodyGroups | None = None
     """Finds the groups of its jobs; set by the application that registers it."""
+    queue_backends: Mapping[str, str] = {}
+    """What runs the jobs of queues, as the settings of the application that registers it say."""
 
     def __init__(self) -> None:
         check_declaration(self)

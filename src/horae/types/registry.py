@@ -41,6 +41,8 @@ class Registry:
         self._listeners: list[Listener] = []
         self.backends: dict[str, Backend] = {}
         """The other systems that run jobs, by name; `horae.contrib.celery.setup` adds Celery."""
+        self.queue_backends: Mapping[str, str] = {}
+        """What runs the jobs of the queues that the settings name: `horae`, `celery` or `celery:QUEUE`."""
         self.groups: BodyGroups | None = None
         """Finds the groups of jobs for the bodies of these types."""
 
@@ -59,7 +61,7 @@ class Registry:
         if job_type.type.startswith(RESERVED):
             raise InvalidJobType(f"job type {job_type.type!r}: names that begin with {RESERVED!r} are reserved")
         present = self._types.setdefault(job_type.type, job_type)
-        job_type.groups = self.groups
+        job_type.groups, job_type.queue_backends = self.groups, self.queue_backends
         if present is job_type:
             self._loads[job_type.type] = _load_of(job_type)
             self._notify()

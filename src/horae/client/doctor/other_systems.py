@@ -28,8 +28,8 @@ def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], d
             "limits",
             f"{counted(number, 'job')} of type {quoted(job_type)} in queue {quoted(queue)} cannot start: another "
             "system runs them, and limits by key and turns hold only for jobs that Horae's nodes run",
-            f"Remove them (`horae queues fair {queue} --by none`, `horae queues limit {queue} --rate none`), or cancel "
-            "the jobs and start them in another queue.",
+            f"If the queue has them, remove them (`horae queues fair {queue} --by none`, `horae queues limit {queue} "
+            "--rate none`); if the job type has them, cancel the jobs and start them in another queue.",
         )
     for place in sorted({*routes.places, *numbers}):
         not_taken = oldest.get(place, 0.0) >= TAKEN_WITHIN

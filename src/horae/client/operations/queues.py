@@ -10,7 +10,7 @@ from horae.domain.names import queue_name
 from horae.errors import NotFound
 from horae.quoting import quoted
 from horae.storage.engine.database import Database
-from horae.storage.operations import declared_queues, queues
+from horae.storage.operations import declared_queues, queue_backends, queues
 from horae.storage.operations.queues import QueueView
 from horae.types.arguments import LARGEST_NUMBER, check_note
 from horae.types.rules.queues import check_concurrency, check_fair_by, stored_limit
@@ -73,10 +73,11 @@ class Queues:
         """Store what runs the jobs of the queue: `horae`, `celery` or `celery:QUEUE`.
 
         An application that names another backend for the queue refuses to start, so change its settings as well.
-        Raises `InvalidRequest`, and `ConfigurationError` for a queue with limits by key or turns.
+        Raises `InvalidRequest`, and `ConfigurationError` for a queue with limits by key or turns, or with jobs or
+        schedules whose types have limits.
         """
         queue_name(name)
-        change = recorded(queues.set_backend, _change("queue.backend", name))
+        change = recorded(queue_backends.set_backend, _change("queue.backend", name))
         self._database.transact(change, name, check_queue_backend(backend))
         self._wakeup.send(Hint(HintKind.WORK))
 

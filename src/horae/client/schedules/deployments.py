@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection
 
 from horae.client.changes import DONE, PYTHON, Change, ChangeRequest, recorded, write
+from horae.client.jobs.creating.startable import check_startable
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import Definition, definition_of, is_outdated, redeclared, with_job_options
@@ -107,6 +108,8 @@ class Deployments:
     def _refresh_one(self, row: StoredSchedule, today: date) -> None:
         try:
             computed = self._computed(row, today)
+            if computed["limits"] is not None and (kind := self._registry.find(row.job_type)) is not None:
+                self._database.autocommit(check_startable, kind, row.queue, limited=True)
         except Exception:
             log.exception("schedule %s: its limits and tags cannot be computed here; they stay", row.name)
             return
@@ -257,10 +260,13 @@ def _warn_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
 
 
 def _declare(connection: Connection, row: StoredSchedule | None, declared: Definition, registry: Registry) -> int:
-    if row is None:
-        return changes.add(connection, declared).schedule.id
     # Locked, so that no change at run time comes between reading and writing.
-    changes.alter(connection, row.id, redeclared(changes.locked(connection, row.id), declared, registry))
+    wanted = declared if row is None else redeclared(changes.locked(connection, row.id), declared, registry)
+    kind = registry.get(wanted.job_type)
+    check_startable(connection, kind, wanted.queue, limited=wanted.limits is not None)
+    if row is None:
+        return changes.add(connection, wanted).schedule.id
+    changes.alter(connection, row.id, wanted)
     if row.disabled_reason == DisabledReason.EXHAUSTED and rules_of(row).trigger != declared.rules.trigger:
         changes.resume(connection, row.id)  # it has times again
     _activate(connection, row.id)

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from typing_extensions import Unpack
 
 from horae.client.changes import recorded
+from horae.client.jobs.creating.startable import check_startable
 from horae.client.jobs.filters import page_length
 from horae.client.listing import ListsFrom
 from horae.client.schedules import backfill, changes
@@ -227,6 +229,9 @@ class Schedules(ListsFrom):
 
     def run_now(self, reference: Reference) -> JobId:
         """Start a run in addition to the schedule, and return its job. Raises `ScheduleIsRunning` if one blocks it."""
+        row = schedules_row(self._database, reference)
+        if (kind := self._registry.find(row.job_type)) is not None:
+            self._check_startable(kind, row)
         decided = self._database.transact(recorded(changes.run_now, run_of(reference)), reference)
         self._changed(decided)
         self._wakeup.send(WORK)
@@ -287,6 +292,10 @@ class Schedules(ListsFrom):
             found = replace(definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules))
             self._database.transact(changes.set_computed, row, found.computed)
 
+    def _check_startable(self, kind: JobType[Any], wanted: Definition | StoredSchedule) -> None:
+        """Raise `InvalidRequest` if the jobs of a schedule would never start in its queue."""
+        self._database.autocommit(partial(check_startable, limited=wanted.limits is not None), kind, wanted.queue)
+
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
         """Return the config in its stored form, checked by the type."""
         if isinstance(kind.parameters, MappedParameters):
@@ -307,7 +316,7 @@ class Schedules(ListsFrom):
         trigger = trigger_of(part_of(options, TriggerKeywords))
         if "next_start" in options:
             check_moment("next_start", options["next_start"])
-        return Definition(
+        wanted = Definition(
             name=name,
             job_type=kind.type,
             params=params,
@@ -317,6 +326,8 @@ class Schedules(ListsFrom):
             priority=priority,
             **job_options_of(kind, params),
         )
+        self._check_startable(kind, wanted)
+        return wanted
 
     def _changed(self, decided: AppliedPlan) -> ScheduleView:
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))

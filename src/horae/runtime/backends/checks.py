@@ -7,7 +7,7 @@ from horae.domain.jobs.backend import OWN_BACKEND
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.runtime.components import Components
-from horae.storage.operations import queues
+from horae.storage.operations import queue_backends
 from horae.types.registry import Registry
 from horae.types.routes import Routes
 
@@ -21,7 +21,7 @@ def check_backends(components: Components) -> None:
     named = components.queue_backends
     if not named:
         return
-    stored = components.database.transact(partial(queues.name_backends, backends=named))
+    stored = components.database.transact(partial(queue_backends.name_backends, backends=named))
     if differing := {queue: backend for queue, backend in stored.items() if named[queue] != backend}:
         raise ConfigurationError("; ".join(_difference(named, *item) for item in sorted(differing.items())))
 

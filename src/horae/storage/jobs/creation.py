@@ -99,6 +99,16 @@ class Inserted(NamedTuple):
     expires_at: datetime | None = None
 
 
+class QueueRules(NamedTuple):
+    """What decides whether a job may start in a queue.
+
+    `backend`: what runs its jobs, None if nothing was named; `has_lanes`: it has limits by key, or owners take turns.
+    """
+
+    backend: str | None = None
+    has_lanes: bool = False
+
+
 _NO_PLAIN_COLUMNS: Final = ("run_at", "delay", "key_is_shared", "expires_at", "expires_after", "tags")
 _COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in _NO_PLAIN_COLUMNS)
 RUN_AT: Final = func.coalesce(
@@ -136,7 +146,7 @@ def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnEl
 
 
 _given_queue: Final[BindParameter[str]] = bindparam("queue")
-QUEUE_HAS_LANES: Final = select(queues.c.name).where(queues.c.name == _given_queue, _HAS_LANES)
+QUEUE_RULES: Final = select(queues.c.backend, _HAS_LANES).where(queues.c.name == _given_queue)
 
 
 _VALUES: Final = {
@@ -239,9 +249,10 @@ def parameters_of(job: NewJob) -> dict[str, Any]:
     return {name: getattr(job, name) for name in (*_COLUMNS, *_NO_PLAIN_COLUMNS) if name != "tags"}
 
 
-def has_lanes(connection: Connection, queue: str) -> bool:
-    """Return whether the jobs of a queue are claimed through lanes: it has limits by key, or its owners take turns."""
-    return connection.execute(QUEUE_HAS_LANES, {"queue": queue}).one_or_none() is not None
+def queue_rules(connection: Connection, queue: str) -> QueueRules:
+    """Return what decides whether a job may start in a queue."""
+    row = connection.execute(QUEUE_RULES, {"queue": queue}).one_or_none()
+    return QueueRules() if row is None else QueueRules(row[0], bool(row[1]))
 
 
 def add(connection: Connection, job: NewJob) -> Inserted:

@@ -135,10 +135,11 @@ SENT: Final = (
 )
 
 
+_foreign = select(queues.c.name).where(queues.c.backend != OWN_BACKEND)
 HELD_IN_LANES: Final = PerDialect(
     lambda dialect: (
         select(jobs.c.type, jobs.c.queue, func.count())
-        .where(WAITS_FOR_LIMIT, _in_scope(dialect))
+        .where(WAITS_FOR_LIMIT, or_(_in_scope(dialect), jobs.c.queue.in_(_foreign)))
         .group_by(jobs.c.type, jobs.c.queue)
         .order_by(jobs.c.type, jobs.c.queue)
     )
@@ -206,7 +207,10 @@ def sent_jobs(connection: Connection) -> list[SentJobs]:
 
 
 def held_in_lanes(connection: Connection, scope: SentScope) -> list[tuple[str, str, int]]:
-    """Return how many jobs wait under limits by key or turns, by type and queue. No message is sent about these."""
+    """Return how many jobs of this scope, or of queues that have a backend, wait under limits by key or turns.
+
+    By type and queue. No message is sent about these, and no node claims them.
+    """
     return [
         (type_, queue, number)
         for type_, queue, number in connection.execute(HELD_IN_LANES.on(connection), _parameters(scope))

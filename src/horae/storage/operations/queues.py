@@ -43,7 +43,7 @@ class QueueView:
     oldest_due: float | None
 
 
-def _put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> PerDialect[Any]:
+def put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> PerDialect[Any]:
     """Insert a row for the queue, or change the one that it has."""
 
     def build(dialect: str) -> Any:
@@ -55,23 +55,16 @@ def _put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> PerDialect[Any]:
 
 _note: dict[str, Any] = {"note": bindparam("note")}
 _since_when = func.coalesce(queues.c.paused_at, database_now())
-PAUSE: Final = _put({**_note, "paused_at": database_now()}, {**_note, "paused_at": _since_when})
+PAUSE: Final = put({**_note, "paused_at": database_now()}, {**_note, "paused_at": _since_when})
 _change = update(queues).where(queues.c.name == bindparam("queue"))
 _resume = {"paused_at": null(), "note": null(), "opened_at": database_now()}
 RESUME: Final = _change.where(queues.c.paused_at.is_not(None)).values(_resume)
 _limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
-LIMIT: Final = _put(_limited, _limited)
+LIMIT: Final = put(_limited, _limited)
 SETTINGS: Final = select(
     queues.c.paused_at, queues.c.note, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits, queues.c.backend
 ).where(queues.c.name == bindparam("queue"))
 UNLIMIT: Final = _change.values(concurrency_limit=null())
-
-_backend: dict[str, Any] = {"backend": bindparam("backend")}
-NAME_BACKEND: Final = _put(_backend, {"backend": func.coalesce(queues.c.backend, bindparam("backend"))})
-SET_BACKEND: Final = _put(_backend, _backend)
-BACKENDS: Final = PerDialect(
-    lambda dialect: select(queues.c.name, queues.c.backend).where(member_of(dialect, queues.c.name, "names"))
-)
 
 LANES_BESIDE_BACKEND: Final = PerDialect(
     lambda dialect: select(queues.c.name, queues.c.backend).where(
@@ -82,12 +75,12 @@ LANES_BESIDE_BACKEND: Final = PerDialect(
 )
 
 _fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
-FAIR: Final = _put(_fair, _fair)
+FAIR: Final = put(_fair, _fair)
 _goes_through_lanes = select(queues.c.name).where(
     queues.c.name == bindparam("of_queue"), or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
 )
 _pending = update(jobs).where(jobs.c.state == JobState.PENDING, jobs.c.queue == bindparam("of_queue"))
-PUT: Final = _put({}, {"name": queues.c.name})
+PUT: Final = put({}, {"name": queues.c.name})
 LOCK_LIMITS: Final = select(queues.c.limits).where(queues.c.name == bindparam("queue")).with_for_update()
 WRITE_LIMITS: Final = _change.values(limits=cast(bindparam("text", type_=Text()), Json()))
 TO_LANES: Final = _pending.where(
@@ -191,21 +184,6 @@ def file_again(connection: Connection, name: str) -> None:
     """Put the pending jobs of the queue into lanes anew, or out of them if nothing asks for lanes any more."""
     connection.execute(TO_LANES, {"of_queue": name})
     connection.execute(FROM_LANES, {"of_queue": name})
-
-
-def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
-    """Store the backends of queues that have none yet; return the stored backend of each of these queues."""
-    for name, backend in sorted(backends.items()):
-        connection.execute(NAME_BACKEND.on(connection), {"name": name, "backend": backend})
-    check_lanes(connection, backends)
-    stored = connection.execute(BACKENDS.on(connection), {"names": list(backends)})
-    return {row.name: row.backend for row in stored}
-
-
-def set_backend(connection: Connection, name: str, backend: str) -> None:
-    """Store what runs the jobs of a queue, whatever was stored before."""
-    connection.execute(SET_BACKEND.on(connection), {"name": name, "backend": backend})
-    check_lanes(connection, [name])
 
 
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.jobs.creating import duplicates
+from horae.client.jobs.creating.startable import check_startable
 from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.groups import GroupId, OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
@@ -18,7 +19,6 @@ from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.domain.times.duration import parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
-from horae.quoting import quoted
 from horae.storage.jobs import creation, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
 from horae.storage.jobs.groups import dependencies
@@ -56,16 +56,7 @@ class Creation:
         """Return whether the creation is a single INSERT."""
         guarded = self.limit is not None or self.new.unique_key is not None or self.new.expires
         linked = bool(self.after or self.new.tags)
-        return (
-            not (guarded or linked or self.is_elsewhere)
-            and self.stored.row is None
-            and not has_hook(self.job_type, "after_creation")
-        )
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Return whether another system runs the job, in a queue that is not the one of its type."""
-        return self.job_type.address is not None and self.new.queue != self.job_type.queue
+        return not (guarded or linked) and self.stored.row is None and not has_hook(self.job_type, "after_creation")
 
     @property
     def limit(self) -> int | None:
@@ -149,7 +140,7 @@ def counted(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapp
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     """Insert the job; return it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`."""
     new = wanted.new
-    _check_queue(connection, wanted)
+    check_startable(connection, wanted.job_type, new.queue, limited=new.limits is not None)
     if wanted.key is not None and (found := _found_before(connection, wanted, wanted.key)) is not None:
         return found, False
     after = _dependencies(connection, wanted) if wanted.after else ()
@@ -169,16 +160,6 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
         job = _held_back(connection, wanted, job, after)
     wanted.job_type.after_creation(job, wanted.values, connection)
     return job, True
-
-
-def _check_queue(connection: Connection, wanted: Creation) -> None:
-    """Raise `InvalidRequest` for a job that would never start; a node checks the queue of its type."""
-    if wanted.is_elsewhere and creation.has_lanes(connection, wanted.new.queue):
-        raise InvalidRequest(
-            f"job type {quoted(wanted.new.type)} has backend {quoted(wanted.job_type.backend)}, and queue "
-            f"{quoted(wanted.new.queue)} has limits by key or turns, which hold only for jobs that Horae's nodes run; "
-            "start the job in another queue"
-        )
 
 
 def _found_before(connection: Connection, wanted: Creation, key: UniqueKey) -> Job | None:
@@ -219,8 +200,10 @@ def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
 
 
 def create_plain(connection: Connection, wanted: Creation) -> Job:
-    """Insert a job that needs neither a limit, a unique key nor a hook."""
-    return job_of(wanted.new, creation.add(connection, wanted.new))
+    """Insert a job that needs neither a count limit, a unique key nor a hook."""
+    new = wanted.new
+    check_startable(connection, wanted.job_type, new.queue, limited=new.limits is not None)
+    return job_of(new, creation.add(connection, new))
 
 
 def create_many(
@@ -235,7 +218,8 @@ def create_many(
     `group_id`: the group of which they become members.
     """
     new, limit = template.new, template.limit
-    _check_queue(connection, template)
+    limited = any(item.limits is not None for item in stored)
+    check_startable(connection, template.job_type, new.queue, limited=limited)
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:

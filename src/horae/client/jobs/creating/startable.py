@@ -1,0 +1,34 @@
+"""Refuses jobs that would wait for ever: another system runs them, and only Horae's nodes claim jobs under limits."""
+
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from horae.domain.jobs.backend import OWN_BACKEND
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
+from horae.storage.jobs import creation
+from horae.types.job_type import JobType
+
+_ELSEWHERE: Final = "which hold only for jobs that Horae's nodes run; choose another queue"
+
+
+def check_startable(connection: Connection, kind: JobType[Any], queue: str, *, limited: bool) -> None:
+    """Raise `InvalidRequest` for a job that would never start in this queue. `limited`: limits of its type hold for it.
+
+    Most jobs have no such limits and no backend of their own: for these nothing is read.
+    """
+    if kind.address is None and not limited:
+        return
+    rules = creation.queue_rules(connection, queue)
+    if kind.address is not None and rules.has_lanes:
+        raise InvalidRequest(
+            f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and queue {quoted(queue)} has limits by "
+            f"key or turns, {_ELSEWHERE}"
+        )
+    backend = rules.backend or kind.queue_backends.get(queue, OWN_BACKEND)
+    if limited and backend != OWN_BACKEND:
+        raise InvalidRequest(
+            f"queue {quoted(queue)} has backend {quoted(backend)}, and job type {quoted(kind.type)} has limits, "
+            f"{_ELSEWHERE}"
+        )

@@ -1,0 +1,72 @@
+"""What runs the jobs of queues: Horae's nodes, or another system such as Celery, which obeys no limits by key."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from sqlalchemy import Connection, bindparam, func, null, select, union_all
+
+from horae.domain.jobs.backend import OWN_BACKEND
+from horae.domain.jobs.job import JobState
+from horae.errors import ConfigurationError
+from horae.quoting import quoted
+from horae.storage.engine.dialect import PerDialect, member_of
+from horae.storage.jobs.tables import jobs, queues
+from horae.storage.operations.queues import check_lanes, put
+from horae.storage.schedules.tables import schedules
+
+_backend: dict[str, Any] = {"backend": bindparam("backend")}
+NAME_BACKEND: Final = put(_backend, {"backend": func.coalesce(queues.c.backend, bindparam("backend"))})
+SET_BACKEND: Final = put(_backend, _backend)
+BACKENDS: Final = PerDialect(
+    lambda dialect: select(queues.c.name, queues.c.backend).where(
+        member_of(dialect, queues.c.name, "names"), queues.c.backend.is_not(None)
+    )
+)
+
+
+def _limited(dialect: str) -> Any:
+    """Select a schedule, or a pending job, with limits of its type in one of these queues."""
+    of_schedule = select(schedules.c.queue, schedules.c.job_type, schedules.c.name).where(
+        member_of(dialect, schedules.c.queue, "names"), schedules.c.limits.is_not(None)
+    )
+    of_job = select(jobs.c.queue, jobs.c.type, null()).where(
+        member_of(dialect, jobs.c.queue, "names"), jobs.c.state == JobState.PENDING, jobs.c.limits.is_not(None)
+    )
+    return union_all(of_schedule, of_job).limit(1)
+
+
+LIMITED: Final = PerDialect(_limited)
+
+
+def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
+    """Store the backends of queues that have none yet; return the stored backend of each of these queues."""
+    before = _stored(connection, backends)
+    for name, backend in sorted(backends.items()):
+        connection.execute(NAME_BACKEND.on(connection), {"name": name, "backend": backend})
+    check_lanes(connection, backends)
+    _check_limited(connection, {name: text for name, text in backends.items() if name not in before})
+    return _stored(connection, backends)
+
+
+def set_backend(connection: Connection, name: str, backend: str) -> None:
+    """Store what runs the jobs of a queue, whatever was stored before."""
+    connection.execute(SET_BACKEND.on(connection), {"name": name, "backend": backend})
+    check_lanes(connection, [name])
+    _check_limited(connection, {name: backend})
+
+
+def _stored(connection: Connection, names: Collection[str]) -> dict[str, str]:
+    return {row.name: row.backend for row in connection.execute(BACKENDS.on(connection), {"names": list(names)})}
+
+
+def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if jobs in a queue that is given to another system are under limits of their type."""
+    foreign = [name for name, backend in named.items() if backend != OWN_BACKEND]
+    found = connection.execute(LIMITED.on(connection), {"names": foreign}).one_or_none() if foreign else None
+    if found is not None:
+        what = "a pending job" if found.name is None else f"schedule {quoted(found.name)}"
+        raise ConfigurationError(
+            f"queue {quoted(found.queue)}: {what} in it is of job type {quoted(found.job_type)}, which has limits, and "
+            "these hold only for jobs that Horae's nodes run; move the schedules and cancel the jobs first, or choose "
+            "another queue"
+        )

@@ -1,0 +1,196 @@
+"""Jobs with limits of their type in a queue that another system runs: refused, since they would wait for ever."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, Final
+
+import pytest
+
+from horae import Horae, Limit
+from horae.errors import ConfigurationError, InvalidRequest
+from horae.runtime.backends.checks import check_backends
+from horae.storage.engine.database import Database
+from horae.types.rules.start_options import StartOptions
+from tests.harness.applications import execute, url_of
+from tests.runtime.test_dispatching import FakeBackend, found_by_doctor
+
+REFUSED: Final = (
+    "queue 'reports' has backend 'celery:slow', and job type '{}' has limits, which hold only for jobs that"
+)
+LIMITED: Final = REFUSED.format("limited")
+IN_REPORTS: Final = StartOptions(queue="reports")
+BACKENDS: Final = {"reports": "celery:slow"}
+
+
+def application(database: Database, **settings: Any) -> Horae:
+    horae = Horae(url_of(database), **settings)
+    horae.registry.backends["celery"] = FakeBackend()
+
+    @horae.job(limits=[Limit(concurrency=1, key="{account}")])
+    def limited(account: str = "a") -> None: ...
+
+    @horae.job(limits=[Limit(concurrency=1, key=lambda given: given.account)])
+    def sometimes(account: str | None = None) -> None: ...
+
+    @horae.job
+    def own() -> None: ...
+
+    return horae
+
+
+@pytest.fixture(params=["settings", "database"])
+def horae(request: pytest.FixtureRequest, database: Database) -> Iterator[Horae]:
+    """An application that names the backend of the queue, or that finds in the database what another one has named."""
+    with closing(application(database, queue_backends=BACKENDS)) as named:
+        if request.param == "settings":
+            yield named
+            return
+        check_backends(named.components)
+    with closing(application(database)) as horae:
+        yield horae
+
+
+def start_within(horae: Horae) -> None:
+    with horae.components.database.engine.begin() as connection:
+        horae.jobs.start("limited", queue="reports", session=connection)
+
+
+WAYS: Final[dict[str, Callable[[Horae], object]]] = {
+    "one": lambda horae: horae.jobs.start("limited", queue="reports"),
+    "guarded": lambda horae: horae.jobs.start("limited", queue="reports", unique_key="k", expires="1h"),
+    "debounced": lambda horae: horae.jobs.start("limited", queue="reports", debounce="1m"),
+    "within": start_within,
+    "many": lambda horae: horae.jobs.start_many("limited", [{}] * 2, options=IN_REPORTS),
+    "group": lambda horae: horae.jobs.start_group([("own", {}), ("limited", {}, IN_REPORTS)]),
+    "then": lambda horae: horae.jobs.start_group(["own"], then=("limited", {}, IN_REPORTS)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_start_is_refused(horae: Horae, way: str) -> None:
+    with pytest.raises(InvalidRequest, match=LIMITED):
+        WAYS[way](horae)
+    assert horae.jobs.list().jobs == []
+
+
+def test_a_batch_is_refused_if_one_of_its_jobs_has_limits(horae: Horae) -> None:
+    with pytest.raises(InvalidRequest, match=REFUSED.format("sometimes")):
+        horae.jobs.start_many("sometimes", [{}, {"account": "a"}], options=IN_REPORTS)
+    assert horae.jobs.list().jobs == []
+
+
+async def test_a_start_in_async_code_is_refused(horae: Horae) -> None:
+    with pytest.raises(InvalidRequest, match=LIMITED):
+        await horae.aio.jobs.start("limited", queue="reports")
+
+
+def test_jobs_that_can_start_are_accepted(horae: Horae) -> None:
+    jobs = horae.jobs
+    assert jobs.start("sometimes", queue="reports").waits_for is None  # its key says: no limit for this one
+    assert jobs.start("own", queue="reports").state == "pending"
+    assert jobs.start("limited", queue="other").waits_for == "limit"
+
+
+class TestSchedules:
+    def test_of_such_a_type_are_refused_when_they_are_made_or_changed(self, horae: Horae) -> None:
+        schedules = horae.schedules
+        with pytest.raises(InvalidRequest, match=LIMITED):
+            schedules.add("limited", name="a", every="1h", queue="reports")
+        with pytest.raises(InvalidRequest, match=LIMITED):
+            schedules.put("b", "limited", every="1h", queue="reports")
+        schedules.add("limited", name="c", every="1h")
+        with pytest.raises(InvalidRequest, match=LIMITED):
+            schedules.alter("c", queue="reports")
+        with pytest.raises(InvalidRequest, match=LIMITED):
+            schedules.put("c", "limited", every="1h", queue="reports")
+        assert [(view.name, view.queue) for view in schedules.list()] == [("c", "default")]
+
+    def test_a_run_by_hand_is_refused(self, horae: Horae) -> None:
+        horae.schedules.add("limited", name="a", every="1h")
+        execute(horae, "UPDATE horae_schedules SET queue = 'reports'")
+        with pytest.raises(InvalidRequest, match=LIMITED):
+            horae.schedules.run_now("a")
+        assert horae.jobs.list().jobs == []
+
+    async def test_a_declared_one_is_refused_when_it_is_deployed(self, horae: Horae) -> None:
+        @horae.every("1h", queue="reports", limits=[Limit(rate="1/s")])
+        def nightly() -> None: ...
+
+        with pytest.raises(InvalidRequest, match=REFUSED.format("nightly")):
+            horae.deploy()
+        assert horae.schedules.list() == []
+
+    def test_limits_that_a_type_gets_later_leave_its_schedule_as_it_is(
+        self, horae: Horae, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        horae.schedules.add("own", name="a", every="1h", queue="reports")
+        horae.registry.remove("own")
+        horae.job(name="own", limits=[Limit(rate="1/s")])(lambda: None)
+        horae.deployments.refresh()
+        assert "schedule a: its limits and tags cannot be computed here" in caplog.text
+        assert REFUSED.format("own") in caplog.text
+
+
+class TestTheQueueGetsABackend:
+    """The same, in the other order: a queue that has limited work is not given to another system."""
+
+    @pytest.mark.parametrize("what", ["schedule 'late'", "a pending job"])
+    def test_at_run_time(self, database: Database, what: str) -> None:
+        with closing(application(database)) as horae:
+            self.add_work(horae, what)
+            expected = f"queue 'reports': {what} in it is of job type 'limited', which has limits, and these hold only"
+            with pytest.raises(ConfigurationError, match=expected):
+                horae.queues.set_backend("reports", "celery:slow")
+            horae.queues.set_backend("reports", "horae")
+            horae.queues.set_backend("other", "celery")
+
+    @pytest.mark.parametrize("what", ["schedule 'late'", "a pending job"])
+    async def test_by_a_node_that_starts_with_another_setting(self, database: Database, what: str) -> None:
+        with closing(application(database)) as before:
+            self.add_work(before, what)
+        with closing(application(database, queue_backends=BACKENDS)) as horae:
+            with pytest.raises(ConfigurationError, match=f"queue 'reports': {what} in it is of job type 'limited'"):
+                await horae.node().run()
+            assert [queue.backend for queue in horae.queues.list()] in ([], [None])
+
+    def test_what_slipped_through_stops_no_node_and_is_reported(self, database: Database) -> None:
+        with closing(application(database, queue_backends=BACKENDS)) as horae:
+            check_backends(horae.components)
+            job = horae.jobs.start("limited")
+            execute(horae, "UPDATE horae_jobs SET queue = 'reports'")
+            check_backends(horae.components)
+            assert "its limits hold only on Horae's nodes" in str(horae.jobs.waiting_reason(job.id))
+        with closing(application(database)) as horae:
+            problem = "1 job of type 'limited' in queue 'reports' cannot start: another system runs them, and"
+            assert [level for level, message in found_by_doctor(horae) if message.startswith(problem)] == ["problem"]
+
+    @staticmethod
+    def add_work(horae: Horae, what: str) -> None:
+        if what == "a pending job":
+            horae.jobs.start("limited", queue="reports")
+        else:
+            horae.schedules.add("limited", name="late", every="1h", queue="reports")
+
+
+def test_a_type_with_a_backend_in_its_own_queue(database: Database) -> None:
+    with closing(application(database)) as horae:
+        horae.job(name="export", backend="celery")(lambda: None)
+        horae.queues.fair("default", "owner")
+        with pytest.raises(
+            InvalidRequest, match="'export' has backend 'celery', and queue 'default' has limits by key"
+        ):
+            horae.jobs.start("export")
+        with pytest.raises(
+            InvalidRequest, match="'export' has backend 'celery', and queue 'default' has limits by key"
+        ):
+            horae.schedules.add("export", every="1h")
+        assert horae.jobs.start("export", queue="other").state == "pending"
+
+
+def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(database: Database) -> None:
+    with closing(application(database)) as horae:
+        job = horae.jobs.start("limited")
+        horae.jobs.cancel(job.id)
+        horae.registry.remove("limited")
+        horae.job(name="limited", backend="celery")(lambda account="a": None)
+        assert horae.jobs.retry(job.id).waits_for is None
