@@ -140,11 +140,27 @@ async def test_the_count_limit_has_its_code(client: Client) -> None:
 
 @pytest.mark.parametrize("name", ["rebuild_index", "nonsense"])
 async def test_a_type_that_is_not_public_looks_like_one_that_does_not_exist(client: Client, name: str) -> None:
-    response = await client("root").post(f"/api/jobs/types/{name}/", json={})
+    response = await client("alice").post(f"/api/jobs/types/{name}/", json={})
     assert error_of(response) == (400, "ERROR_JOB_TYPE_DOES_NOT_EXIST")
-    known = response.json()["detail"].partition("known: ")[2]
+    known = response.json()["detail"].partition("public: ")[2]
     assert "duplicate_table" in known
     assert name not in known
+
+
+async def test_staff_learn_that_a_type_is_not_public(client: Client) -> None:
+    root, members = client("root"), {"members": [{"type": "rebuild_index"}]}
+    for response in (
+        await root.post("/api/jobs/types/rebuild_index/", json={}),
+        await root.post("/api/groups/", json=members),
+        await root.post("/api/groups/", json={"members": [], "then": {"type": "rebuild_index"}}),
+    ):
+        assert error_of(response) == (403, "ERROR_JOB_TYPE_NOT_PUBLIC")
+        what, _, rest = response.json()["detail"].partition("(public: ")
+        assert what == "job type 'rebuild_index' is not public, so it cannot be started over HTTP "
+        assert rest.startswith("duplicate_table")
+        assert rest.endswith("or start it in Python or with `horae jobs start rebuild_index`")
+    unknown = await root.post("/api/jobs/types/nonsense/", json={})
+    assert error_of(unknown) == (400, "ERROR_JOB_TYPE_DOES_NOT_EXIST")
 
 
 async def test_jobs_of_others_are_missing(horae: Horae, client: Client) -> None:

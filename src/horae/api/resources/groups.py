@@ -9,12 +9,12 @@ from pydantic import Field
 from horae.api.dependencies import Authenticated, Changer, ServicesHere
 from horae.api.models import GroupIdInPath, RequestModel, Storable
 from horae.api.problems import documented
-from horae.api.resources.job_types import translated
+from horae.api.resources.job_types import not_startable, translated
+from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views.groups import GroupView, group_view
 from horae.client.jobs.creating.members import Member
 from horae.domain.names import LONGEST_NAME
-from horae.errors import UnknownJobType
 from horae.types.job_type import JobType
 
 router = APIRouter(prefix="/api/groups", tags=["jobs"])
@@ -41,7 +41,7 @@ class NewGroup(RequestModel):
 @router.post("/", status_code=202, responses=documented(400, 413))
 async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -> GroupView:
     """Start jobs of public types as a group, all or none; `max_count` holds for each type as for single jobs."""
-    kinds = {each.type: _public(services, each.type) for each in (*group.members, *filter(None, [group.then]))}
+    kinds = {each.type: _public(services, actor, each.type) for each in (*group.members, *filter(None, [group.then]))}
     members: list[Member] = [(each.type, each.params) for each in group.members]
     then: Member | None = None if group.then is None else (group.then.type, group.then.params)
     async with services.audited(actor, "group.start", str(len(members))):
@@ -54,12 +54,11 @@ async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -
     return group_view(started)
 
 
-def _public(services: Services, name: str) -> JobType[Any]:
-    """Return the job type of a member. Raises `UnknownJobType` for one that is not public."""
-    registry = services.components.registry
-    kind = registry.find(name)
+def _public(services: Services, actor: Actor, name: str) -> JobType[Any]:
+    """Return the job type of a member. Raises `Refused` for one that is not public."""
+    kind = services.components.registry.find(name)
     if kind is None or not kind.public:
-        raise UnknownJobType(name, [each.type for each in registry if each.public])
+        raise not_startable(services, actor, name)
     return kind
 
 

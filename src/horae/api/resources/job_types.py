@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -12,10 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horae.api.dependencies import Changer, ServicesHere
-from horae.api.problems import Refused, documented
+from horae.api.problems import RESPONSES, PermissionDenied, Refused, documented
 from horae.api.resources.jobs import detail_of
+from horae.api.security.actor import Actor
+from horae.api.services import Services
 from horae.api.views.jobs import response_model_of
-from horae.errors import InvalidJobType, UnknownJobType
+from horae.errors import HoraeError, InvalidJobType, UnknownJobType
+from horae.quoting import quoted
 from horae.types.function import FunctionJobType
 from horae.types.job_type import ApiError, JobType
 from horae.types.registry import Registry
@@ -33,7 +36,7 @@ def router_of(registry: Registry) -> APIRouter:
     for job_type in registry:
         if job_type.public:
             _add(router, job_type)
-    _add_unknown(router, [job_type.type for job_type in registry if job_type.public])
+    _add_unknown(router)
     return router
 
 
@@ -56,12 +59,25 @@ def _add(router: APIRouter, job_type: JobType[Any]) -> None:
     )
 
 
-def _add_unknown(router: APIRouter, public: Sequence[str]) -> None:
+def _add_unknown(router: APIRouter) -> None:
     """Add an endpoint that answers for all other types, whether they exist or not."""
 
     @router.post("/{job_type}/", include_in_schema=False)
-    async def start_unknown(job_type: str, _actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]  # FastAPI calls it
-        raise UnknownJobType(job_type, public)
+    async def start_unknown(job_type: str, services: ServicesHere, actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]  # FastAPI calls it
+        raise not_startable(services, actor, job_type)
+
+
+def not_startable(services: Services, actor: Actor, name: str) -> HoraeError:
+    """Return the error for a type that nobody may start over HTTP; only staff learn that it exists."""
+    registry = services.components.registry
+    public = ", ".join(sorted(each.type for each in registry if each.public)) or "none"
+    if actor.sees_all and name in registry.by_name:
+        return PermissionDenied(
+            f"job type {quoted(name)} is not public, so it cannot be started over HTTP (public: {public}); declare it "
+            f"with public=True, or start it in Python or with `horae jobs start {name}`",
+            code="ERROR_JOB_TYPE_NOT_PUBLIC",
+        )
+    return Refused(f"unknown job type {quoted(name)} (public: {public})", code=RESPONSES[UnknownJobType][1])
 
 
 def _endpoint(job_type: JobType[Any]) -> Endpoint:
