@@ -47,6 +47,14 @@ def test_start_prints_the_id_or_the_job(horae: Call) -> None:
     assert job["params"] == {"path": "b", "limit": 3}
 
 
+def test_start_names_the_flag_of_an_option(horae: Call) -> None:
+    refused = horae("jobs", "start", "import_csv", "path=a", 'tags=["x"]')
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "Error: 'tags' is an option of the command, not a parameter; write --tag\n",
+    )
+
+
 def test_start_later(horae: Call) -> None:
     job = values(horae("jobs", "start", "import_csv", "path=a", "--run-at", "2040-01-01T00:00Z", "--json"))
     assert job["run_at"].startswith("2040-01-01T00:00:00")

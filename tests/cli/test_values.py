@@ -1,15 +1,22 @@
 """Values on the command line: how arguments are parsed, and how values are printed."""
 
+import json
+import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from pydantic import BaseModel, ConfigDict
+from typer.main import get_command
 
+from horae.cli.commands.jobs import jobs_app
 from horae.cli.escaping import printable
 from horae.cli.moments import moment
 from horae.cli.printing.output import brief
-from horae.cli.values import duration, parameters
+from horae.cli.values import ONLY_IN_PYTHON, duration, parameters, start_parameters
 from horae.errors import InvalidInterval, InvalidRequest
+from horae.types.job_type import JobType
+from horae.types.rules.start_options import START_OPTIONS
 from tests.cli.shop import horae
 
 
@@ -69,7 +76,6 @@ def test_parameters(pairs: list[str], params: str | None, expected: dict[str, An
     ("pairs", "params", "message"),
     [
         (["path"], None, "parameter 'path': write name=value"),
-        (["owner=me"], None, "'owner' is an option of the command, not a parameter; write --owner"),
         ([], '{"path": ', "is not JSON"),
         ([], "[1]", "expected a JSON object"),
     ],
@@ -77,6 +83,34 @@ def test_parameters(pairs: list[str], params: str | None, expected: dict[str, An
 def test_no_parameters(pairs: list[str], params: str | None, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         parameters(horae.registry.get("import_csv"), pairs, params)
+
+
+class Anything(JobType[Any]):
+    """A type with parameters of any name."""
+
+    type = "anything"
+
+    class params(BaseModel):  # noqa: N801 - the name of the option
+        model_config = ConfigDict(extra="allow")
+
+    def run(self, job: Any) -> None: ...
+
+
+COMMANDS: Final[Any] = get_command(jobs_app)
+FLAGS: Final = {name for option in COMMANDS.commands["start"].params for name in option.opts}
+
+
+@pytest.mark.parametrize("name", sorted(START_OPTIONS))
+def test_options_of_a_start_are_no_parameters(name: str) -> None:
+    fixed, anything, text = horae.registry.get("import_csv"), Anything(), json.dumps({name: 1})
+    for pairs, params in (([f"{name}=1"], None), ([], text)):
+        with pytest.raises(InvalidRequest, match=f"{name!r} is an option of .*, not a parameter") as refused:
+            start_parameters(fixed, pairs, params)
+        advised = str(refused.value).partition("write ")[2]
+        assert (advised in FLAGS) is (name not in ONLY_IN_PYTHON)
+    with pytest.raises(InvalidRequest, match=re.escape(f'for a parameter of this name, write --params \'{{"{name}"')):
+        start_parameters(anything, [f"{name}=1"], None)
+    assert start_parameters(anything, ["path=a"], text) == {name: 1, "path": "a"}
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:

@@ -12,6 +12,10 @@ from horae.types.job_type import JobType
 from horae.types.rules.start_options import START_OPTIONS
 
 _MONTH: Final = timedelta(days=30)
+OTHER_FLAGS: Final = {"tags": "tag"}
+"""Options of a start whose flag has another name."""
+ONLY_IN_PYTHON: Final = frozenset({"backoff", "job_type", "meta", "session"})
+"""Options of a start that the command does not have."""
 
 
 def duration(text: str) -> timedelta:
@@ -30,6 +34,28 @@ def names(text: str) -> tuple[str, ...] | None:
     return None if text.strip() == "*" else tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def start_parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
+    """Return the parameters of `horae jobs start`. Raises `InvalidRequest` for the name of an option.
+
+    No type declares a parameter of such a name, but one may take any: then the JSON object can have it.
+    """
+    accepts_any = job_type.request.model.model_config.get("extra") == "allow"
+    given = {_pair(pair)[0] for pair in pairs} | (set() if accepts_any else _object(params).keys())
+    if reserved := sorted(START_OPTIONS & given):
+        raise InvalidRequest(_advice(reserved[0], accepts_any=accepts_any))
+    return parameters(job_type, pairs, params)
+
+
+def _advice(name: str, *, accepts_any: bool) -> str:
+    flag = f"--{OTHER_FLAGS.get(name, name.replace('_', '-'))}"
+    advice = f"{name!r} is an option of the command, not a parameter; write {flag}"
+    if name in ONLY_IN_PYTHON:
+        advice = (
+            f"{name!r} is an option of `horae.jobs.start` in Python, not a parameter, and the command has none for it"
+        )
+    return advice if not accepts_any else f"{advice}; for a parameter of this name, write --params '{{\"{name}\": …}}'"
+
+
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
     """Merge `name=value` pairs into a JSON object; raises `InvalidRequest`.
 
@@ -38,9 +64,6 @@ def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None)
     """
     texts = dict(_pair(pair) for pair in pairs)
     values = _object(params) | {name: _value(text) for name, text in texts.items()}
-    if reserved := sorted(START_OPTIONS & values.keys()):
-        option = reserved[0].replace("_", "-")
-        raise InvalidRequest(f"{reserved[0]!r} is an option of the command, not a parameter; write --{option}")
     refused = _refused(job_type, values)
     if refused:
         as_typed = {**values, **{name: texts[name] for name in refused & texts.keys()}}

@@ -14,8 +14,9 @@ from horae.cli.printing.following import print_end, print_ended, wait, watch
 from horae.cli.printing.job_logs import logs
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, print_json, print_table
-from horae.cli.values import duration, names, parameters
+from horae.cli.values import duration, names, start_parameters
 from horae.domain.jobs.uniqueness import Unique
+from horae.types.rules.start_options import StartOptions
 
 jobs_app = typer.Typer(help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True)
 jobs_app.command()(wait)
@@ -156,9 +157,9 @@ def start(  # noqa: PLR0913 - one argument for each option
         "after": after or None,
         "on_dependency_failure": on_dependency_failure,
     }
-    values = parameters(horae.registry.get(type_), pairs or [], params)
+    values = start_parameters(horae.registry.get(type_), pairs or [], params)
     try:
-        job = horae.jobs.start(type_, sync=sync, **options, **values)
+        job = horae.jobs.create(type_, values, StartOptions(**options), sync=sync)
         if sync and not job.ended:
             complain(f"{line_of(job)}: the attempt failed; a node will retry it")
             raise typer.Exit(FAILED)
