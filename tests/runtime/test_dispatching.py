@@ -260,7 +260,8 @@ async def test_a_node_without_backends_asks_nothing(database: Database) -> None:
         statements: list[str] = []
         async with running_node(plain):
             await until_state(plain, plain.jobs.start("own").id, "finished")
-            event.listen(plain.components.database.engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
+            for engine in (plain.components.database.engine, plain.components.database.autocommit_engine):
+                event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
             await until_state(plain, plain.jobs.start("own").id, "finished")
         assert [text for text in statements if "sent_at IS NOT NULL" in text] == []
 

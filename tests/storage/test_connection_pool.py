@@ -3,6 +3,7 @@
 import asyncio
 import os
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -11,6 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from horae.storage.engine.connections import connection_pool
 from horae.storage.engine.connections.connection_pool import ConnectionPool
 from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import SQLITE
 from tests.storage.arrange import POSTGRESQL
 
 
@@ -33,7 +35,7 @@ def test_one_after_the_other_has_the_same_and_two_at_once_have_two(database: Dat
 def test_no_more_are_kept_than_were_asked_for(database: Database) -> None:
     pool = ConnectionPool(database.autocommit_engine, keep=1)
     with ExitStack() as stack:
-        most = {opened(stack.enter_context(pool.connection())) for _ in range(3)}
+        most = {opened(stack.enter_context(pool.statement())) for _ in range(3)}
     assert len(most) == 3
     before = database.autocommit_engine.pool.checkedout()  # type: ignore[attr-defined]  # of the pool that is used
     pool.close()
@@ -50,6 +52,36 @@ def test_a_statement_that_fails_leaves_nothing_open(database: Database) -> None:
     )
 
 
+def test_transactions_have_the_same_connection_one_after_the_other(database: Database) -> None:
+    first = database.transact(opened)
+    assert database.transact(opened) == first
+    if database.dialect == SQLITE:
+        assert database.autocommit(opened) == first
+
+
+def in_a_transaction(connection: Connection) -> bool:
+    connection.execute(text("SELECT 1"))
+    driver: Any = connection.connection.driver_connection
+    return bool(driver.in_transaction if connection.dialect.name == SQLITE else driver.info.transaction_status.value)
+
+
+def test_a_transaction_has_ended_when_the_connection_is_used_again(database: Database) -> None:
+    used = [database.transact(in_a_transaction), database.autocommit(in_a_transaction)]
+    assert used * 2 == [True, False, database.transact(in_a_transaction), database.autocommit(in_a_transaction)]
+
+
+def test_a_commit_that_fails_leaves_nothing_open(database: Database) -> None:
+    def break_a_rule(connection: Connection) -> None:
+        connection.execute(text("CREATE TABLE rule (id INTEGER PRIMARY KEY)"))
+        connection.execute(text("CREATE TABLE broken (id INTEGER REFERENCES rule (id) DEFERRABLE INITIALLY DEFERRED)"))
+        connection.execute(text("INSERT INTO broken VALUES (1)"))
+
+    for _ in range(2):  # the tables of the first time are gone
+        with pytest.raises(IntegrityError):
+            database.transact(break_a_rule)
+    assert not database.autocommit(in_a_transaction)
+
+
 @POSTGRESQL
 @pytest.mark.direct
 def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
@@ -61,13 +93,13 @@ def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
     pool = ConnectionPool(database.autocommit_engine, keep=8)
     with ExitStack() as stack:
         backends = [
-            stack.enter_context(pool.connection()).execute(text("SELECT pg_backend_pid()")).scalar_one()
+            stack.enter_context(pool.statement()).execute(text("SELECT pg_backend_pid()")).scalar_one()
             for _ in range(3)
         ]
     database.transact(lambda connection: [connection.execute(CUT, {"pid": pid}).all() for pid in backends])
-    with pytest.raises(DBAPIError), pool.connection() as connection:
+    with pytest.raises(DBAPIError), pool.statement() as connection:
         connection.execute(text("SELECT 1"))
-    with pool.connection() as connection:
+    with pool.statement() as connection:
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
     pool.close()
 

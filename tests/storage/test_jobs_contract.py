@@ -131,7 +131,8 @@ def test_run_at_is_kept_to_the_microsecond(database: Database) -> None:
 
 def test_ten_thousand_jobs_in_one_statement_with_ids_in_order(database: Database) -> None:
     statements: list[str] = []
-    event.listen(database.engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    for engine in (database.engine, database.autocommit_engine):
+        event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
     params = [{"number": number, "text": f"ä{number}"} for number in range(10_000)]
     template = replace(PLAIN, owner="alice", meta='{"batch": 1}', priority=2)
     ids = database.transact(creation.add_many, template, json.dumps(params))

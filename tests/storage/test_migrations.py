@@ -459,7 +459,8 @@ def test_a_ready_database_is_neither_locked_nor_asked_twice(database: Database) 
     asked: list[str] = []
     with database.engine.begin() as rival, closing(Database(database.url, busy_timeout=0)) as newcomer:
         move(rival, HEAD, up=True)  # holds the lock of migrations until the block ends
-        event.listen(newcomer.engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+        for engine in (newcomer.engine, newcomer.autocommit_engine):
+            event.listen(engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
         ensure(newcomer)
     assert len([statement for statement in asked if VERSION_TABLE in statement]) <= 2
     assert not [statement for statement in asked if "lock" in statement.lower() or "BEGIN" in statement]

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -90,6 +90,10 @@ class Database:
             create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect])
         )
         self._statement_connections = ConnectionPool(self.autocommit_engine, threads)
+        # On SQLite they are the same: fewer connections, and an engine with listeners takes longer for each statement.
+        self._transaction_connections = (
+            self._statement_connections if self.dialect == SQLITE else ConnectionPool(self.engine, threads)
+        )
         # Bodies hold their connections for long: they have a pool without a limit, and never take those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
         self._waits_for_calls = True
@@ -110,9 +114,8 @@ class Database:
         detach([*self._connections.descriptors(), *self._body_connections.descriptors()])
         self._connections.forget()
         self._body_connections.forget()
-        _connections_of_parent.append(
-            (self._statement_connections.abandon(), self._async_engines, [engine.pool for engine in engines])
-        )
+        kept = [self._statement_connections.abandon(), self._transaction_connections.abandon()]
+        _connections_of_parent.append((kept, self._async_engines, [engine.pool for engine in engines]))
         for engine in engines:
             engine.dispose(close=False)
         self._begin_threads()
@@ -142,7 +145,7 @@ class Database:
 
         Raises `DatabaseBusy` after `busy_timeout`, and to callers `DatabaseUnavailable`.
         """
-        return self._run(self.engine.begin, statement, *args, **kwargs)
+        return self._run(self._transaction_connections.transaction, statement, *args, **kwargs)
 
     def transact_at_once(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `transact` without waiting for SQLite's write lock; raises `DatabaseBusy` at once if it is taken."""
@@ -150,7 +153,7 @@ class Database:
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that executes a single SQL statement, which commits by itself, in one round trip."""
-        return self._run(self._statement_connections.connection, statement, *args, **kwargs)
+        return self._run(self._statement_connections.statement, statement, *args, **kwargs)
 
     async def transact_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `transact` on a thread of the node's services."""
@@ -261,6 +264,7 @@ class Database:
         """Wait for running calls, unless given up, and close all connections, except those of event loops."""
         self.caller_threads.shutdown(wait=self._waits_for_calls)
         self._service_threads.shutdown(wait=self._waits_for_calls)
+        self._transaction_connections.close()
         self.engine.dispose()
         self._statement_connections.close()
         self.autocommit_engine.dispose()
@@ -309,7 +313,7 @@ class Database:
 
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         self.check_file()
-        for pause in _pauses():
+        for attempt in range(ATTEMPTS):
             try:
                 with self._gate, opened() as connection:
                     if self._service_threads.is_here():
@@ -325,13 +329,13 @@ class Database:
                 if not is_conflict(error):
                     self._report(error)
                     raise
-                if pause is None:
+                if attempt == ATTEMPTS - 1:
                     raise DatabaseBusy("repeated conflicts with other transactions; try again later") from error
             except PoolTimeout as error:
                 self._report(error)
                 raise
-            time.sleep(pause)
-        raise AssertionError("unreachable: the last pause is None")
+            time.sleep(random.uniform(0.0, 0.005 * 2**attempt))  # noqa: S311 - a random pause, nothing secret
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     @contextlib.contextmanager
     def _reporting(self) -> Generator[None]:
@@ -374,12 +378,6 @@ def conflicts_as_busy() -> Generator[None]:
         if not is_conflict(error) and not is_busy(error):
             raise
         raise DatabaseBusy("conflict with another transaction; roll this one back and repeat it") from error
-
-
-def _pauses() -> Iterator[float | None]:
-    for attempt in range(ATTEMPTS - 1):
-        yield random.uniform(0.0, 0.005 * 2**attempt)  # noqa: S311 - a random pause, nothing secret
-    yield None
 
 
 def _isolated(dialect: str, isolation: str) -> dict[str, Any]:

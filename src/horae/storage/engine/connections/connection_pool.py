@@ -1,8 +1,8 @@
-"""Connections that are kept open: a pool for single statements, and replacing those that the server has closed.
+"""Connections that are kept open: a pool for statements and transactions, and replacing those that the server closed.
 
 An engine checks out a connection, begins, commits and checks the connection in again around each use, which takes as
-long as a single insert into SQLite. In a `ConnectionPool` a connection stays checked out, and is passed from one
-statement to the next.
+long as a single insert into SQLite. In a `ConnectionPool` a connection stays checked out, and is passed from one use to
+the next.
 
 A call on a closed connection fails and is not repeated, because it may have taken effect. PostgreSQL sends a message on
 an idle connection only when it closes it. So checking whether data has arrived tells, in a microsecond and without a
@@ -11,41 +11,60 @@ round trip.
 
 import select
 from collections import deque
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
+from typing_extensions import override
 
 from horae.errors import DatabaseReadOnly
 from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.sqlite.opening import take_write_lock
 
 WAS_IDLE: Final = "horae_was_idle"
 
 
 class ConnectionPool:
-    """A pool of connections of an engine in autocommit mode, of which at most `keep` are kept idle. Thread-safe."""
+    """A pool of connections of an engine, of which at most `keep` are kept idle. Thread-safe."""
 
     def __init__(self, engine: Engine, keep: int) -> None:
         self._engine, self._keep = engine, keep
         self._idle: deque[Connection] = deque()
+        self.is_sqlite = engine.dialect.name == SQLITE
 
-    @contextmanager
-    def connection(self) -> Generator[Connection]:
-        """Borrow a connection for one statement, whose rows must all be read within the block."""
-        connection = self._take()
-        try:
-            yield connection
-        except BaseException as error:
+    def statement(self) -> "Statement":
+        """Borrow a connection in autocommit mode for one statement, whose rows must all be read within the block."""
+        return Statement(self)
+
+    def transaction(self) -> "Transaction":
+        """Borrow a connection for a transaction: committed at the end of the block, rolled back if the block raises."""
+        return Transaction(self)
+
+    def take(self) -> Connection:
+        """Return an idle connection, or a new one."""
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return self._engine.connect()
+            if self.is_sqlite or not is_stale(connection.connection.driver_connection):
+                return connection
+            connection.invalidate()
             connection.close()
-            if isinstance(error, DatabaseReadOnly) or (isinstance(error, DBAPIError) and error.connection_invalidated):
-                self.close()  # the server is gone or a standby now, so the idle connections are no use, either
-            raise
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection for the next use."""
         if len(self._idle) < self._keep:
             self._idle.append(connection)
         else:
             connection.close()
+
+    def drop(self, connection: Connection, error: BaseException) -> None:
+        """Close a connection after an error, which rolls back what is open."""
+        connection.close()
+        if isinstance(error, DatabaseReadOnly) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+            self.close()  # the server is gone or a standby now, so the idle connections are no use, either
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -57,16 +76,57 @@ class ConnectionPool:
         abandoned, self._idle = self._idle, deque()
         return abandoned
 
-    def _take(self) -> Connection:
-        while True:
+
+class Statement(AbstractContextManager[Connection]):
+    """The use of a connection for one statement. A class, because a generator takes longer."""
+
+    __slots__ = ("_connection", "_pool")
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._pool = pool
+
+    @override
+    def __enter__(self) -> Connection:
+        self._connection = self._pool.take()
+        return self._connection
+
+    @override
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None:
+            self._pool.give_back(self._connection)
+        else:
+            self._pool.drop(self._connection, error)
+
+
+class Transaction(Statement):
+    """The use of a connection for a transaction, which on SQLite has the write lock from its start."""
+
+    __slots__ = ()
+
+    @override
+    def __enter__(self) -> Connection:
+        connection = super().__enter__()
+        try:
+            if connection.in_transaction():  # so SQLAlchemy calls it after a statement that has committed by itself
+                connection.commit()
+            connection.begin()
+            if self._pool.is_sqlite:
+                take_write_lock(connection)
+        except BaseException as error:
+            self._pool.drop(connection, error)
+            raise
+        return connection
+
+    @override
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None:
             try:
-                connection = self._idle.pop()
-            except IndexError:
-                return self._engine.connect()
-            if self._engine.dialect.name == SQLITE or not is_stale(connection.connection.driver_connection):
-                return connection
-            connection.invalidate()
-            connection.close()
+                self._connection.commit()
+            except BaseException as failure:
+                self._connection.invalidate()  # SQLAlchemy rolls back nothing after a commit that failed
+                self._pool.drop(self._connection, failure)
+                raise
+        super().__exit__(kind, error, traceback)
 
 
 def is_stale(connection: Any) -> bool:

@@ -10,12 +10,13 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, event
+from typing_extensions import override
 
 from horae.storage.engine.connections.session import ENCODING
 from horae.storage.engine.url import has_several_hosts
@@ -85,19 +86,9 @@ class OpenConnections:
         """Track the connections that the engine opens from now on."""
         event.listen(engine, "connect", self._note)
 
-    @contextmanager
-    def call(self, connection: Connection) -> Generator[None]:
+    def call(self, connection: Connection) -> "TrackedCall":
         """Track a call of a service, which has a deadline; the innermost call of nested ones counts."""
-        ident = threading.get_ident()
-        outer = self._calls.get(ident)
-        self._calls[ident] = (time.monotonic(), connection)
-        try:
-            yield
-        finally:
-            if outer is None:
-                self._calls.pop(ident, None)
-            else:
-                self._calls[ident] = outer
+        return TrackedCall(self._calls, connection)
 
     def end_overdue(self, now: float) -> int:
         """End the statements of calls that have passed the deadline, and return their number; does not block."""
@@ -151,6 +142,28 @@ class OpenConnections:
         with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as ours:
             if os.fstat(ours.fileno()).st_ino == self._sockets.get(driver):
                 ours.shutdown(socket.SHUT_RDWR)
+
+
+class TrackedCall(AbstractContextManager[None]):
+    """Notes when a call of this thread began, until its end. A class, because a generator takes longer."""
+
+    __slots__ = ("_calls", "_connection", "_ident", "_outer")
+
+    def __init__(self, calls: dict[int, tuple[float, Connection]], connection: Connection) -> None:
+        self._calls, self._connection = calls, connection
+
+    @override
+    def __enter__(self) -> None:
+        self._ident = threading.get_ident()
+        self._outer = self._calls.get(self._ident)
+        self._calls[self._ident] = (time.monotonic(), self._connection)
+
+    @override
+    def __exit__(self, *_: object) -> None:
+        if self._outer is None:
+            self._calls.pop(self._ident, None)
+        else:
+            self._calls[self._ident] = self._outer
 
 
 def _driver_of(connection: Connection) -> Any:

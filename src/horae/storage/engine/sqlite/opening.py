@@ -15,6 +15,7 @@ import time
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import OperationalError
 
 BEGIN_OPTION: Final = "horae_begin"
 IMMEDIATE: Final = "IMMEDIATE"
@@ -22,6 +23,7 @@ AT_ONCE: Final = "AT_ONCE"
 LAZY: Final = "LAZY"
 SNAPSHOT: Final = "SNAPSHOT"
 NONE: Final = "NONE"
+BEGIN_IMMEDIATELY: Final = "BEGIN IMMEDIATE"
 WAL_TIMEOUT: Final = 30.0
 """Seconds to switch a file to WAL mode, while other processes open the new file at the same time."""
 
@@ -77,16 +79,25 @@ def begins(engine: Engine) -> bool:
     return engine.get_execution_options().get(BEGIN_OPTION) != NONE
 
 
+def take_write_lock(connection: Connection) -> None:
+    """Begin a transaction that may write; by the driver, as SQLAlchemy takes longer for the statement than SQLite."""
+    driver: Any = connection.connection.driver_connection
+    try:
+        driver.execute(BEGIN_IMMEDIATELY)
+    except sqlite3.OperationalError as error:
+        raise OperationalError(BEGIN_IMMEDIATELY, None, error) from error
+
+
 def begin(connection: Connection) -> None:
     """Begin a transaction as the option of the connection requires."""
     match connection.get_execution_options().get(BEGIN_OPTION, IMMEDIATE):
         case "IMMEDIATE":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            take_write_lock(connection)
         case "AT_ONCE":
             timeout = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
             connection.exec_driver_sql("PRAGMA busy_timeout = 0")
             try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                take_write_lock(connection)
             finally:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout}")
         case "SNAPSHOT":
@@ -104,4 +115,4 @@ def begin_at_first_write(connection: Connection, cursor: Any, statement: str, *_
         connection.connection.driver_connection
     )  # not the cursor's connection, which aiosqlite's cursor does not have
     if not driver.in_transaction and not _READS.match(statement):
-        cursor.execute("BEGIN IMMEDIATE")
+        cursor.execute(BEGIN_IMMEDIATELY)
