@@ -23,7 +23,7 @@ SILENCE: Final = 1.0
 """Seconds after which a node without a heartbeat counts as dead."""
 CHANGED: Final = 300
 """Jobs that one order changes: some hundred a second, so that the kill comes while it runs."""
-HOURS: Final = 8
+HOURS: Final = 24
 """Past times that a backfill runs."""
 
 
@@ -69,12 +69,11 @@ def test_past_times_are_run_once_although_nodes_are_killed(horae: Horae, databas
     end = database.autocommit(reading.now).replace(minute=0, second=0, microsecond=0)
     schedule = horae.schedules.add("threaded", cron="0 * * * *", config={"seed": 1}, overlap="allow_all", name="hourly")
     nodes = [NodeProcess(database, tmp_path, concurrency=2, silence=SILENCE) for _ in "ab"]
-    with nodes[0] as killed, nodes[1] as other:
-        for node in (killed, other):
-            node.ready()
+    with nodes[0], nodes[1]:
+        ids = [node.ready() for node in nodes]
         horae.schedules.backfill("hourly", end - timedelta(hours=HOURS), end)
-        wait_until(lambda: rows(horae, "SELECT 1 FROM horae_jobs WHERE node_id = :node", node=killed.node))
-        killed.kill()
+        busy = wait_until(lambda: rows(horae, "SELECT node_id FROM horae_jobs WHERE node_id IS NOT NULL"))
+        nodes[ids.index(busy[0].node_id)].kill()
         wait_until(lambda: has_ended(horae, HOURS), within=60)
     ticks = horae.schedules.ticks("hourly")
     times = Counter(tick.nominal_time for tick in ticks if tick.decision == "fired")

@@ -49,6 +49,32 @@ class Connections:
         return open_or_refuse
 
 
+class LateConnections:
+    """Transactions for bodies: on threads they open when `release` is set, in coroutines never."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked, self.release, self.closed = threading.Event(), threading.Event(), threading.Event()
+        self._opened = Database.transaction
+        monkeypatch.setattr(Database, "transaction", lambda *asked: self._late(*asked))  # noqa: PLW0108 - it is bound to the database
+        monkeypatch.setattr(Database, "async_transaction", lambda *_: self._never())
+
+    @contextmanager
+    def _late(self, database: Database, isolation: str) -> Generator[Connection]:
+        self.asked.set()
+        self.release.wait(20)
+        try:
+            with self._opened(database, isolation) as connection:
+                yield connection
+        finally:
+            self.closed.set()
+
+    @asynccontextmanager
+    async def _never(self) -> AsyncGenerator[AsyncConnection]:
+        self.asked.set()
+        await asyncio.Event().wait()
+        yield pytest.fail("no connection was asked for")
+
+
 SHORT_STOP = Timing(shutdown=ShutdownTiming(last_words=0.1))
 SOON = Timing(claimer=ClaimerTiming(avoided_for=Pauses(0.02, 0.1)))
 
@@ -131,24 +157,7 @@ async def test_a_shutdown_hands_them_back(horae: Horae, connections: Connections
 async def test_a_body_that_waits_for_a_connection_when_the_node_stops_has_not_begun(
     horae: Horae, monkeypatch: pytest.MonkeyPatch, isolation: str
 ) -> None:
-    asked, release = threading.Event(), threading.Event()
-    opened = getattr(Database, isolation)
-
-    @contextmanager
-    def late(database: Database, level: str) -> Generator[Connection]:
-        asked.set()
-        release.wait(20)
-        with opened(database, level) as connection:
-            yield connection
-
-    @asynccontextmanager
-    async def late_async(database: Database, level: str) -> AsyncGenerator[AsyncConnection]:
-        asked.set()
-        await asyncio.Event().wait()
-        async with opened(database, level) as connection:
-            yield connection
-
-    monkeypatch.setattr(Database, isolation, late if isolation == "transaction" else late_async)
+    late = LateConnections(monkeypatch)
 
     @horae.job(transaction="read committed", on_shutdown="fail")
     def threaded() -> None: ...
@@ -158,8 +167,10 @@ async def test_a_body_that_waits_for_a_connection_when_the_node_stops_has_not_be
 
     async with running_node(horae, grace=timedelta(0), timing=SHORT_STOP):
         job = await horae.aio.jobs.start(threaded if isolation == "transaction" else looped)
-        await until_set(asked)
-    release.set()
+        await until_set(late.asked)
+    late.release.set()
+    if isolation == "transaction":
+        await until_set(late.closed)  # else its thread opens a connection after all were closed
     left = horae.jobs.get(job.id)
     assert (left.state, left.attempt, left.node_id) == (JobState.PENDING, 0, None)
     assert rows(horae, "SELECT * FROM horae_job_attempts") == []
