@@ -26,7 +26,6 @@ from sqlalchemy import (
     insert,
     literal,
     literal_column,
-    or_,
     select,
 )
 
@@ -45,7 +44,7 @@ from horae.storage.engine.dialect import (
 )
 from horae.storage.engine.isolation import SEES_COMMITTED
 from horae.storage.jobs.search import tags
-from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs, queues
+from horae.storage.jobs.tables import HAS_LANES, IS_OPEN, UNIQUE_WHERE, jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,20 +132,17 @@ def value_of(name: str) -> Any:
     return cast(bindparam(name, type_=kind), Text() if isinstance(kind, String) else kind)
 
 
-_HAS_LANES: Final = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
-
-
 def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnElement[Any]:
     """Return whether a new job of this queue is claimed through a lane; null if neither it nor the queue has limits.
 
     A queue with limits, or with owners that take turns, has a row; for any other queue this is one look at its key.
     """
-    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(queues.c.name == queue, _HAS_LANES)
+    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(queues.c.name == queue, HAS_LANES)
     return case((limits.is_not(None), literal_column("'limit'")), else_=of_queue.scalar_subquery())
 
 
 _given_queue: Final[BindParameter[str]] = bindparam("queue")
-QUEUE_RULES: Final = select(queues.c.backend, _HAS_LANES).where(queues.c.name == _given_queue)
+QUEUE_RULES: Final = select(queues.c.backend, HAS_LANES).where(queues.c.name == _given_queue)
 
 
 _VALUES: Final = {

@@ -285,6 +285,9 @@ queues = Table(
     Column("backend", String(200)),  # what runs its jobs: "horae", "celery" or "celery:QUEUE"; null: never named
 )
 
+HAS_LANES = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
+"""The jobs of the queue are claimed through lanes: its owners take turns, or it has limits by key."""
+
 # The reports of running jobs, and the requests to cancel them, in two tables so that no report overwrites a request.
 # The tables are unlogged on PostgreSQL; on SQLite both are in a side-car file.
 live_metadata = MetaData(naming_convention=metadata.naming_convention)

@@ -14,7 +14,7 @@ from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, member_of, seconds_since
 from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues
+from horae.storage.jobs.tables import HAS_LANES, IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +70,13 @@ LANES_BESIDE_BACKEND: Final = PerDialect(
     lambda dialect: select(queues.c.name, queues.c.backend).where(
         member_of(dialect, queues.c.name, "names"),
         queues.c.backend != OWN_BACKEND,
-        or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None)),
+        HAS_LANES,
     )
 )
 
 _fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
 FAIR: Final = put(_fair, _fair)
-_goes_through_lanes = select(queues.c.name).where(
-    queues.c.name == bindparam("of_queue"), or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
-)
+_goes_through_lanes = select(queues.c.name).where(queues.c.name == bindparam("of_queue"), HAS_LANES)
 _pending = update(jobs).where(jobs.c.state == JobState.PENDING, jobs.c.queue == bindparam("of_queue"))
 PUT: Final = put({}, {"name": queues.c.name})
 LOCK_LIMITS: Final = select(queues.c.limits).where(queues.c.name == bindparam("queue")).with_for_update()

@@ -36,7 +36,7 @@ from horae.storage.engine.dialect import (
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.groups.groups import GROUP_COLUMNS, IS_MEMBER_BETWEEN
 from horae.storage.jobs.owed_hooks import ON_CANCELLED, ON_ERROR
-from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
+from horae.storage.jobs.tables import ENDED_NOW, HAS_LANES, jobs, queues
 
 _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)
@@ -118,8 +118,7 @@ STILL_WAITING: Final = among(
     ),
     jobs.c.id,
 )
-_has_lanes = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
-_in_lanes = select(queues.c.name).where(queues.c.name == jobs.c.queue, _has_lanes).exists()
+_in_lanes = select(queues.c.name).where(queues.c.name == jobs.c.queue, HAS_LANES).exists()
 _LIMIT_NEXT: Final = case((or_(jobs.c.limits.is_not(None), _in_lanes), WaitsFor.LIMIT.value), else_=null())
 RELEASE: Final = among(
     update(jobs)
