@@ -8,8 +8,8 @@ from sqlalchemy import Connection, bindparam, func, or_, select
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
+from horae.storage.jobs.limits import lane_depth
 from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs
-from horae.storage.operations import lane_depth
 from horae.storage.operations.overview import DURATION
 
 DAY: Final = 86_400.0
