@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from horae.guarded_log import guarded_log
+from horae.storage.engine.failures import first_line
 
 AGAIN_AFTER: Final = 30.0
 """Seconds between two warnings."""
@@ -24,13 +25,9 @@ class ThrottledWarning:
         now = self._clock()
         if self._silent_until is None or now >= self._silent_until:
             self._silent_until = now + AGAIN_AFTER
-            log.warning(message, *map(brief, arguments))
+            brief = (first_line(each) if isinstance(each, Exception) else each for each in arguments)
+            log.warning(message, *brief)
 
     def settle(self) -> None:
         """The call has succeeded, so log the next failure at once."""
         self._silent_until = None
-
-
-def brief(argument: object) -> object:
-    """Return the first line of an error: SQLAlchemy adds the whole statement after it."""
-    return str(argument).partition("\n")[0] if isinstance(argument, Exception) else argument

@@ -21,7 +21,7 @@ from horae.runtime.node.incarnation import Deploy, Incarnation
 from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
-from horae.storage.engine.failures import first_of, is_transient
+from horae.storage.engine.failures import first_of, is_only_transient
 
 
 class Node:
@@ -102,8 +102,7 @@ async def run_incarnations(
         try:
             await run_one()
         except ExceptionGroup as group:
-            unavailable, others = group.split(is_transient)
-            if unavailable is None or others is not None or not ready.is_set():
+            if not is_only_transient(group) or not ready.is_set():
                 raise
             warning.warn("the node cannot start again yet, because the database is unavailable: %s", first_of(group))
             with suppress(TimeoutError):

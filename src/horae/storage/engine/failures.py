@@ -69,8 +69,12 @@ def has_answered(error: DBAPIError | PoolTimeout) -> bool:
 
 def reason_of(error: DBAPIError | PoolTimeout) -> str:
     """Return the first line of what the database, or its driver, says about the error."""
-    said = error.orig if isinstance(error, DBAPIError) else error
-    return str(said).strip().partition("\n")[0]
+    return first_line(error.orig if isinstance(error, DBAPIError) else error)
+
+
+def first_line(error: BaseException | None) -> str:
+    """Return the first line of an error: SQLAlchemy adds the whole statement after it."""
+    return str(error).strip().partition("\n")[0]
 
 
 def is_only_transient(error: Exception) -> bool:

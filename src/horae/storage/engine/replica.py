@@ -20,7 +20,7 @@ from horae.forking import ForkSafeLock, register_for_reset
 from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine.failures import first_line, is_transient
 from horae.storage.engine.identity import identity_of
 from horae.storage.engine.threads import Threads
 from horae.storage.engine.url import PREFERS_STANDBY, normalised, shown
@@ -189,7 +189,7 @@ class ReadReplica:
         if now < self._silent_until or self._closed.is_set():
             return
         self._silent_until, self._warned = now + AGAIN_AFTER, True
-        reason = "it has not answered in time" if isinstance(error, TimeoutError) else str(error).partition("\n")[0]
+        reason = "it has not answered in time" if isinstance(error, TimeoutError) else first_line(error)
         _log.warning("lists are read from the primary until the replica (%s) can be used: %s", self.shown, reason)
 
 
