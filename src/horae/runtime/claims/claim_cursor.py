@@ -51,13 +51,17 @@ class ClaimCursor:
     def move(self, taken: Sequence[Claim], *, beyond: JobId | None, began: float, ended: float) -> None:
         """Record a claim: after which job it started, and when it began and ended."""
         took = ended - began
-        if taken:
-            self._last = taken[-1].id
+        self.follow(taken)
         if beyond is None:
             self._scan_took = took
             self._rests_until = ended + self._rest_after(took)
         elif took * self._gain > self._scan_took:
             self._rests_until = -math.inf
+
+    def follow(self, taken: Sequence[Claim]) -> None:
+        """Let claims that do not start at the front start behind these jobs, if there are any."""
+        if taken:
+            self._last = taken[-1].id
 
     def _rest_after(self, took: float) -> float:
         return min(self._rest * took, LONGEST_REST) if took > self._slow else -math.inf

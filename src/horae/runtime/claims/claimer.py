@@ -108,13 +108,13 @@ class Claimer:
         began = time.monotonic()
         last = self._cursor.beyond(began)
         if last is not None:
-            return await self._claim_but_before(scope, room, last)
+            return await self._claim_beyond(scope, room, last)
         taken = await self._database.autocommit_async(claims.claim, scope, room)
         self._cursor.move(taken, beyond=None, began=began, ended=time.monotonic())
         self.exhausted = len(taken) < room
         return taken
 
-    async def _claim_but_before(self, scope: ClaimScope, room: int, last: JobId) -> Sequence[Claim]:
+    async def _claim_beyond(self, scope: ClaimScope, room: int, last: JobId) -> Sequence[Claim]:
         """Claim without a look at the jobs that have the priority of the last one and come before it."""
         claim, began = self._database.autocommit_async, time.monotonic()
         higher: Sequence[Claim] = ()
@@ -133,9 +133,8 @@ class Claimer:
             return [*higher, *same]
         lower = await claim(claims.claim_lower, scope, left, last)
         self.exhausted = len(lower) < left
-        if lower:
-            self._cursor.move(lower, beyond=last, began=0.0, ended=0.0)
-        elif not same and not await claim(claims.exists, last):
+        self._cursor.follow(lower)
+        if not same and not lower and not await claim(claims.exists, last):
             self._cursor.return_to_front()
             self.exhausted = False
         return [*higher, *same, *lower]
