@@ -6,6 +6,7 @@ from typing import Any
 
 from horae.runtime.bodies.run import Executor
 from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.components import NodeOptions
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
@@ -18,10 +19,16 @@ class Executors:
     """The event loop, the threads and the child processes of a node."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment, limits: ProcessLimits,
+        self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment, options: NodeOptions,
         hooks: ApplicationHooks,
     ) -> None:  # fmt: skip
-        """`limits`, `hooks`: of child processes."""
+        """`hooks`: of child processes."""
+        limits = ProcessLimits(
+            most=options.most_children,
+            spare=options.spare_children,
+            max_jobs=options.max_jobs_per_child,
+            max_memory=options.child_memory,
+        )
         self.threads = ThreadExecutor(loop, environment)
         self._loop = LoopExecutor(loop, environment)
         self._processes = ProcessExecutor(loop, environment, limits, hooks)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from random import Random
-from typing import Final, TypeAlias
+from typing import Final
 
 from horae.errors import Unavailable
 from horae.forking import register_for_reset
@@ -25,20 +25,19 @@ from horae.runtime.claims.worker import Worker
 from horae.runtime.claims.workers import Workers
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.controller import Controller
-from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.journal.files import Journals
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import record_of
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.node.contact import ContactReports, post
+from horae.runtime.node.deploying import Deploy, Deploying
 from horae.runtime.node.executors import Executors
 from horae.runtime.node.repeated_service import sustained
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
 from horae.runtime.node.without_hints import log_pooler, reread_schedules
 from horae.runtime.signals import Signals
-from horae.storage.engine.caller_threads import Use
 from horae.storage.jobs.claims import ClaimScope
 from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
@@ -47,7 +46,6 @@ from horae.wakeup.channel import Hint, HintKind
 
 LOGS_WITHIN: Final = 0.3
 """Seconds at the end of a node in which the last log lines of its jobs are written."""
-Deploy: TypeAlias = Callable[[], Sequence[int]]
 log = guarded_log("horae.runtime")
 
 
@@ -119,14 +117,14 @@ class Incarnation:
                 services.create_task(self._sustained("the sweeper", self._sweeper.run)),
                 services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
                 services.create_task(self._watch_file()),
-                services.create_task(self._refresh_calendars()),
+                services.create_task(self._deploying.refresh_calendars()),
                 services.create_task(self._peers.run()),
                 services.create_task(self._sustained("the hook service", self._hook_service.run)),
                 services.create_task(self._sustained("the dispatcher", self._dispatcher.run)),
             ]
             settling = services.create_task(self._sustained("the settler", self._settler.run))
             if self._options.scheduler:
-                self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
+                await self._deploying.deploy()
                 rereading = reread_schedules(self._components.wakeup, self._controller, self._timing.controller)
                 sweeping.append(services.create_task(rereading))
             sweeping.append(services.create_task(ServedTypes(self._components, self.id, self._worker).run()))
@@ -143,17 +141,6 @@ class Incarnation:
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload."""
         post(self._loop, self._controller.adopt, schedule_ids)
-
-    async def _refresh_calendars(self) -> None:
-        """Deploy again from time to time: the same schedules, but calendar functions may exclude other days by then."""
-        while True:
-            await asyncio.sleep(self._timing.calendars)
-            if not (self._options.scheduler and self._components.registry.calendars):
-                continue
-            try:
-                self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
-            except Exception:
-                log.warning("calendar functions could not be asked again; the days that are known stay", exc_info=True)
 
     def reset_after_fork(self) -> None:
         """In a forked child, which is no node: release what belongs to the node and end its loop."""
@@ -176,7 +163,7 @@ class Incarnation:
         components, signals, timing, rng = self._components, self.signals, self._timing, self._rng
         self._completion = Completion(services, components, signals, self._hook_service, self._reporter)
         self._settler = Settler(self._environment, signals, timing.settler, rng, self._membership.beat_within)
-        self._executors = Executors(self._loop, self._environment, self._child_limits(), components.hooks)
+        self._executors = Executors(self._loop, self._environment, self._options, components.hooks)
         self._worker = Workers(components.registry, self._new_worker, self._slots, self._options.processes)
         self._run_monitor = RunMonitor(
             self._worker.running,
@@ -187,6 +174,7 @@ class Incarnation:
             timing.run_monitor,
         )
         self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
+        self._deploying = Deploying(components, self._options, self._deploy, self._controller)
         self._sweeper = self._new_sweeper()
         self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng)
         signals.node_suspected.connect(self._sweeper.suspect)
@@ -207,15 +195,6 @@ class Incarnation:
             peers=self._peers,
             timing=self._timing,
             rng=self._rng,
-        )
-
-    def _child_limits(self) -> ProcessLimits:
-        options = self._options
-        return ProcessLimits(
-            most=options.most_children,
-            spare=options.spare_children,
-            max_jobs=options.max_jobs_per_child,
-            max_memory=options.child_memory,
         )
 
     def _new_sweeper(self) -> Sweeper:

@@ -16,8 +16,9 @@ from horae.runtime.backends.checks import check_backends
 from horae.runtime.claims.slots import Slots
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.node.contact import post
+from horae.runtime.node.deploying import Deploy
 from horae.runtime.node.foreground import run_in_foreground, running_beside
-from horae.runtime.node.incarnation import Deploy, Incarnation
+from horae.runtime.node.incarnation import Incarnation
 from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses

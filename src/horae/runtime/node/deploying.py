@@ -1,0 +1,37 @@
+"""Deploys the schedules that are declared in this process: when a node starts, and again from time to time."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from horae.guarded_log import guarded_log
+from horae.runtime.components import Components, NodeOptions
+from horae.runtime.controller import Controller
+from horae.storage.engine.caller_threads import Use
+
+Deploy: TypeAlias = Callable[[], Sequence[int]]
+
+log = guarded_log("horae.runtime")
+
+
+class Deploying:
+    """Calls `deploy`, and lets the node own the schedules whose ids it returns."""
+
+    def __init__(self, components: Components, options: NodeOptions, deploy: Deploy, controller: Controller) -> None:
+        self._components, self._options = components, options
+        self._deploy, self._controller = deploy, controller
+
+    async def deploy(self) -> None:
+        """Deploy now."""
+        self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
+
+    async def refresh_calendars(self) -> None:
+        """Deploy again from time to time: the same schedules, but calendar functions may exclude other days by then."""
+        while True:
+            await asyncio.sleep(self._options.timing.calendars)
+            if not (self._options.scheduler and self._components.registry.calendars):
+                continue
+            try:
+                await self.deploy()
+            except Exception:
+                log.warning("calendar functions could not be asked again; the days that are known stay", exc_info=True)
