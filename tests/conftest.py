@@ -117,6 +117,13 @@ def sqlite_database(migrated_sqlite: Path, tmp_path: Path) -> Iterator[Database]
         yield database
 
 
+@pytest.fixture
+def postgres_database(direct_url: str) -> Iterator[Database]:
+    """The same on PostgreSQL, without a pooler."""
+    with closing(Database(direct_url)) as database:
+        yield database
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a fresh database without tables, once for each kind of database."""

@@ -29,13 +29,6 @@ def broker() -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def postgres(direct_url: str) -> Iterator[Database]:
-    """A database for what does not depend on its kind: a test module names it `database`."""
-    with closing(Database(direct_url)) as database:
-        yield database
-
-
-@pytest.fixture
 def log(tmp_path: Path) -> Path:
     """The log of the bodies."""
     return tmp_path / "bodies.jsonl"

@@ -31,8 +31,8 @@ SOON: Final = {"HORAE_TEST_LOST_AFTER": "1"}
 
 
 @pytest.fixture
-def database(postgres: Database) -> Database:
-    return postgres
+def database(postgres_database: Database) -> Database:
+    return postgres_database
 
 
 @pytest.mark.timeout(120 + JOBS)

@@ -18,8 +18,8 @@ from tests.harness.redis import RedisServer
 
 
 @pytest.fixture
-def database(postgres: Database) -> Database:
-    return postgres
+def database(postgres_database: Database) -> Database:
+    return postgres_database
 
 
 def check(horae: Horae, database: Database, log: Path) -> None:

@@ -23,12 +23,12 @@ from tests.runtime.test_dispatching import FakeBackend, dispatcher
 
 PATIENT = InlineTiming(join_within=3600.0, short_body=3600.0, busy_within=3600.0)
 MakeWorker = Callable[[InlineTiming], MessageNode]
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def database(direct_url: str) -> Iterator[Database]:
-    with closing(Database(direct_url)) as database:
-        yield database
+def database(postgres_database: Database) -> Database:
+    return postgres_database
 
 
 @pytest.fixture
