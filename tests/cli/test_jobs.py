@@ -11,7 +11,7 @@ from rich.console import Console
 from sqlalchemy import update
 
 from horae.app import Horae
-from horae.cli.printing import following
+from horae.cli.commands.jobs import following
 from horae.domain.jobs.job import JobId, JobState
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading

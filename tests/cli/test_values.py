@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 from typer.main import get_command
 
-from horae.cli.commands.jobs import jobs_app
+from horae.cli.commands.jobs.jobs import jobs_app
 from horae.cli.escaping import printable
 from horae.cli.moments import moment
 from horae.cli.printing.output import brief

@@ -26,7 +26,7 @@ class Entry:
 
 ENTRIES: Final = (
     Entry("run", "run", "run", "Run a node in the foreground, with the HTTP API and the dashboard."),
-    Entry("jobs", "jobs", "jobs_app", "Start, watch, cancel, retry, reschedule and delete jobs."),
+    Entry("jobs", "jobs.jobs", "jobs_app", "Start, watch, cancel, retry, reschedule and delete jobs."),
     Entry("groups", "groups", "groups_app", "Start, show, cancel and wait for groups of jobs."),
     Entry("types", "types", "types_app", "List the job types of an application (needs --app or HORAE_APP)."),
     Entry("nodes", "nodes", "nodes_app", "List nodes."),

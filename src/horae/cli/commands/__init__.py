@@ -1,1 +1,1 @@
-"""The commands, one file a group."""
+"""The commands, a file or a folder for each group."""

@@ -1,4 +1,4 @@
-"""The commands of `horae jobs` that change jobs: those with these IDs, or by one job all that meet a filter."""
+"""`horae jobs cancel`, `retry`, `reschedule` and `delete`: change jobs with these IDs, or by one job all that match."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Unpack

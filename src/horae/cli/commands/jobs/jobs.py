@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from horae.cli.commands.job_changes import cancel, delete, reschedule, retry
+from horae.cli.commands.jobs.changes import cancel, delete, reschedule, retry
+from horae.cli.commands.jobs.following import print_end, print_ended, wait, watch
+from horae.cli.commands.jobs.logs import logs
 from horae.cli.context import opened, target_of
 from horae.cli.failures import FAILED, complain
 from horae.cli.moments import moment
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
-from horae.cli.printing.following import print_end, print_ended, wait, watch
-from horae.cli.printing.job_logs import logs
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration, names, start_parameters

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from horae.app import Horae
+from horae.cli.commands.jobs.following import POLL_INTERVAL
 from horae.cli.context import opened
 from horae.cli.escaping import printable
 from horae.cli.options import AsJson, JobId, Owner, whose
-from horae.cli.printing.following import POLL_INTERVAL
 from horae.cli.printing.output import print_json
 from horae.domain.jobs.log_lines import LogLine, level_name
 
