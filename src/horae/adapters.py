@@ -108,9 +108,9 @@ class Adapters:
         return self._servers[url]
 
     def _redis_prefix(self) -> str:
-        """Return a prefix of this database alone: ids of jobs are not unique, and a cancel is found by its id.
+        """Return a prefix that no other database has: each has a job 1, and a cancel is found by the id of its job.
 
-        Only processes that share a file of SQLite may know it by different names, and have to agree on a given prefix.
+        A given prefix replaces the hash of an SQLite file, which processes may know by different paths.
         """
         given = self._settings.redis_prefix
         if given is not None and self._database.dialect == SQLITE:
