@@ -4,6 +4,7 @@ The process is busy with that message anyway. If none comes, a thread writes the
 lists them, as those that a node writes in batches, so that a killed process loses no more than before.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ class JoinedEnds:
         self._write, self._timing = write, timing
         self._waiting: list[FinishedRun] = []
         self._write_at = 0.0
-        self._idle_since, self._busy = -timing.busy_within, False
+        self._idle_since, self._busy = -math.inf, False
         self._lock = threading.Lock()
         self._filled, self._hurry = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -32,9 +33,11 @@ class JoinedEnds:
         """Let the end of a body wait that took so many seconds; return False if it is to be written at once."""
         self._idle_since = time.monotonic()
         short = took <= self._timing.short_body
-        if not (short and self._busy and may_be_joined(finished.settlement)) or self._closed.is_set():
+        if not (short and self._busy and may_be_joined(finished.settlement)):
             return False
         with self._lock:
+            if self._closed.is_set():  # nothing would write it
+                return False
             if not self._waiting:
                 self._write_at = self._idle_since + self._timing.join_within
             self._waiting.append(finished)
