@@ -136,7 +136,7 @@ async def test_health_needs_no_login_and_reveals_nothing(horae: Horae, client: C
         200,
         {"status": "ready"},
     )
-    execute(horae, "UPDATE horae_alembic_version SET version_num = 'future'")
+    execute(horae, "UPDATE horae_alembic_version SET version_num = 'future', oldest_compatible = 'future'")
     assert ((await nobody.get("/readyz")).status_code, (await nobody.get("/readyz")).json()) == (
         503,
         {"status": "migrations"},

@@ -249,10 +249,11 @@ def test_clocks(ahead: float, level: Level, words: str) -> None:
 @pytest.mark.parametrize(
     ("status", "owned", "level"),
     [
-        (MigrationStatus("0001", "0001", [], ahead=False), False, Level.OK),
-        (MigrationStatus(None, "0001", ["0001"], ahead=False), False, Level.PROBLEM),
-        (MigrationStatus(None, "0001", ["0001"], ahead=False), True, Level.WARNING),
-        (MigrationStatus("0002", "0001", [], ahead=True), True, Level.PROBLEM),
+        (MigrationStatus("0001", "0001", [], ahead=False, usable=True), False, Level.OK),
+        (MigrationStatus(None, "0001", ["0001"], ahead=False, usable=False), False, Level.PROBLEM),
+        (MigrationStatus(None, "0001", ["0001"], ahead=False, usable=False), True, Level.WARNING),
+        (MigrationStatus("0002", "0001", [], ahead=True, usable=False), True, Level.PROBLEM),
+        (MigrationStatus("0002", "0001", [], ahead=True, usable=True), True, Level.WARNING),
     ],
 )
 def test_migrations(status: MigrationStatus, owned: bool, level: Level) -> None:  # noqa: FBT001 - a case of the table

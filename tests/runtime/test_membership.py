@@ -13,11 +13,11 @@ from horae.domain.cluster.liveness import Death, Limits
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness import membership
 from horae.runtime.liveness.heartbeat import Watcher
-from horae.runtime.liveness.life_lock import is_abandoned
 from horae.runtime.liveness.membership import FileMembership
 from horae.runtime.liveness.node_record import record_of
 from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database, side_car_path
+from horae.storage.engine.sqlite.file_lock import is_abandoned
 from tests.harness.applications import application, counted_statements, rows
 from tests.harness.nodes import running_node
 from tests.harness.waiting import until_stored

@@ -33,6 +33,7 @@ TIMING: Final = Timing(
     run_monitor=RunMonitorTiming(round=0.3, reread_every=7),
     hooks=HookTiming(look_every=4.0),
     worker=WorkerTiming(poll_without_hints=Pauses(0.2, 2.0)),
+    schema_every=1000.0,
 )
 """As usual, but rounds in which usually nothing happens are rarer, because they take most of the time."""
 STORM_TIMING: Final = replace(TIMING, membership=replace(TIMING.membership, orphaned_after=1.0))

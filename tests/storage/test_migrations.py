@@ -184,7 +184,7 @@ def table_names(connection: Connection) -> list[str]:
 
 
 def pretend(database: Database, revision: str) -> None:
-    statement = text(f"UPDATE {VERSION_TABLE} SET version_num = :revision")
+    statement = text(f"UPDATE {VERSION_TABLE} SET version_num = :revision, oldest_compatible = :revision")
     database.transact(lambda connection: connection.execute(statement, {"revision": revision}))
 
 
@@ -390,11 +390,13 @@ def test_each_command_moves_in_its_own_direction_only(empty: Database) -> None:
 
 
 def test_the_status_lists_pending_migrations(empty: Database) -> None:
-    assert status(empty) == runner.MigrationStatus(current=None, head=HEAD, pending=list(REVISIONS), ahead=False)
+    assert status(empty) == runner.MigrationStatus(
+        current=None, head=HEAD, pending=list(REVISIONS), ahead=False, usable=False
+    )
     upgrade(empty)
-    assert status(empty) == runner.MigrationStatus(current=HEAD, head=HEAD, pending=[], ahead=False)
+    assert status(empty) == runner.MigrationStatus(current=HEAD, head=HEAD, pending=[], ahead=False, usable=True)
     pretend(empty, NEWER)
-    assert status(empty) == runner.MigrationStatus(current=NEWER, head=HEAD, pending=[], ahead=True)
+    assert status(empty) == runner.MigrationStatus(current=NEWER, head=HEAD, pending=[], ahead=True, usable=False)
 
 
 def test_looking_creates_no_file(tmp_path: Path) -> None:

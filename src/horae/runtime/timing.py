@@ -324,3 +324,5 @@ class Timing:
     """Between two rounds in which calendar functions are asked which days they exclude."""
     file_every: float = 1.0
     """Between two checks whether the SQLite file is still there."""
+    schema_every: float = 10.0
+    """Between two checks whether the database still has tables that this program can use."""

@@ -1,5 +1,6 @@
 CREATE TABLE horae_alembic_version (
     version_num character varying(32) NOT NULL,
+    oldest_compatible character varying(32),
     CONSTRAINT horae_alembic_version_pkc PRIMARY KEY (version_num)
 );
 CREATE TABLE horae_audit (

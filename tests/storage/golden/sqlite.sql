@@ -1,5 +1,6 @@
 CREATE TABLE horae_alembic_version (
     version_num VARCHAR(32) NOT NULL,
+    oldest_compatible VARCHAR(32),
     CONSTRAINT horae_alembic_version_pkc PRIMARY KEY (version_num)
 );
 CREATE TABLE horae_audit (

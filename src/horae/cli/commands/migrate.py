@@ -83,7 +83,7 @@ def current(database: str) -> str:
     with closing(Database(database)) as opened:
         found = runner.status(opened)
         if found.ahead:
-            runner.check(opened)
+            raise runner.mismatch(found.current)
         return found.current or BASE
 
 
@@ -94,7 +94,9 @@ def print_status(found: MigrationStatus, *, as_json: bool) -> None:
         return
     typer.echo(f"revision: {found.current or 'none'}")
     typer.echo(f"head:     {found.head}")
-    if found.ahead:
+    if found.ahead and found.usable:
+        typer.echo("Migrated by a newer version; the tables are compatible with this one.")
+    elif found.ahead:
         typer.echo("The database was migrated by a newer version: upgrade Horae.")
     elif found.pending:
         typer.echo(f"pending:  {', '.join(found.pending)}\nRun `horae migrate up`.")

@@ -62,6 +62,13 @@ def check_migrations(database: Database) -> Finding:
 
 def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
     """`owned`: the database is a file that the program migrates by itself."""
+    if status.ahead and status.usable:
+        return warning(
+            "migrations",
+            f"a newer version has migrated the database (revision {status.current}; this program knows {status.head}), "
+            "and its tables are compatible with this program",
+            "Replace this program by the newer version when convenient.",
+        )
     if status.ahead:
         return problem(
             "migrations",

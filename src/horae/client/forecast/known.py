@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from horae.domain.forecast.scenario import Bodies, Body, QueueRules
 from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.schedules.schedule import DisabledReason
-from horae.errors import SchemaMismatch
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
 from horae.storage.operations import limits, queues
@@ -44,10 +43,8 @@ def known_to(database: Database, module: str) -> Known:
     status = runner.status(database)
     if status.current is None:
         return NOTHING
-    if status.ahead or status.pending:
-        raise SchemaMismatch(
-            f"the database is at revision {status.current}, this program needs {status.head}: run `horae migrate up`"
-        )
+    if not status.usable:
+        runner.check(database)
     return database.autocommit(_read, module)
 
 

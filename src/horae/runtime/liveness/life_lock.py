@@ -31,19 +31,3 @@ class LifeLock:
         """In a forked child: close the copy of the descriptor, which leaves the lock to the parent."""
         if self._descriptor is not None:
             detach([self._descriptor])
-
-
-def is_abandoned(file: Path) -> bool:
-    """Return whether the file exists and its lock is free; never creates the file."""
-    try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(descriptor)  # releases the lock again

@@ -20,11 +20,12 @@ from horae.domain.cluster.liveness import Death, Limits, Signs, death_of
 from horae.domain.jobs.job import NodeId
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.identity import decoded, is_gone
-from horae.runtime.liveness.life_lock import LifeLock, is_abandoned
+from horae.runtime.liveness.life_lock import LifeLock
 from horae.runtime.timing import Timing
 from horae.storage.engine.connections.timeouts import detach
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.sqlite.file_lock import is_abandoned
 from horae.storage.engine.sqlite.file_modes import make_folder
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock

@@ -34,6 +34,7 @@ from horae.runtime.node.contact import ContactReports, post
 from horae.runtime.node.deploying import Deploy, Deploying
 from horae.runtime.node.executors import Executors
 from horae.runtime.node.repeated_service import sustained
+from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
 from horae.runtime.node.without_hints import log_pooler, reread_schedules
@@ -77,6 +78,7 @@ class Incarnation:
             components.database, hooks, options.keep.total_seconds(), self._timing.hooks, self._peers.pace
         )
         self._membership: Membership = membership_of(components.database, record, options.liveness, self._timing)
+        self.schema = SchemaWatch(components.database, record.id, self._timing.schema_every)
         self._died = asyncio.Event()
         self._broken = False
         self.lost: Unavailable | None = None
@@ -117,6 +119,7 @@ class Incarnation:
                 services.create_task(self._sustained("the sweeper", self._sweeper.run)),
                 services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
                 services.create_task(self._watch_file()),
+                services.create_task(self.schema.run()),
                 services.create_task(self._deploying.refresh_calendars()),
                 services.create_task(self._peers.run()),
                 services.create_task(self._sustained("the hook service", self._hook_service.run)),
@@ -130,7 +133,7 @@ class Incarnation:
             sweeping.append(services.create_task(ServedTypes(self._components, self.id, self._worker).run()))
             working = self._working(services)
             ready.set()
-            await _first(stop, self._died)
+            await _first(stop, self._died, self.schema.found)
             listening.close()
             await self._shut_down(working, settling)
             for task in (*sweeping, *working, settling):

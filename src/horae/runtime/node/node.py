@@ -80,8 +80,8 @@ class Node:
         incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
         self.id = incarnation.id
         await incarnation.run(self._stop, self.ready)
-        if incarnation.lost is not None:
-            raise incarnation.lost
+        if (error := incarnation.lost or incarnation.schema.mismatch) is not None:
+            raise error
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload. May be called from any thread."""

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from horae.storage.migrations.version import BASE, VERSION_TABLE
+from horae.storage.migrations.version import BASE, OLDEST_COMPATIBLE, VERSION_TABLE, version
 
 given = context.config.attributes
 if context.is_offline_mode():
@@ -17,5 +17,7 @@ else:
 
 with context.begin_transaction():
     context.run_migrations()
+    if (oldest := OLDEST_COMPATIBLE.get(given["end"])) is not None:
+        context.execute(version.update().values(oldest_compatible=oldest))
     if given["end"] == BASE:  # leave nothing behind; the table is created again on the way up
         context.execute(f"DROP TABLE {VERSION_TABLE}")

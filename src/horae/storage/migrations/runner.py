@@ -13,7 +13,15 @@ from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.url import shown
-from horae.storage.migrations.version import BASE, HEAD, REVISIONS, current_revision
+from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
+from horae.storage.migrations.version import (
+    BASE,
+    HEAD,
+    OLDEST_COMPATIBLE,
+    REVISIONS,
+    current_revision,
+    is_compatible,
+)
 
 _NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}
 _STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
@@ -33,19 +41,25 @@ class MigrationStatus:
     pending: list[str]
     ahead: bool
     """The database is at a revision that this program does not know: a newer program has migrated it."""
+    usable: bool
+    """This program can use the tables: they are at its revision, or at a newer one that is compatible with it."""
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
     """Migrate up to `revision`; does nothing if the database is already there or past it.
 
     Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that a newer program has
-    migrated, `DatabaseBusy` and `Unavailable`.
+    migrated so that this one cannot use it, and while nodes run that could not use the new tables, `DatabaseBusy` and
+    `Unavailable`.
     """
     _migrate(database, _resolve(revision), up=True)
 
 
 def downgrade(database: Database, revision: str) -> None:
-    """Migrate down to `revision`, dropping what newer revisions added, with its data. Raises the same as `upgrade`."""
+    """Migrate down to `revision`, dropping what newer revisions added, with its data.
+
+    Raises the same as `upgrade`, and `SchemaMismatch` while any node runs.
+    """
     _migrate(database, _resolve(revision), up=False)
 
 
@@ -54,7 +68,8 @@ def status(database: Database) -> MigrationStatus:
     current = _revision_of(database)
     ahead = current not in (None, *REVISIONS)
     pending: list[str] = [] if ahead else list(_STEPS[_STEPS.index(current or BASE) + 1 :])
-    return MigrationStatus(current=current, head=HEAD, pending=pending, ahead=ahead)
+    usable = _is_usable(database, current)
+    return MigrationStatus(current=current, head=HEAD, pending=pending, ahead=ahead, usable=usable)
 
 
 def sql(dialect: str, *, start: str = BASE, end: str = "head", up: bool = True) -> str:
@@ -74,23 +89,30 @@ def sql(dialect: str, *, start: str = BASE, end: str = "head", up: bool = True) 
 
 
 def check(database: Database) -> None:
-    """Raise `SchemaMismatch` unless the database is at the revision that this program needs."""
+    """Raise `SchemaMismatch` unless this program can use the tables of the database."""
     current = _revision_of(database)
-    if current != HEAD:
-        raise _mismatch(current)
+    if not _is_usable(database, current):
+        raise mismatch(current)
+
+
+def check_open(connection: Connection) -> None:
+    """Raise `SchemaMismatch` if a database that this program has opened got tables that it cannot use."""
+    current = current_revision(connection)
+    if current != HEAD and (current in (None, *REVISIONS) or not is_compatible(connection)):
+        raise mismatch(current)
 
 
 def ensure(database: Database) -> None:
-    """Migrate a SQLite file; raise `SchemaMismatch` for a PostgreSQL database that is not at the needed revision.
+    """Migrate a SQLite file; raise `SchemaMismatch` for a PostgreSQL database whose tables this program cannot use.
 
     A SQLite file belongs to the program. A PostgreSQL server is shared: the start of a new program must not change the
     schema while old programs are still running.
     """
     current = _revision_of(database)
-    if current == HEAD:
+    if _is_usable(database, current):
         return
     if database.dialect != SQLITE:
-        raise _mismatch(current)
+        raise mismatch(current)
     upgrade(database)
 
 
@@ -100,9 +122,13 @@ def move(connection: Connection, target: str, *, up: bool) -> None:
         connection.execute(_LOCK)
     current = current_revision(connection)  # read under the lock, as another process may have migrated first
     if current not in (None, *REVISIONS):
-        raise _mismatch(current)
+        if up and is_compatible(connection):
+            return  # a newer program has done all that this one needs
+        raise mismatch(current)
     if not _leads(current or BASE, target, up=up):
         return
+    if current is not None and not (up and OLDEST_COMPATIBLE.get(target, target) <= current):
+        refuse_beside_running_nodes(connection, target)
     from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
 
     scripts.run(connection, current or BASE, target)
@@ -128,6 +154,13 @@ def _raising_unavailable(database: Database) -> Generator[None]:
         raise Unavailable(f"{shown(database.url)} does not answer: {error.orig}") from error
 
 
+def _is_usable(database: Database, current: str | None) -> bool:
+    if current is None or current in REVISIONS:
+        return current == HEAD
+    with _raising_unavailable(database):
+        return database.autocommit(is_compatible)
+
+
 def _is_missing(file: str) -> bool:
     return not file.startswith("file:") and not Path(file).exists()
 
@@ -143,7 +176,8 @@ def _resolve(revision: str) -> str:
     return _NAMES[revision]
 
 
-def _mismatch(current: str | None) -> SchemaMismatch:
+def mismatch(current: str | None) -> SchemaMismatch:
+    """Return the error for a database at this revision that this program cannot use or migrate."""
     if current is None:
         return SchemaMismatch("the database has no tables yet: run `horae migrate up`")
     if current in REVISIONS:

@@ -1,8 +1,10 @@
 """Read the revision of a database, without Alembic, which takes longer to import than the rest of the program."""
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
@@ -12,8 +14,21 @@ REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 16))
 HEAD: Final = REVISIONS[-1]
 VERSION_TABLE: Final = "horae_alembic_version"
 
-_version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
-_CURRENT = select(_version.c.version_num)
+OLDEST_COMPATIBLE: Final[Mapping[str, str]] = MappingProxyType({"0015": "0015"})
+"""For each revision from 0015 on, the oldest program that can use its tables, named by the revision that it needs.
+
+A database carries this with its revision (ADR 0044), so that older programs go on, and start again, while a newer
+version replaces them.
+"""
+
+version: Final = Table(
+    VERSION_TABLE,
+    MetaData(),
+    Column("version_num", String(32), primary_key=True),
+    Column("oldest_compatible", String(32)),
+)
+_CURRENT = select(version.c.version_num)
+_OLDEST_COMPATIBLE = select(version.c.oldest_compatible)
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -21,6 +36,11 @@ def current_revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     return connection.scalar(_CURRENT)
+
+
+def is_compatible(connection: Connection) -> bool:
+    """Return whether this program can use the tables of the revision, which it does not know itself."""
+    return connection.scalar(_OLDEST_COMPATIBLE) in REVISIONS
 
 
 def has_no_tables(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Limits and tags of schedules' jobs, declarations about queues, cancelled jobs, and jobs that other systems run."""
+"""Limits and tags of schedules' jobs, declarations about queues, jobs that other systems run, and compatibility."""
 
 from typing import Final
 
@@ -48,10 +48,12 @@ def upgrade() -> None:
     op.drop_index("horae_jobs_ready", "horae_jobs")
     _create_index("ready", _READY, f"{_IS_READY} AND sent_at IS NULL")
     _create_index("sent", "sent_at, id", "sent_at IS NOT NULL AND state = 'pending'")
+    op.add_column("horae_alembic_version", sa.Column("oldest_compatible", sa.String(32)))
 
 
 def downgrade() -> None:
     """Take back; every node may claim the jobs that were sent to another system."""
+    op.drop_column("horae_alembic_version", "oldest_compatible")
     for name in ("sent", "ready"):
         op.drop_index(f"horae_jobs_{name}", "horae_jobs")
     op.drop_column("horae_jobs", "sent_at")

@@ -1,0 +1,38 @@
+"""Ends a node in an orderly way if its database is migrated to tables that this program cannot use."""
+
+import asyncio
+
+from horae.domain.jobs.job import NodeId
+from horae.errors import SchemaMismatch
+from horae.guarded_log import guarded_log
+from horae.storage.engine.database import Database
+from horae.storage.migrations import runner
+
+log = guarded_log("horae.runtime")
+
+
+class SchemaWatch:
+    """Compares the revision of the database with this program now and then, on behalf of one node.
+
+    `horae migrate` refuses such a migration while nodes run. But scripts of its statements (`--sql`) cannot, and a
+    backup of another version may be restored.
+    """
+
+    def __init__(self, database: Database, node: NodeId, every: float) -> None:
+        self._database, self._node, self._every = database, node, every
+        self.found = asyncio.Event()
+        """Set once the tables no longer fit."""
+        self.mismatch: SchemaMismatch | None = None
+
+    async def run(self) -> None:
+        """Compare until the tables no longer fit."""
+        while self.mismatch is None:
+            await asyncio.sleep(self._every)
+            try:
+                await self._database.autocommit_async(runner.check_open)
+            except SchemaMismatch as error:
+                self.mismatch = error
+                log.error("node %s claims no more jobs and ends after its grace period: %s", self._node, error)  # noqa: TRY400 - the message is complete
+                self.found.set()
+            except Exception as error:  # noqa: BLE001 - other services report that the database is away
+                log.debug("the revision of the database could not be read: %s", error)

@@ -1,0 +1,38 @@
+"""Refuse a migration under running nodes that could not use the new tables."""
+
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from horae.errors import SchemaMismatch
+from horae.storage.engine.dialect import SQLITE, seconds_since
+from horae.storage.engine.sqlite.file_lock import is_abandoned
+from horae.storage.jobs.tables import nodes
+
+ALIVE_WITHIN: Final = 10.0
+"""Seconds without a heartbeat after which a node counts as dead, as other nodes see it."""
+MOST_NAMED: Final = 5
+"""Nodes that the message names."""
+
+_NODES: Final = select(nodes.c.id, nodes.c.name, seconds_since(nodes.c.heartbeat_at).label("silence"))
+
+
+def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
+    """Raise `SchemaMismatch` if a node lives; a node that was stopped is not listed any more."""
+    found = connection.execute(_NODES).all()
+    if connection.dialect.name == SQLITE:
+        folder = Path(f"{connection.engine.url.database}-nodes")
+        names = sorted(row.name for row in found if _is_locked(folder / f"{row.id}.lock"))
+    else:
+        names = sorted(row.name for row in found if row.silence < ALIVE_WITHIN)
+    if names:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        raise SchemaMismatch(
+            f"nodes are running that cannot use the tables of revision {revision} "
+            f"({', '.join(names[:MOST_NAMED])}{more}): stop all nodes first, then run the command again"
+        )
+
+
+def _is_locked(file: Path) -> bool:
+    return file.exists() and not is_abandoned(file)
