@@ -167,7 +167,7 @@ class Story:
         self._until_ended(failing.id)
         again(lambda: jobs.retry(failing.id), Conflict)
         again(lambda: jobs.cancel(failing.id), JobNotCancellable)
-        again(lambda: jobs.start("deaf"))
+        deaf = again(lambda: jobs.start("deaf"))
         endless = again(lambda: jobs.start("endless"))
         wait_until(lambda: self.ran.begun["endless", endless.id])
         again(lambda: jobs.cancel(endless.id))
@@ -175,6 +175,8 @@ class Story:
             again(partial(jobs.cancel, job_id), JobNotCancellable)
         for (job_id,) in rows(self.horae, "SELECT id FROM horae_jobs WHERE type = 'endless'"):
             again(partial(jobs.cancel, job_id), JobNotCancellable)
+        self._until_ended(deaf.id)
+        self.ran.was_failed.set()
 
     def _schedules(self) -> None:
         schedules, database = self.horae.schedules, self.horae.components.database
