@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import schedules
 from benchmarks.__main__ import BENCHMARKS, main, table
 from benchmarks.figures import Budget, Figure, Samples, percentile
 from benchmarks.ground import Grounds, Scale, open_grounds
@@ -22,7 +23,9 @@ def grounds() -> Iterator[Grounds]:
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_every_benchmark_runs(grounds: Grounds, name: str) -> None:
+def test_every_benchmark_runs(grounds: Grounds, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedules, "NOTICE", 3.0)
+    monkeypatch.setattr(schedules, "SETTLING", 0.1)
     figures = BENCHMARKS[name](grounds, TINY)
     assert figures
     for figure in figures:
