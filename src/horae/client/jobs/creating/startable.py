@@ -16,12 +16,14 @@ _ELSEWHERE: Final = "which hold only for jobs that Horae's nodes run; choose ano
 def check_startable(connection: Connection, kind: JobType[Any], queue: str, *, limited: bool) -> None:
     """Raise `InvalidRequest` for a job that would never start in this queue. `limited`: limits of its type hold for it.
 
-    Most jobs have no such limits and no backend of their own: for these nothing is read.
+    Nothing is read for most jobs, which have no such limits and no backend of their own; nor for those in the queue of
+    a type with a backend, which its node checks.
     """
-    if kind.address is None and not limited:
+    named_elsewhere = kind.address is not None and queue != kind.queue
+    if not (named_elsewhere or limited):
         return
     rules = creation.queue_rules(connection, queue)
-    if kind.address is not None and rules.has_lanes:
+    if named_elsewhere and rules.has_lanes:
         raise InvalidRequest(
             f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and queue {quoted(queue)} has limits by "
             f"key or turns, {_ELSEWHERE}"
