@@ -68,9 +68,9 @@ def wait_for_file(job: JobContext, file: str) -> str:
 @horae.job(
     public=True, max_count=None, tags=["letters"], limits=[Limit(name="letters", concurrency=5, key="{customer}")]
 )
-def send_letter(customer: int) -> None:
+def send_letter(customer: int, greeting: str = "") -> None:
     """Log a line."""
-    log.info("a letter to customer %d", customer)
+    log.info("a letter to customer %d%s", customer, greeting)
 
 
 @horae.job(public=True, max_count=None)

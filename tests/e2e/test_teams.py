@@ -28,6 +28,71 @@ def test_a_job_is_found_by_its_parameter_and_shows_what_it_logged(page: Page, no
     expect(page.get_by_test_id(f"job-{other}")).to_be_visible()
 
 
+def test_control_characters_are_shown_as_escapes(page: Page, node: Served) -> None:
+    job = node.begin("send_letter", customer=1, greeting="\u202elive\x1b[31m")
+    page.goto(f"jobs/{job}")
+    expect(page.get_by_test_id("logs")).to_contain_text(r"a letter to customer 1\u202elive\x1b[31m")
+    expect(page.get_by_label("parameters", exact=True)).to_contain_text(r'"greeting": "\u202elive\u001b[31m"')
+
+
+def test_a_pending_job_is_moved_to_another_time(page: Page, node: Served) -> None:
+    job = node.begin("call_supplier")
+    page.goto(f"jobs/{job}")
+    expect(page.get_by_test_id("retry-reason")).to_be_visible()  # its next attempt is due in an hour
+    page.get_by_test_id("reschedule").click()
+    page.get_by_label("Start at a time").check()
+    page.get_by_label("Date and time").fill("2040-01-02T03:04")
+    page.get_by_test_id("confirm-reschedule").click()
+    expect(page.get_by_test_id("waits")).to_contain_text("It is due at 2040-01-0")
+    page.get_by_test_id("reschedule").click()
+    page.get_by_test_id("delay").fill("")
+    page.get_by_test_id("confirm-reschedule").click()
+    wait_until(lambda: node.read(f"jobs/{job}/")["attempt"] == 2)
+
+
+def test_a_schedule_is_run_for_past_times(page: Page, node: Served) -> None:
+    schedule = next(each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "back_up")
+    page.goto(f"schedules/{schedule}")
+    page.get_by_test_id("backfill").click()
+    preview = page.get_by_test_id("backfill-preview")
+    expect(preview).to_contain_text("There is nothing to run")  # in the last day, for most days of a year
+    page.get_by_label("From").fill("2021-06-01T00:00")
+    page.get_by_label("Until").fill("2024-06-01T00:00")
+    expect(preview).to_contain_text("3 runs will be added.")
+    page.get_by_test_id("confirm-backfill").click()
+    expect(page.get_by_test_id("notice-done")).to_contain_text("back_up runs for 3 past times.")
+    expect(page.get_by_test_id("ticks").get_by_text("by a backfill")).to_have_count(3)
+    page.get_by_test_id("backfill").click()
+    page.get_by_label("From").fill("2021-06-01T00:00")
+    page.get_by_label("Until").fill("2024-06-01T00:00")
+    expect(preview).to_contain_text("There is nothing to run; 3 others ran before or wait already.")
+    expect(page.get_by_test_id("confirm-backfill")).to_be_disabled()
+
+
+def test_past_times_that_wait_are_not_run(page: Page, node: Served) -> None:
+    schedule = next(each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "watch_gate")
+    page.goto(f"schedules/{schedule}")
+    page.get_by_test_id("backfill").click()
+    page.get_by_label("From").fill("2021-06-01T00:00")
+    page.get_by_label("Until").fill("2024-06-01T00:00")
+    page.get_by_test_id("confirm-backfill").click()  # the first run does not end by itself
+    page.get_by_test_id("undo-backfill").click()
+    expect(page.get_by_test_id("notice-done").last).to_contain_text("2 past times of watch_gate will not be run.")
+    expect(page.get_by_test_id("backfill-waits")).to_have_count(0)
+
+
+def test_a_range_that_is_refused_is_explained(page: Page, node: Served, faults: Faults) -> None:
+    schedule = next(each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "back_up")
+    page.goto(f"schedules/{schedule}")
+    page.get_by_test_id("backfill").click()
+    page.get_by_label("From").fill("2030-06-01T00:00")
+    expect(page.get_by_text("Enter a range that ends after it begins.")).to_be_visible()
+    page.get_by_label("Until").fill("2031-06-01T00:00")
+    expect(page.get_by_test_id("backfill-refused")).to_contain_text("in the future")
+    expect(page.get_by_test_id("confirm-backfill")).to_be_disabled()
+    faults.forgive()
+
+
 def test_a_wrong_search_is_explained(page: Page, node: Served, faults: Faults) -> None:
     node.begin("send_letter", customer=1)
     page.goto("jobs?q=colour:red")

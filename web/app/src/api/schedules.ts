@@ -11,6 +11,10 @@ export type SchedulePage = Readonly<Schemas['ScheduleList']>
 /** The decision about a scheduled time, or about several consecutive times. */
 export type Tick = Readonly<Schemas['TickItem']>
 export type TickList = Readonly<Schemas['TickList']>
+/** A range of past times to run a schedule for, `start <= time < end`. */
+export type BackfillRange = Pick<Schemas['BackfillRange'], 'start' | 'end'>
+/** What a backfill added, or would add. */
+export type BackfillResult = Readonly<Schemas['BackfillResult']>
 /** One version of the schedules that a module declares. */
 export type Deployment = Readonly<Schemas['DeploymentItem']>
 
@@ -41,6 +45,17 @@ export const schedules = {
   skipNext: (id: number) => json<ScheduleDetail>('POST', `/api/schedules/${id}/skip/`),
   undoSkip: (id: number) => json<ScheduleDetail>('DELETE', `/api/schedules/${id}/skip/`),
   runNow: (id: number) => json<{ id: number }>('POST', `/api/schedules/${id}/run/`),
+  backfill: (id: number, range: BackfillRange) =>
+    json<BackfillResult>('POST', `/api/schedules/${id}/backfill/`, { body: range }),
+  /** Count what a backfill would add, and add nothing. */
+  previewBackfill: (id: number, range: BackfillRange, signal?: AbortSignal) =>
+    json<BackfillResult>('POST', `/api/schedules/${id}/backfill/`, {
+      body: { ...range, dry_run: true },
+      signal,
+    }),
+  /** Remove the past times that still wait to be run. */
+  undoBackfill: (id: number) =>
+    json<{ removed: number }>('DELETE', `/api/schedules/${id}/backfill/`),
 } as const
 
 export const deployments = {

@@ -1,6 +1,16 @@
+import { CONTROL } from './controls'
+
 export interface JsonToken {
   readonly kind: 'key' | 'text' | 'word' | 'plain'
   readonly text: string
+}
+
+/** Format a value as JSON in lines; characters that could hide or reorder the text are escaped, as JSON allows. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(
+    CONTROL,
+    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|true|false|null/g

@@ -17,6 +17,12 @@ export function momentText(moment: string | null | undefined, timeZone?: string)
   return new Intl.DateTimeFormat(undefined, { ...DATE_AND_TIME, ...zone }).format(new Date(moment))
 }
 
+/** Format a moment in milliseconds for an input of a local date and time, in whole minutes: `2026-11-22T09:00`. */
+export function localInput(moment: number): string {
+  const local = new Date(moment - new Date(moment).getTimezoneOffset() * 60_000)
+  return local.toISOString().slice(0, 16)
+}
+
 /**
  * Format a timestamp relative to `now` (in milliseconds): `just now`, `3 min ago`, `in 2 h 5 min`. Past times have
  * one unit.

@@ -26,7 +26,9 @@ export function timelineOf(
   let at = Date.parse(job.created_on)
 
   function add(kind: Segment['kind'], to: number, label: string, open = false): void {
-    if (to > at || open) segments.push({ kind, from: at, to: Math.max(to, at), label, open })
+    const isAttempt = kind === 'running' || kind === 'failed'
+    if (to > at || open || isAttempt)
+      segments.push({ kind, from: at, to: Math.max(to, at), label, open })
     at = Math.max(to, at)
   }
 
@@ -48,6 +50,28 @@ export function timelineOf(
   if (started !== null)
     add('running', end, `Attempt ${job.attempt}: ${open ? 'running' : job.state}`, open)
   return segments
+}
+
+/** How long a job waited for its latest attempt, and how long that attempt ran, in seconds; null if it did not. */
+export interface LatestAttempt {
+  readonly waited: number | null
+  readonly ran: number | null
+}
+
+/** Return the lengths of the latest attempt as the timeline shows them. */
+export function latestAttempt(job: WaitingJob, attempts: readonly JobAttempt[]): LatestAttempt {
+  const segments = timelineOf(job, attempts, Date.now())
+  const index = segments.findLastIndex(({ kind }) => kind === 'running' || kind === 'failed')
+  const before = segments[index - 1]
+  return {
+    waited: before?.kind === 'waiting' ? secondsOf(before) : null,
+    ran: secondsOf(segments[index]),
+  }
+}
+
+/** Return the length of a segment in seconds; null for one that is still open. */
+function secondsOf(segment: Segment | undefined): number | null {
+  return segment === undefined || segment.open ? null : (segment.to - segment.from) / 1000
 }
 
 type Add = (kind: Segment['kind'], to: number, label: string, open?: boolean) => void

@@ -27,10 +27,13 @@ export function notify(kind: Notice['kind'], text: string): void {
 }
 
 /** Run an action of the user and show its result. Returns whether it succeeded. */
-export async function perform(action: () => Promise<unknown>, message: string): Promise<boolean> {
+export async function perform<T>(
+  action: () => Promise<T>,
+  message: string | ((result: T) => string),
+): Promise<boolean> {
   try {
-    await action()
-    notify('done', message)
+    const result = await action()
+    notify('done', typeof message === 'string' ? message : message(result))
     return true
   } catch (error) {
     notify('failed', errorText(error))

@@ -2,7 +2,7 @@ import type { JobAttempt } from '@horae/vue'
 import { describe, expect, it } from 'vitest'
 
 import { clockText, momentText } from '@/format/moment'
-import { timelineOf } from '@/jobs/timeline'
+import { latestAttempt, timelineOf } from '@/jobs/timeline'
 import { at, jobOf, START } from '../jobFixtures'
 
 function attempt(number: number, from: number, to: number, outcome: string): JobAttempt {
@@ -106,5 +106,44 @@ describe('the timeline of a job', () => {
     expect(label({ ...again, queue_is_paused: true }, [], now(5))).toMatch(/; queue paused$/)
     const later = jobOf(1, 'pending', { due_on: at(3 * 86_400) })
     expect(label(later, [], now(5))).toBe(`Waiting until ${momentText(at(3 * 86_400))}`)
+  })
+})
+
+describe('the lengths of the latest attempt', () => {
+  it('are those of the timeline, whatever the due time was', () => {
+    const job = jobOf(1, 'finished', {
+      due_on: at(-0.003),
+      started_on: at(2),
+      finished_on: at(8.004),
+      attempt: 1,
+    })
+    expect(latestAttempt(job, [attempt(1, 2, 8, 'finished')])).toEqual({ waited: 2, ran: 6 })
+  })
+
+  it('are those of the last one of several', () => {
+    const job = jobOf(1, 'finished', {
+      due_on: at(20),
+      started_on: at(21),
+      finished_on: at(25),
+      attempt: 2,
+      max_attempts: 2,
+    })
+    const attempts = [attempt(1, 2, 8, 'failed'), attempt(2, 21, 25, 'finished')]
+    expect(latestAttempt(job, attempts)).toEqual({ waited: 1, ran: 4 })
+  })
+
+  it('are known for an attempt that took no time', () => {
+    const job = jobOf(1, 'finished', { started_on: at(2), finished_on: at(2), attempt: 1 })
+    expect(latestAttempt(job, [attempt(1, 2, 2, 'finished')])).toEqual({ waited: 2, ran: 0 })
+    expect(segments(job, [attempt(1, 2, 2, 'finished')], now(9))).toEqual([
+      'waiting 0-2',
+      'running 2-2',
+    ])
+  })
+
+  it('are unknown until it has started, and until it has ended', () => {
+    expect(latestAttempt(jobOf(1), [])).toEqual({ waited: null, ran: null })
+    const running = jobOf(1, 'started', { started_on: at(2), attempt: 1 })
+    expect(latestAttempt(running, [])).toEqual({ waited: 2, ran: null })
   })
 })

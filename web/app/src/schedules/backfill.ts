@@ -1,0 +1,32 @@
+import type { BackfillRange, BackfillResult, Schedule } from '@/api/schedules'
+import { localInput } from '@/format/moment'
+import { plural } from '@/format/number'
+
+const DAY = 86_400_000
+
+/** Return whether a schedule has nominal times; an interval that is counted from the end of a run has none. */
+export function hasNominalTimes({ trigger }: Pick<Schedule, 'trigger'>): boolean {
+  return trigger.kind === 'cron' || /; ?fixed\b/.test(trigger.text)
+}
+
+/** Return the range that is offered first, as inputs of local dates and times: the day before `now`. */
+export function lastDay(now: number): { from: string; to: string } {
+  return { from: localInput(now - DAY), to: localInput(now) }
+}
+
+/** Parse two local dates and times. Returns undefined unless both are valid and in this order. */
+export function rangeOf(from: string, to: string): BackfillRange | undefined {
+  const start = new Date(from)
+  const end = new Date(to)
+  return start < end ? { start: start.toISOString(), end: end.toISOString() } : undefined
+}
+
+/** Describe what a backfill would add. */
+export function previewText({ added, known, excluded }: BackfillResult): string {
+  const others = [
+    known > 0 && `${plural(known, 'other')} ran before or ${known > 1 ? 'wait' : 'waits'} already`,
+    excluded > 0 && `the calendar excludes ${plural(excluded, 'time')}`,
+  ].filter(Boolean)
+  const first = added > 0 ? `${plural(added, 'run')} will be added` : 'There is nothing to run'
+  return [first, ...others].join('; ') + '.'
+}
