@@ -53,6 +53,12 @@ def test_a_node_is_seen_alive_by_others_without_being_disturbed(horae: Horae, da
     assert list(side_car_path(database, "nodes").iterdir()) == []
 
 
+def test_where_no_node_has_started_none_is_missed(horae: Horae, database: Database) -> None:
+    assert not side_car_path(database, "nodes").exists()
+    assert not member(horae).may_miss_a_node
+    assert member(horae).find_dead() == {}
+
+
 def test_a_lock_that_is_free_is_missed_without_a_query(horae: Horae) -> None:
     one, two = member(horae), member(horae)
     one.join(Watcher())

@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any
@@ -31,8 +31,9 @@ from horae.runtime.liveness.rescue import Rescued, Rescuer
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.dialect import EPOCH, MICROSECOND, SQLITE
 from horae.storage.engine.failures import is_transient
+from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import logs, premature, reading
 from horae.storage.jobs.limits import lane_cleaning
 from horae.storage.operations import doctor, nodes
@@ -243,13 +244,18 @@ class Sweeper:
 
     async def _watch_clock(self) -> None:
         """Compare the database's clock with this process's; if it was set back, let no job wait until it catches up."""
-        if not self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic()):
+        if not self._elapsed.observe(await self._read_clock(), time.monotonic()):
             return
         limit = self._timing.due_batch
         while (made := await self._database.autocommit_async(premature.make_due, limit)) > 0:
             log.warning("%d jobs waited for a moment before the database's clock was set back; they are due now", made)
             if made < limit:
                 return
+
+    async def _read_clock(self) -> datetime:
+        if self._database.dialect == SQLITE:  # where it is the clock of this process
+            return EPOCH + opening.now() * MICROSECOND
+        return await self._database.autocommit_async(doctor.clock)
 
     def _clean_lanes(self) -> None:
         while self._database.transact(lane_cleaning.clean):
