@@ -15,6 +15,7 @@ from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.operations import nodes
 from horae.storage.operations.depth import DueJobs, Durations
 from horae.storage.operations.nodes import NodeView
+from horae.storage.operations.queues import QueueView
 from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, execute
 
 ENDED: Final = "UPDATE horae_jobs SET state = 'finished', node_id = NULL, started_at = {began}, finished_at = {ended}"
@@ -31,8 +32,12 @@ def node(name: str, slots: int, queues: list[str] | None = None, **changes: Any)
     return NodeView(**given)
 
 
-def due(queue: str, kind: str, count: int, oldest: float = 1.0) -> DueJobs:
-    return DueJobs(queue=queue, type=kind, count=count, oldest=oldest)
+def due(queue: str, kind: str, count: int, oldest: float = 1.0, *, sent: bool = False) -> DueJobs:
+    return DueJobs(queue=queue, type=kind, count=count, oldest=oldest, sent=sent)
+
+
+def queue(name: str, **changes: Any) -> QueueView:
+    return QueueView(**{**dict.fromkeys(QueueView.__dataclass_fields__), "name": name, "started": 0, **changes})
 
 
 def figures(depth: Depth) -> tuple[Any, ...]:
@@ -48,7 +53,7 @@ def test_work_is_measured_by_type_and_shared_by_the_slots_that_can_run_it() -> N
     assert figures(depth_named(found, "mail")) == (100, 50.0, 10, 5.0)
     assert figures(depth_named(found, "export")) == (7, 246.0, 4, 61.5)  # what is not measured counts as the mean
     assert (depth_named(found, "export").unmeasured, depth_named(found, "export").oldest_due) == (3, 90.0)
-    assert figures(found.total) == (107, 296.0, 19, 296.0 / 19)
+    assert figures(found.total) == (107, 296.0, 19, 61.5)  # as long as for the slower queue
     assert (found.total.oldest_due, found.total.unmeasured) == (90.0, 3)
 
 
@@ -56,6 +61,44 @@ def test_work_without_a_slot_has_no_time() -> None:
     waiting = [due("mail", "quick", 2)]
     for alive in ([], [node("a", 4, ["other"])], [node("a", 4, types=["other"])], [node("a", 4, roles=["scheduler"])]):
         assert figures(depth_named(depths_of(waiting, KNOWN, [], alive), "mail")) == (2, 1.0, 0, None)
+
+
+def test_all_queues_together_need_at_least_as_long_as_each_of_them() -> None:
+    waiting = [due("mail", "quick", 20), due("export", "slow", 10)]
+    limited = depths_of(waiting, KNOWN, [queue("export", concurrency_limit=1)], [node("a", 10)])
+    assert figures(depth_named(limited, "export")) == (10, 600.0, 1, 600.0)
+    assert figures(limited.total) == (30, 610.0, 10, 600.0)
+    unserved = depths_of(waiting, KNOWN, [], [node("a", 10, ["mail"])])
+    assert figures(depth_named(unserved, "mail")) == (20, 10.0, 10, 1.0)
+    assert figures(unserved.total) == (30, 610.0, 10, None)
+
+
+def celery_worker(name: str, slots: int, *backends: str) -> NodeView:
+    return node(name, slots, list(backends), roles=["scheduler", "celery worker"])
+
+
+OWN: Final = node("a", 7)
+OF_CELERY: Final = [celery_worker("c", 4, "celery", "celery:export"), celery_worker("d", 2, "celery:bulk")]
+PROCESSES: Final = [node("e", 1, roles=["celery"]), node("f", 1, roles=["scheduler", "celery"])]
+
+
+def test_slots_of_celery_workers_count_for_the_queues_that_they_serve() -> None:
+    alive = [OWN, *OF_CELERY, *PROCESSES]
+    for backend, slots in (("celery", 4), ("celery:export", 4), ("celery:bulk", 2), ("celery:other", 0)):
+        found = depths_of([due("export", "slow", 2, sent=True)], KNOWN, [queue("export", backend=backend)], alive)
+        assert figures(depth_named(found, "export")) == (2, 120.0, slots, 120.0 / slots if slots else None)
+        idle = depths_of([], KNOWN, [queue("export", backend=backend)], alive)
+        assert figures(depth_named(idle, "export")) == (0, 0.0, slots, 0.0)
+    assert depths_of([], KNOWN, [], alive).total.slots == 13
+
+
+def test_nodes_and_celery_workers_of_one_queue_take_no_work_from_each_other() -> None:
+    """As in a queue with jobs of a type that names a backend, and of others."""
+    waiting = [due("default", "quick", 14), due("default", "slow", 3, sent=True)]
+    both = depths_of(waiting, KNOWN, [], [OWN, *OF_CELERY])
+    assert figures(depth_named(both, "default")) == (17, 187.0, 13, 30.0)
+    without = depths_of(waiting, KNOWN, [], [OWN])
+    assert figures(depth_named(without, "default")) == (17, 187.0, 7, None)
 
 
 def test_a_job_takes_a_second_until_one_has_ended() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from horae import Horae
 from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
 from tests.contrib.conftest import MakeWorker
 from tests.harness.applications import rows, url_of
 from tests.harness.celery_worker import CeleryWorker
@@ -32,6 +33,8 @@ async def run_and_cancel(horae: Horae, database: Database, start_worker: MakeWor
     charged = [horae.jobs.start("charge", number=number).id for number in range(3)]
     for number, job_id in enumerate(charged):
         assert (await until_state(horae, job_id, "finished")).result == number
+    [main] = [view for view in database.autocommit(nodes.view) if view.is_backend_worker]
+    assert (main.concurrency, main.queues) == (1 if pool == "solo" else 2, ["celery", "celery:celery", "celery:export"])
     steps, left = horae.jobs.start("steps", number=2000, pause=0.02), horae.jobs.start("leaves")
     await until_state(horae, steps.id, "started")
     horae.jobs.cancel(steps.id)

@@ -55,6 +55,7 @@ class NodeKeywords(TypedDict, total=False):
     max_jobs_per_child: int | None
     max_child_memory: int | str | None
     queues: tuple[str, ...] | None
+    backend_worker: bool
     name: str | None
     grace: timedelta
     keep: timedelta
@@ -72,9 +73,11 @@ class NodeOptions:
     a time, apart from `concurrency`, None to count them with it;
     `spare_children`: child processes that are kept ready for jobs to come; `max_jobs_per_child`, `max_child_memory`:
     when a child process is replaced, after so many jobs or if it then uses more memory (bytes, or such as "500MB");
-    `queues`: the ones it serves, None for all; `grace`: how long jobs may run on after a shutdown is ordered; `keep`:
-    how long ended jobs are kept; `keep_logs_for`: how long log lines are, None for as long as their job; `liveness`:
-    when nodes are declared dead, the same for all nodes of a database; `timing`: how often its services act.
+    `queues`: the ones it serves, None for all; `backend_worker`: it is the main process of a worker of another system,
+    so that `concurrency` tells that worker's slots, and `queues` the backends that it serves; `grace`: how long jobs
+    may run on after a shutdown is ordered; `keep`: how long ended jobs are kept; `keep_logs_for`: how long log lines
+    are, None for as long as their job; `liveness`: when nodes are declared dead, the same for all nodes of a database;
+    `timing`: how often its services act.
 
     Raises `ConfigurationError`.
     """
@@ -88,6 +91,7 @@ class NodeOptions:
     max_jobs_per_child: int | None = None
     max_child_memory: int | str | None = None
     queues: tuple[str, ...] | None = None
+    backend_worker: bool = False
     name: str | None = None
     grace: timedelta = timedelta(seconds=30)
     keep: timedelta = timedelta(days=30)

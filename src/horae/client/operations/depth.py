@@ -1,11 +1,13 @@
 """How much work each queue has: the figures by which an autoscaler chooses the number of nodes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection
 
+from horae.domain.jobs.backend import OWN_BACKEND
 from horae.storage.engine.database import Database
 from horae.storage.operations import depth, queues
 from horae.storage.operations.depth import DueJobs, Durations
@@ -24,7 +26,8 @@ class Depth:
     oldest due job has waited; `work_seconds`: how long one slot would need for the due jobs, by the mean durations of
     their types, zero while the queue is paused; `unmeasured`: due jobs whose types have no measured duration, so that
     the mean of all types is used; `slots`: of live nodes that can run the due jobs, at most the limit of the queue;
-    `seconds_ahead`: how long these slots need for the due jobs, None if there is work and no slot.
+    `seconds_ahead`: how long these slots need for the due jobs, None if some have no slot; for all queues together it
+    is at least as long as for each of them.
     """
 
     name: str
@@ -62,7 +65,7 @@ def depths_of(
 ) -> Depths:
     """Compute the work of each queue and of all together."""
     by_name = {view.name: view for view in views}
-    workers = [view for view in alive if view.is_worker]
+    workers = [view for view in alive if view.is_worker or view.is_backend_worker]
     parts = [
         _depth(name, [each for each in due if each.queue == name], durations, by_name.get(name), workers)
         for name in sorted({*by_name, *(each.queue for each in due)})
@@ -78,7 +81,7 @@ def depths_of(
         work_seconds=work,
         unmeasured=sum(part.unmeasured for part in parts),
         slots=slots,
-        seconds_ahead=_ahead(work, slots),
+        seconds_ahead=_longest([_ahead(work, slots), *(part.seconds_ahead for part in parts)]),
     )
     return Depths(parts, total)
 
@@ -96,10 +99,18 @@ def _depth(
     name: str, due: Sequence[DueJobs], durations: Durations, view: QueueView | None, workers: Sequence[NodeView]
 ) -> Depth:
     paused = view is not None and view.paused_at is not None
-    work = 0.0 if paused else sum(each.count * _duration(each.type, durations) for each in due)
-    slots = sum(node.concurrency for node in workers if _can_run(node, name, [each.type for each in due]))
-    limit = None if view is None else view.concurrency_limit
-    slots = slots if limit is None else min(slots, limit)
+    backend = None if view is None or view.backend == OWN_BACKEND else view.backend
+    limit = math.inf if view is None or view.concurrency_limit is None else view.concurrency_limit
+    # Horae's nodes take no work from another system, nor it from them.
+    sent = [each for each in due if each.sent or backend is not None]
+    own = [each for each in due if each not in sent]
+    served = own or (backend is None and not sent)
+    own_slots = sum(node.concurrency for node in workers if served and _can_run(node, name, own))
+    sent_slots = sum(node.concurrency for node in workers if _can_receive(node, backend, sent))
+    slots = int(min(limit, own_slots + sent_slots))
+    by_system = [(_work(own, durations), own_slots), (_work(sent, durations), sent_slots)]
+    work = 0.0 if paused else sum(part for part, _ in by_system)
+    times = [0.0 if paused else _ahead(part, int(min(limit, of_it))) for part, of_it in by_system]
     return Depth(
         name=name,
         paused=paused,
@@ -109,8 +120,12 @@ def _depth(
         work_seconds=work,
         unmeasured=sum(each.count for each in due if each.type not in durations.by_type),
         slots=slots,
-        seconds_ahead=_ahead(work, slots),
+        seconds_ahead=_longest([*times, _ahead(work, slots)]),
     )
+
+
+def _work(due: Sequence[DueJobs], durations: Durations) -> float:
+    return sum(each.count * _duration(each.type, durations) for each in due)
 
 
 def _duration(job_type: str, durations: Durations) -> float:
@@ -118,8 +133,19 @@ def _duration(job_type: str, durations: Durations) -> float:
     return durations.by_type.get(job_type, fallback)
 
 
-def _can_run(node: NodeView, queue: str, types: Sequence[str]) -> bool:
-    return any(node.can_run(name, queue) for name in types) if types else node.serves(queue)
+def _can_run(node: NodeView, queue: str, due: Sequence[DueJobs]) -> bool:
+    return any(node.can_run(each.type, queue) for each in due) if due else node.serves(queue)
+
+
+def _can_receive(node: NodeView, backend: str | None, sent: Sequence[DueJobs]) -> bool:
+    types = [each.type for each in sent] if sent or backend is None else node.types
+    return any(node.runs_for(backend, name) for name in types)
+
+
+def _longest(times: Sequence[float | None]) -> float | None:
+    """Return the longest time; None, which is longer than any, if one of them is."""
+    known = [time for time in times if time is not None]
+    return max(known) if len(known) == len(times) else None
 
 
 def _ahead(work: float, slots: int) -> float | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from horae.contrib.celery.ended_timers import forget_ended_timers
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.pool_exit import end_with_worker
-from horae.domain.jobs.backend import CELERY
+from horae.domain.jobs.backend import CELERY, BackendAddress
 from horae.domain.jobs.job import JobId
 from horae.errors import HoraeError
 from horae.forking import ForkSafeLock
@@ -82,10 +82,20 @@ class WorkerProcesses:
         usual = self._horae.registry.backends[CELERY].usual_destination
         return {usual, *(destination for system, destination in routes.places if system == CELERY)}
 
+    def _served(self, worker: Any) -> tuple[str, ...]:
+        """Return the backends whose messages the worker receives, as queues name them, by the queues of its broker."""
+        consumed = sorted(worker.app.amqp.queues.consume_from)
+        usual = self._horae.registry.backends[CELERY].usual_destination
+        named = (str(BackendAddress(CELERY, name)) for name in consumed)
+        return (*([CELERY] if usual in consumed else []), *named)
+
     def start(self, worker: Any) -> None:
         """Start the node of the main process."""
         usual: NodeKeywords = {"name": str(worker.hostname)[:200], "grace": timedelta(0)}
-        options: NodeKeywords = {**usual, **self._options, "worker": False}
+        # A pool that grows and shrinks may have as many processes as the worker was given.
+        slots = max(worker.pool.limit or 1, worker.max_concurrency or 1)
+        consumed: NodeKeywords = {"backend_worker": True, "concurrency": slots, "queues": self._served(worker)}
+        options: NodeKeywords = {**usual, **self._options, "worker": False, **consumed}
         main = self._horae.node(**options).running()
         try:
             main.__enter__()

@@ -1,14 +1,23 @@
 """Which jobs a node can run, by its roles, the queues that it serves and the job types that it knows."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from horae.domain.cluster.roles import Role
+from horae.domain.jobs.backend import CELERY, OWN_BACKEND
 from horae.domain.jobs.bulk import BULK_TYPE
+
+CELERY_WORKER: Final = f"{CELERY} worker"
+"""The role of the node in the main process of a Celery worker; its slots are those of the worker's pool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a node has registered. `queues`: the queues that it serves, None for all."""
+    """What a node has registered. `queues`: the queues that it serves, None for all.
+
+    A worker of another system has in their place the backends that it serves, as queues name them: `celery`,
+    `celery:export`.
+    """
 
     roles: list[str]
     queues: list[str] | None
@@ -18,6 +27,11 @@ class Capabilities:
     def is_worker(self) -> bool:
         """Whether it runs jobs at all."""
         return Role.WORKER in self.roles
+
+    @property
+    def is_backend_worker(self) -> bool:
+        """Whether it is the main process of a worker of another system, in whose processes jobs run."""
+        return CELERY_WORKER in self.roles
 
     @property
     def is_scheduler(self) -> bool:
@@ -35,3 +49,8 @@ class Capabilities:
     def can_run(self, job_type: str, queue: str) -> bool:
         """Whether it can run a job of this type in this queue."""
         return self.serves(queue) and self.knows(job_type)
+
+    def runs_for(self, backend: str | None, job_type: str) -> bool:
+        """Whether jobs of this type run here that are sent to a backend; None: to the one that their type names."""
+        served = backend in (None, OWN_BACKEND) or backend in (self.queues or ())
+        return self.is_backend_worker and served and self.knows(job_type)

@@ -5,6 +5,7 @@ import secrets
 from importlib.metadata import version
 from typing import Final
 
+from horae.domain.cluster.capabilities import CELERY_WORKER
 from horae.domain.cluster.roles import Role
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.identity import encoded, new_node_id, this_process
@@ -18,7 +19,8 @@ def record_of(registry: Registry, options: NodeOptions, *, role: str | None = No
     """Return the row of a new incarnation of this process; `role`: the only one, in place of those of the options."""
     had = [(Role.SCHEDULER, options.scheduler), (Role.WORKER, options.worker), (Role.WEB, options.web)]
     # A node of an application with another system sends messages about the jobs that this system runs.
-    roles = [each.value for each, has in had if has] + sorted(registry.backends) if role is None else [role]
+    systems = [CELERY_WORKER] if options.backend_worker else sorted(registry.backends)
+    roles = [each.value for each, has in had if has] + systems if role is None else [role]
     process = this_process()
     return NodeRecord(
         id=new_node_id(),

@@ -20,12 +20,16 @@ SAMPLES: Final = (5_000, 100_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueJobs:
-    """Due jobs of one type in one queue that only wait for a slot; `oldest`: for how many seconds one has been due."""
+    """Due jobs of one type in one queue that only wait for a slot; `oldest`: for how many seconds one has been due.
+
+    `sent`: another system was asked to run them.
+    """
 
     queue: str
     type: str
     count: int
     oldest: float
+    sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,11 @@ class Durations:
     overall: float | None
 
 
+_sent = jobs.c.sent_at.is_not(None)
 DUE_JOBS: Final = (
-    select(
-        jobs.c.queue, jobs.c.type, func.count().label("count"), func.max(seconds_since(jobs.c.run_at)).label("oldest")
-    )
+    select(jobs.c.queue, jobs.c.type, _sent, func.count(), func.max(seconds_since(jobs.c.run_at)))
     .where(or_(IS_READY, IS_SENT), jobs.c.run_at <= database_now(), has_not_expired())
-    .group_by(jobs.c.queue, jobs.c.type)
-    .order_by(jobs.c.queue, jobs.c.type)
+    .group_by(jobs.c.queue, jobs.c.type, _sent)
 )
 _latest = (
     select(jobs.c.type, DURATION.label("seconds"))
@@ -60,13 +62,15 @@ MEANS: Final = select(_latest.c.type, func.count(), func.sum(_latest.c.seconds))
 
 def due_jobs(connection: Connection) -> list[DueJobs]:
     """Return the due jobs that wait for a slot: not those that a limit by key or another job holds back."""
-    found = {(queue, kind): (count, oldest) for queue, kind, count, oldest in connection.execute(DUE_JOBS)}
+    found = {
+        (queue, kind, bool(sent)): (count, oldest) for queue, kind, sent, count, oldest in connection.execute(DUE_JOBS)
+    }
     for place, (count, oldest) in lane_depth.startable(connection).items():
-        before, longest = found.get(place, (0, 0.0))
-        found[place] = before + count, max(longest, oldest)
+        before, longest = found.get((*place, False), (0, 0.0))
+        found[*place, False] = before + count, max(longest, oldest)
     return [
-        DueJobs(queue=queue, type=kind, count=count, oldest=oldest)
-        for (queue, kind), (count, oldest) in sorted(found.items())
+        DueJobs(queue=queue, type=kind, count=count, oldest=oldest, sent=sent)
+        for (queue, kind, sent), (count, oldest) in sorted(found.items())
     ]
 
 
