@@ -128,7 +128,7 @@ def test_an_inline_job_takes_no_turn_in_a_fair_queue(horae: Horae) -> None:
     [
         (lambda: Limit(rate="0/s"), '"10/s", "100/m"'),
         (lambda: Limit(rate="ten"), '"10/s", "100/m"'),
-        (lambda: Limit(rate="10/fortnight"), '"10/s", "100/m"'),
+        (lambda: Limit(rate="10/fortnight"), "whose period 'fortnight' cannot be read; expected \"10/s\""),
         (lambda: Limit(concurrency=0), "from 1 to"),
         (Limit, "either rate= or concurrency="),
         (lambda: Limit(rate="1/s", concurrency=1), "two limits"),

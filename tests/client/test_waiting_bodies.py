@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horae import Horae, Limit, StartOptions, WaitTimeout
+from horae import Horae, JobContext, Limit, StartOptions, WaitTimeout
 from horae.client.jobs import waiting
 from horae.runtime.claims import slots
 from horae.runtime.components import NodeOptions
@@ -165,6 +165,34 @@ async def test_too_many_waiting_bodies_are_refused(horae: Horae, monkeypatch: py
         assert "WaitRefused" in (failed.error or "")
         horae.jobs.cancel(first.id)
         await until(lambda: not horae.jobs.get(first.id).occupied)
+
+
+@pytest.mark.parametrize("kind", ["function", "coroutine"])
+async def test_a_wait_for_the_own_end_is_refused(horae: Horae, kind: str) -> None:
+    @horae.job(name="alone function")
+    def alone(job: JobContext) -> None:
+        horae.jobs.wait(job.id)
+
+    @horae.job(name="alone coroutine")
+    async def alone_async(job: JobContext) -> None:
+        await horae.aio.jobs.wait(job.id)
+
+    @horae.job(name="member function")
+    def member(job: JobContext, n: int = 0) -> None:
+        horae.jobs.wait_for_group(job.group.id)
+
+    @horae.job(name="member coroutine")
+    async def member_async(job: JobContext, n: int = 0) -> None:
+        await horae.aio.jobs.wait_for_group((await job.async_group.get()).id)
+
+    own = horae.jobs.start(f"alone {kind}")
+    group = horae.jobs.start_group([f"member {kind}"], then=(f"member {kind}", {"n": 1}))
+    async with running_node(horae):
+        failed = await until_state(horae, own.id, "failed")
+        assert f"job {own.id} waits for its own end, which it would never reach" in (failed.error or "")
+        for each in (*horae.jobs.members(group.id), horae.jobs.get(group.then_id or 0)):
+            failed = await until_state(horae, each.id, "failed")
+            assert f"job {each.id} belongs to group {group.id} and waits for the end of all" in (failed.error or "")
 
 
 @pytest.mark.parametrize("kind", ["function", "coroutine"])

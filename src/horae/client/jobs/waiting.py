@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import ENDED, JobId
-from horae.errors import GroupDoesNotExist, JobDoesNotExist, WaitTimeout
+from horae.errors import GroupDoesNotExist, InvalidRequest, JobDoesNotExist, WaitTimeout
 from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
@@ -67,7 +67,12 @@ class _Poll:
 
 
 def of_job(job_id: JobId) -> Awaited:
-    """Wait for the end of a job; raises `JobDoesNotExist` if it is deleted meanwhile."""
+    """Wait for the end of a job; raises `JobDoesNotExist` if it is deleted meanwhile.
+
+    Raises `InvalidRequest` in the body of this job, which would wait for ever.
+    """
+    if _waiter() == job_id:
+        raise InvalidRequest(f"job {job_id} waits for its own end, which it would never reach")
 
     def has_ended(connection: Connection) -> bool:
         states = reading.states(connection, [job_id])
@@ -80,16 +85,31 @@ def of_job(job_id: JobId) -> Awaited:
 
 
 def of_group(group_id: GroupId) -> Awaited:
-    """Wait for the end of all members and of the job after them."""
+    """Wait for the end of all members and of the job after them.
+
+    Raises `InvalidRequest` in the body of one of them, which would wait for ever.
+    """
+    waiter = _waiter()
 
     def has_ended(connection: Connection) -> bool:
         ended = groups.have_all_ended(connection, group_id)
         if ended is None:
             raise GroupDoesNotExist(group_id)
+        if not ended and waiter is not None and groups.of_job(connection, waiter) == group_id:
+            raise InvalidRequest(
+                f"job {waiter} belongs to group {group_id} and waits for the end of all its jobs, which it would never "
+                "reach; do the rest in the job after them (then)"
+            )
         return ended
 
     timed_out = partial(WaitTimeout, group_id, what="group")
     return Awaited(has_ended, _is_end, timed_out, partial(why_group_unserved, group_id=group_id))
+
+
+def _waiter() -> JobId | None:
+    """Return the job whose body waits here."""
+    context = current_context()
+    return None if context is None else context.id
 
 
 def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:

@@ -104,7 +104,9 @@ def _rate(given: object) -> tuple[int, int]:
     try:
         period = parse_duration("rate", unit if unit[0].isdigit() else f"1{unit}")
     except (InvalidInterval, InvalidRequest):
-        period = timedelta(0)
+        raise InvalidRequest(
+            f"rate is {quoted(given)}, whose period {quoted(unit)} cannot be read; expected {RATE_FORMS}"
+        ) from None
     if not 0 < amount <= LARGEST_AMOUNT or not timedelta(0) < period <= LONGEST_PERIOD:
         raise InvalidRequest(
             f"rate is {quoted(given)}, expected at least 1 start per period of at most {LONGEST_PERIOD.days} days: "
