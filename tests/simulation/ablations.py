@@ -32,6 +32,7 @@ from tests.simulation.plan import Plan, faults_of, plan_of
 from tests.simulation.removals import Patch, instead, statement, together
 
 HEARTBEATS: Final[Mapping[str, Any]] = {"heartbeats": True, "one_host": False}
+LONG_BODIES: Final = tuple(Operation(0.2 * number, "start", "steady") for number in range(6))
 FILES: Final[Mapping[str, Any]] = {"heartbeats": False, "one_host": True}
 
 
@@ -129,7 +130,8 @@ IN_SIMULATION: Final = (
     ),
     Ablation(
         "no-isolation", "a node without contact stops its bodies before others run the jobs",
-        instead(ContactReports, "_isolated", removals.ignore), ("cut",), HEARTBEATS, "threaded",
+        instead(ContactReports, "_isolated", removals.ignore), ("cut off",), {**HEARTBEATS, "concurrency": 5},
+        calls=LONG_BODIES,
     ),
     Ablation(
         "no-rescue", "jobs of dead nodes are rescued", instead(Sweeper, "rescue", removals.do_nothing), ("crash",),

@@ -75,6 +75,7 @@ def plan_of(seed: int, *, features: bool = True) -> Plan:
             *_start_changes(Random(f"{seed} start changes"), schedules),
             *(features_of(Random(f"{seed} features"), ACTIVE) if features else ()),
             *(_coroutines(Random(f"{seed} coroutines")) if features else ()),
+            *_long_bodies(Random(f"{seed} cut off"), heartbeats),
         ),
         faults=tuple(_all_faults(seed, nodes, heartbeats)),
     )
@@ -131,6 +132,9 @@ def _coroutines(rng: Random) -> list[Operation]:
 STALE_ENDS: Final = 0.2
 """The share of clusters with heartbeats in which a node is suspended when a body has ended, for longer than a dead node may
 be silent: its result arrives when the job runs elsewhere."""
+CUT_OFF: Final = 0.1
+"""The share of clusters with heartbeats in which bodies that may run again take long, and one node is cut off meanwhile
+for longer than a dead node may be silent: others run its jobs, so it must have stopped its bodies before."""
 Draw = Callable[[Random, int], Fault]
 
 
@@ -194,7 +198,26 @@ def _all_faults(seed: int, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa
     more = Random(f"{seed} stale ends")
     if heartbeats and more.random() < STALE_ENDS:
         found += faults_of(more, nodes, ["pause at end"])[:1]
+    last = Random(f"{seed} cut off")
+    if _is_cut_off(last, heartbeats):
+        found.append(cut_off(last, nodes))
     return sorted(found, key=lambda fault: fault.at)
+
+
+def _is_cut_off(rng: Random, heartbeats: bool) -> bool:  # noqa: FBT001 - as above
+    return heartbeats and rng.random() < CUT_OFF
+
+
+def _long_bodies(rng: Random, heartbeats: bool) -> list[Operation]:  # noqa: FBT001 - as above
+    """Draw starts of long bodies for a plan in which a node is cut off."""
+    if not _is_cut_off(rng, heartbeats):
+        return []
+    return [Operation(rng.uniform(0.0, 2.0), "start", "steady") for _ in range(6)]
+
+
+def cut_off(rng: Random, nodes: int) -> Fault:
+    """Draw a cut that lasts until other nodes run the jobs of this one."""
+    return Fault("cut", rng.uniform(0.5, 2.5), rng.randrange(nodes), seconds=rng.uniform(6.0, 10.0))
 
 
 def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
@@ -259,7 +282,9 @@ LASTING: Final = {
 
 
 def faults_of(rng: Random, nodes: int, kinds: Sequence[str]) -> list[Fault]:
-    """Draw faults of some kinds only."""
+    """Draw faults of some kinds only; of `cut off` one, as others would keep all nodes from noticing."""
+    if kinds == ("cut off",):
+        return [cut_off(rng, nodes)]
     found: list[Fault] = []
     for _ in range(rng.randint(4, 8)):
         kind, phase = rng.choice(kinds), rng.choice(("before", "after"))
