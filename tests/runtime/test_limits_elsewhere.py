@@ -176,15 +176,29 @@ def test_a_type_with_a_backend_in_its_own_queue(database: Database) -> None:
     with closing(application(database)) as horae:
         horae.job(name="export", backend="celery")(lambda: None)
         horae.queues.fair("default", "owner")
-        with pytest.raises(
-            InvalidRequest, match="'export' has backend 'celery', and queue 'default' has limits by key"
-        ):
-            horae.jobs.start("export")
-        with pytest.raises(
-            InvalidRequest, match="'export' has backend 'celery', and queue 'default' has limits by key"
-        ):
+        horae.queues.fair("fair", "owner")
+        refused = "'export' has backend 'celery', and queue '{}' has limits by key"
+        with pytest.raises(InvalidRequest, match=refused.format("fair")):
+            horae.jobs.start("export", queue="fair")
+        with pytest.raises(InvalidRequest, match=refused.format("default")):
             horae.schedules.add("export", every="1h")
         assert horae.jobs.start("export", queue="other").state == "pending"
+
+
+@pytest.mark.parametrize("made_fair_by", ["its code", "an operator"])
+def test_a_declared_schedule_with_a_backend_in_its_own_queue(database: Database, made_fair_by: str) -> None:
+    with closing(application(database)) as horae:
+        if made_fair_by == "its code":
+            horae.queue("turns", fair_by="owner")
+        else:
+            horae.queues.fair("turns", "owner")
+
+        @horae.every("1h", backend="celery", queue="turns")
+        def nightly() -> None: ...
+
+        with pytest.raises(InvalidRequest, match="'nightly' has backend 'celery', and queue 'turns' has limits by key"):
+            horae.deploy()
+        assert horae.schedules.list() == []
 
 
 def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(database: Database) -> None:

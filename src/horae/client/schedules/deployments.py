@@ -197,8 +197,8 @@ def deploy(connection: Connection, version: Version, min_replicas: int, *, resto
     created = deployments.add(connection, key, module, version.schema, wanted_hash, min_replicas)
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)
+    _declare_queues(connection, version)  # first, as they decide whether jobs of the schedules can start
     _replace_schedules(connection, created, version)
-    _declare_queues(connection, version)
     brought = reading.all_of(connection, module)
     _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(
@@ -263,7 +263,7 @@ def _declare(connection: Connection, row: StoredSchedule | None, declared: Defin
     # Locked, so that no change at run time comes between reading and writing.
     wanted = declared if row is None else redeclared(changes.locked(connection, row.id), declared, registry)
     kind = registry.get(wanted.job_type)
-    check_startable(connection, kind, wanted.queue, limited=wanted.limits is not None)
+    check_startable(connection, kind, wanted.queue, limited=wanted.limits is not None, scheduled=True)
     if row is None:
         return changes.add(connection, wanted).schedule.id
     changes.alter(connection, row.id, wanted)

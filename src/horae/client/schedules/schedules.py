@@ -294,7 +294,8 @@ class Schedules(ListsFrom):
 
     def _check_startable(self, kind: JobType[Any], wanted: Definition | StoredSchedule) -> None:
         """Raise `InvalidRequest` if the jobs of a schedule would never start in its queue."""
-        self._database.autocommit(partial(check_startable, limited=wanted.limits is not None), kind, wanted.queue)
+        check = partial(check_startable, limited=wanted.limits is not None, scheduled=True)
+        self._database.autocommit(check, kind, wanted.queue)
 
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
         """Return the config in its stored form, checked by the type."""

@@ -13,13 +13,15 @@ from horae.types.job_type import JobType
 _ELSEWHERE: Final = "which hold only for jobs that Horae's nodes run; choose another queue"
 
 
-def check_startable(connection: Connection, kind: JobType[Any], queue: str, *, limited: bool) -> None:
+def check_startable(
+    connection: Connection, kind: JobType[Any], queue: str, *, limited: bool, scheduled: bool = False
+) -> None:
     """Raise `InvalidRequest` for a job that would never start in this queue. `limited`: limits of its type hold for it.
 
     Nothing is read for most jobs, which have no such limits and no backend of their own; nor for those in the queue of
-    a type with a backend, which its node checks.
+    a type with a backend, unless a schedule is to start one after another there (`scheduled`).
     """
-    named_elsewhere = kind.address is not None and queue != kind.queue
+    named_elsewhere = kind.address is not None and (scheduled or queue != kind.queue)
     if not (named_elsewhere or limited):
         return
     rules = creation.queue_rules(connection, queue)
