@@ -80,7 +80,10 @@ def begins(engine: Engine) -> bool:
 
 
 def take_write_lock(connection: Connection) -> None:
-    """Begin a transaction that may write; by the driver, as SQLAlchemy takes longer for the statement than SQLite."""
+    """Begin a transaction that may write, by the driver: SQLAlchemy takes longer for the statement than SQLite.
+
+    Not on the connection of an event loop, whose driver returns a coroutine.
+    """
     driver: Any = connection.connection.driver_connection
     try:
         driver.execute(BEGIN_IMMEDIATELY)
@@ -92,12 +95,12 @@ def begin(connection: Connection) -> None:
     """Begin a transaction as the option of the connection requires."""
     match connection.get_execution_options().get(BEGIN_OPTION, IMMEDIATE):
         case "IMMEDIATE":
-            take_write_lock(connection)
+            connection.exec_driver_sql(BEGIN_IMMEDIATELY)
         case "AT_ONCE":
             timeout = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
             connection.exec_driver_sql("PRAGMA busy_timeout = 0")
             try:
-                take_write_lock(connection)
+                connection.exec_driver_sql(BEGIN_IMMEDIATELY)
             finally:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout}")
         case "SNAPSHOT":
