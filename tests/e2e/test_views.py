@@ -29,6 +29,8 @@ VIEWS: Final = (
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 SMALL: Final = 375
 """Pixels; the width of a small telephone."""
+ON_SQLITE: Final = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+"""For tests of pages alone, which look the same whatever the database is."""
 TOO_WIDE: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -73,6 +75,7 @@ def test_every_view_opens_without_a_complaint(page: Page, views: list[str]) -> N
         settle(page)  # the errors on the page are checked at the end
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.slow
 def test_every_view_is_accessible(searched: BrowserContext, views: list[str], theme: Theme) -> None:
@@ -88,6 +91,7 @@ def test_every_view_is_accessible(searched: BrowserContext, views: list[str], th
     assert found == {}
 
 
+@ON_SQLITE
 def test_no_view_is_wider_than_a_small_screen(page: Page, views: list[str]) -> None:
     page.set_viewport_size({"width": SMALL, "height": 740})
     for view in views:
@@ -96,6 +100,7 @@ def test_no_view_is_wider_than_a_small_screen(page: Page, views: list[str]) -> N
         assert page.evaluate(TOO_WIDE) <= 0, f"{view} scrolls sideways"
 
 
+@ON_SQLITE
 def test_it_can_be_used_without_a_mouse(page: Page, views: list[str]) -> None:
     job = views[-1].rpartition("/")[2]
     page.goto("jobs")
@@ -120,6 +125,7 @@ def goes(page: Page, key: str, title: str) -> bool:
     return page.get_by_role("heading", level=1).inner_text() == title
 
 
+@ON_SQLITE
 def test_keys_lead_everywhere_and_escape_closes_what_is_open(page: Page, views: list[str]) -> None:
     page.goto(views[0])
     settle(page)
@@ -131,6 +137,7 @@ def test_keys_lead_everywhere_and_escape_closes_what_is_open(page: Page, views: 
         wait_until(partial(goes, page, key, title))
 
 
+@ON_SQLITE
 def test_choices_are_in_the_address_and_survive_a_reload(page: Page, views: list[str]) -> None:
     page.goto(views[1])
     page.get_by_test_id("state-failed").click()
@@ -140,6 +147,7 @@ def test_choices_are_in_the_address_and_survive_a_reload(page: Page, views: list
     expect(page.get_by_test_id("jobs").locator(".badge--failed")).to_have_count(1)
 
 
+@ON_SQLITE
 def test_the_theme_is_kept(page: Page, views: list[str]) -> None:
     page.goto(views[0])
     page.get_by_test_id("theme").select_option("dark")
