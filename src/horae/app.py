@@ -143,7 +143,7 @@ class Horae(Declarations):
         """Pause, resume and limit queues, and let owners take turns in them; `queue` declares them."""
         from horae.client.operations.queues import Queues
 
-        return Queues(self.components.database, self.components.wakeup)
+        return Queues(self.components.database, self.components.wakeup, self.registry)
 
     @lazy_property
     def limits(self) -> "Limits":

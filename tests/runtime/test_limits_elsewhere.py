@@ -172,33 +172,23 @@ class TestTheQueueGetsABackend:
             horae.schedules.add("limited", name="late", every="1h", queue="reports")
 
 
-def test_a_type_with_a_backend_in_its_own_queue(database: Database) -> None:
+def test_the_own_queue_of_a_type_with_a_backend_gets_no_limits_by_key(database: Database) -> None:
     with closing(application(database)) as horae:
         horae.job(name="export", backend="celery")(lambda: None)
-        horae.queues.fair("default", "owner")
-        horae.queues.fair("fair", "owner")
-        refused = "'export' has backend 'celery', and queue '{}' has limits by key"
-        with pytest.raises(InvalidRequest, match=refused.format("fair")):
-            horae.jobs.start("export", queue="fair")
-        with pytest.raises(InvalidRequest, match=refused.format("default")):
-            horae.schedules.add("export", every="1h")
-        assert horae.jobs.start("export", queue="other").state == "pending"
-
-
-@pytest.mark.parametrize("made_fair_by", ["its code", "an operator"])
-def test_a_declared_schedule_with_a_backend_in_its_own_queue(database: Database, made_fair_by: str) -> None:
-    with closing(application(database)) as horae:
-        if made_fair_by == "its code":
-            horae.queue("turns", fair_by="owner")
-        else:
-            horae.queues.fair("turns", "owner")
-
-        @horae.every("1h", backend="celery", queue="turns")
-        def nightly() -> None: ...
-
-        with pytest.raises(InvalidRequest, match="'nightly' has backend 'celery', and queue 'turns' has limits by key"):
-            horae.deploy()
-        assert horae.schedules.list() == []
+        expected = (
+            "but job type 'export' of this queue has backend 'celery'; limit the concurrency of the queue instead"
+        )
+        with pytest.raises(ConfigurationError, match=expected):
+            horae.queues.fair("default", "owner")
+        with pytest.raises(ConfigurationError, match=expected):
+            horae.queues.limit_by_key("default", Limit(rate="1/s"))
+        horae.queues.fair("default", None)
+        horae.queues.limit_by_key("default", None)
+        horae.queues.limit("default", 3)
+        horae.queues.fair("other", "owner")
+        assert horae.jobs.start("export").waits_for is None
+        with pytest.raises(InvalidRequest, match="'export' has backend 'celery', and queue 'other' has limits by key"):
+            horae.schedules.add("export", every="1h", queue="other")
 
 
 def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(database: Database) -> None:

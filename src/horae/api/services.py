@@ -89,7 +89,7 @@ class Services:
     @cached_property
     def queues(self) -> Queues:
         """Pause, resume and limit queues."""
-        return Queues(self.components.database, self.components.wakeup)
+        return Queues(self.components.database, self.components.wakeup, self.registry)
 
     @cached_property
     def limits(self) -> Limits:

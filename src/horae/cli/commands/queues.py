@@ -4,12 +4,10 @@ from typing import Annotated, Final
 
 import typer
 
-from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.options import AsJson, Queue
 from horae.cli.printing.output import Columns, brief, print_json, print_list, print_table
 from horae.client.operations.depth import as_values, depth_named, depths
-from horae.client.operations.queues import Queues
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.limits.limit import Limit
 from horae.domain.limits.numbers import LimitNumbers
@@ -37,7 +35,7 @@ queues_app = typer.Typer(help="List, pause, resume and limit queues, and let own
 def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List every queue that has work, is paused, has a limit or is run by another system."""
     with opened(context) as horae:
-        found = _queues(horae).list()
+        found = horae.queues.list()
     columns: Columns = {
         "QUEUE": "name",
         "STATE": lambda queue: "open" if queue.paused_at is None else "paused",
@@ -87,7 +85,7 @@ def pause(
 ) -> None:
     """Pause the queue: no node starts a job of it; running jobs continue."""
     with opened(context) as horae:
-        _queues(horae).pause(name, note)
+        horae.queues.pause(name, note)
     print_json({"name": name, "paused": True}) if as_json else typer.echo(f"queue {name!r} is paused")
 
 
@@ -95,7 +93,7 @@ def pause(
 def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
     """Resume a paused queue; one that is not paused stays as it is."""
     with opened(context) as horae:
-        was_paused = _queues(horae).resume(name)
+        was_paused = horae.queues.resume(name)
     if not was_paused:
         typer.echo(f"queue {name!r} was not paused", err=True)
     print_json({"name": name, "paused": False}) if as_json else typer.echo(f"queue {name!r} is open")
@@ -121,7 +119,7 @@ def limit(  # noqa: PLR0913 - the numbers of a limit
         return
     most = _read_limit(concurrency_limit or "")
     with opened(context) as horae:
-        _queues(horae).limit(name, most)
+        horae.queues.limit(name, most)
     if as_json:
         print_json({"name": name, "concurrency_limit": most})
     else:
@@ -139,7 +137,7 @@ def fair(
     """Let owners take turns in the queue, or the values of a parameter, within each priority."""
     chosen = None if by == "none" else by
     with opened(context) as horae:
-        _queues(horae).fair(name, chosen)
+        horae.queues.fair(name, chosen)
     if as_json:
         print_json({"name": name, "fair_by": chosen})
     else:
@@ -150,7 +148,7 @@ def fair(
 def reset(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
     """Give the queue the limits and the turns that code declares for it, instead of those set at run time."""
     with opened(context) as horae:
-        _queues(horae).reset(name)
+        horae.queues.reset(name)
     print_json({"name": name, "reset": True}) if as_json else typer.echo(f"queue {name!r} is as it is declared")
 
 
@@ -164,7 +162,7 @@ def backend(
 ) -> None:
     """Store what runs the jobs of the queue, as its deployments name it from now on."""
     with opened(context) as horae:
-        _queues(horae).set_backend(name, system)
+        horae.queues.set_backend(name, system)
     if as_json:
         print_json({"name": name, "backend": system})
     else:
@@ -173,7 +171,7 @@ def backend(
 
 def _limit_by_key(context: typer.Context, name: str, limit: Limit | None, *, as_json: bool) -> None:
     with opened(context) as horae:
-        made = _queues(horae).limit_by_key(name, limit)
+        made = horae.queues.limit_by_key(name, limit)
     if as_json:
         print_json({"name": name, "limit": made})
     else:
@@ -203,7 +201,3 @@ def _limit_of(queue: QueueView) -> str:
         key = f" by {limit['key']}" if limit.get("key") else ""
         limits.append(f"{LimitNumbers.from_json(limit['numbers']).text}{key}")
     return "; ".join(limits)
-
-
-def _queues(horae: Horae) -> Queues:
-    return Queues(horae.components.database, horae.components.wakeup)

@@ -7,12 +7,13 @@ from horae.client.changes import Change, recorded
 from horae.domain.jobs.backend import check_queue_backend
 from horae.domain.limits.limit import Limit
 from horae.domain.names import queue_name
-from horae.errors import NotFound
+from horae.errors import ConfigurationError, NotFound
 from horae.quoting import quoted
 from horae.storage.engine.database import Database
 from horae.storage.operations import declared_queues, queue_backends, queues
 from horae.storage.operations.queues import QueueView
 from horae.types.arguments import LARGEST_NUMBER, check_note
+from horae.types.registry import Registry
 from horae.types.rules.queues import check_concurrency, check_fair_by, stored_limit
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
@@ -22,8 +23,9 @@ LARGEST_LIMIT: Final = LARGEST_NUMBER
 class Queues:
     """Pause, resume and limit queues. A queue exists as soon as a job names it; `Horae.queue` declares its limits."""
 
-    def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
-        self._database, self._wakeup = database, wakeup
+    def __init__(self, database: Database, wakeup: WakeupChannel, registry: Registry | None = None) -> None:
+        """`registry`: the job types whose own queues get no limits by key if another system runs their jobs."""
+        self._database, self._wakeup, self._registry = database, wakeup, registry or Registry()
 
     def list(self) -> list[QueueView]:
         """Every queue that has work, is paused, has a limit or is run by another system, by name."""
@@ -61,10 +63,12 @@ class Queues:
 
         Replaces the limit of the same name; None removes all limits by key of the queue. The key is a format over the
         parameters; a job without such a parameter counts under an empty one. Raises `InvalidRequest`, and
-        `ConfigurationError` for a queue that another system runs.
+        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs.
         """
         queue_name(name)
         stored = None if limit is None else (limit.name_for(f"queue {name}"), stored_limit(limit))
+        if limit is not None:
+            self._check_types(name)
         self._database.transact(recorded(queues.limit_by_key, _change("queue.limit_by_key", name)), name, stored)
         self._wakeup.send(Hint(HintKind.WORK))
         return None if stored is None else stored[0]
@@ -85,10 +89,12 @@ class Queues:
         """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as jobs are due.
 
         Within a priority, a job is passed by at most one job of each owner that waits. Raises `InvalidRequest`, and
-        `ConfigurationError` for a queue that another system runs.
+        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs.
         """
         queue_name(name)
         check_fair_by(by)
+        if by is not None:
+            self._check_types(name)
         self._database.transact(recorded(queues.fair, _change("queue.fair", name)), name, by)
         self._wakeup.send(Hint(HintKind.WORK))
 
@@ -101,6 +107,16 @@ class Queues:
         if not self._database.transact(recorded(declared_queues.reset, _change("queue.reset", name)), name):
             raise NotFound(f"no deployed module declares the queue {quoted(name)}")
         self._wakeup.send(Hint(HintKind.WORK))
+
+    def _check_types(self, name: str) -> None:
+        """Raise `ConfigurationError` if another system runs the jobs of a type whose own queue this is."""
+        for kind in self._registry:
+            if kind.address is not None and kind.queue == name:
+                raise ConfigurationError(
+                    f"queue {quoted(name)}: limits by key and turns hold only for jobs that Horae's nodes run, but job "
+                    f"type {quoted(kind.type)} of this queue has backend {quoted(kind.backend)}; limit the concurrency "
+                    "of the queue instead, or name another queue for the type"
+                )
 
 
 def _change(action: str, name: str) -> Change:
