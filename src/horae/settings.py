@@ -324,4 +324,5 @@ def _problem(item: Any) -> str:
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
     if item["loc"][0] in NEVER_SHOWN:
         shown = "the value"
-    return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {item['msg']}"
+    reason = str(item["msg"]).removeprefix("Value error, ")  # Pydantic's
+    return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {reason}"

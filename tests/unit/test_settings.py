@@ -129,7 +129,7 @@ def test_a_redis_url_that_is_not_allowed_is_not_repeated(name: str, url: str, pr
     with pytest.raises(ConfigurationError) as caught:
         settings(**{name: url})
     text = str(caught.value)
-    assert text.startswith(f"{name} (HORAE_{name.upper()}): the value is not allowed: ")
+    assert text.startswith(f"{name} (HORAE_{name.upper()}): the value is not allowed: {problem}")
     assert problem in text
     assert "secret" not in text
 
