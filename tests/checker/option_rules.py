@@ -33,9 +33,14 @@ def unique(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
 
 
 def _until(tables: Tables, job: Job) -> int | None:
-    """Return until when no other job may have the key of a job; None for ever."""
+    """Return until when no other job may have the key of a job; None for ever.
+
+    If they may share it, until the first claim. One that was handed back is not recorded, so its moment is not known.
+    """
+    if not job.key_is_shared or not job.lease:
+        return job.finished_at
     attempts = tables.attempts[job.id]
-    return attempts[0].started_at if job.key_is_shared and attempts else job.finished_at
+    return attempts[0].started_at if attempts and attempts[0].lease == 1 else job.created_at
 
 
 def counted(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:

@@ -96,6 +96,9 @@ OPTIONS: Final = "".join([
     one(40, "single", 1, 8, unique_key="k"), one(41, "single", 11, unique_key="k", created_at=NOW + 10 * SECOND),
     one(42, "settled", 4, unique_key="d", key_is_shared=1),
     one(43, "settled", 8, unique_key="d", key_is_shared=1, created_at=NOW + 6 * SECOND),
+    one(46, "settled", 8, unique_key="e", key_is_shared=1, lease=2),  # was claimed before, and handed back
+    "UPDATE horae_job_attempts SET lease = 2 WHERE job_id = 46;",
+    one(47, "settled", 9, unique_key="e", key_is_shared=1, created_at=NOW + 3 * SECOND),
     one(44, "offer", 1, expires_at=NOW + 5 * SECOND), one(45, "poll", 5, lease=2),
     "UPDATE horae_job_attempts SET lease = 2 WHERE job_id = 45;",
     f"INSERT INTO horae_job_attempts VALUES (45, 1, 1, NULL, {NOW + SECOND}, {NOW + 2 * SECOND}, 'snoozed', NULL, NULL);",
