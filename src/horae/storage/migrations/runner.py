@@ -21,6 +21,7 @@ from horae.storage.migrations.version import (
     REVISIONS,
     current_revision,
     is_compatible,
+    stored_revision,
 )
 
 _NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}
@@ -97,7 +98,7 @@ def check(database: Database) -> None:
 
 def check_open(connection: Connection) -> None:
     """Raise `SchemaMismatch` if a database that this program has opened got tables that it cannot use."""
-    current = current_revision(connection)
+    current = stored_revision(connection)
     if current != HEAD and (current in (None, *REVISIONS) or not is_compatible(connection)):
         raise mismatch(current)
 

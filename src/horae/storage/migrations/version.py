@@ -35,6 +35,11 @@ def current_revision(connection: Connection) -> str | None:
     """Return the revision that the database was migrated to; None before the first."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
+    return stored_revision(connection)
+
+
+def stored_revision(connection: Connection) -> str | None:
+    """Return the same in one statement, for a database that has tables."""
     return connection.scalar(_CURRENT)
 
 
