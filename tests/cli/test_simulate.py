@@ -15,8 +15,8 @@ from sqlalchemy import select, update
 from horae import Horae
 from horae.domain.jobs.job import finished
 from horae.storage.jobs.tables import job_attempts
-from horae.storage.operations import queues
 from horae.storage.outcomes import settling
+from horae.storage.queues import queues
 from tests.cli.conftest import call
 from tests.harness.applications import ELSEWHERE, claim_as_another_node
 

@@ -15,8 +15,8 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Succeeded, WaitsFor, decide
 from horae.storage.engine.database import Database
 from horae.storage.operations import audit
-from horae.storage.operations.queues import QueueView
 from horae.storage.outcomes import settling
+from horae.storage.queues.queues import QueueView
 from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, url_of
 
 Deploy = Callable[..., Horae]

@@ -13,9 +13,9 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.operations import nodes
-from horae.storage.operations.depth import DueJobs, Durations
 from horae.storage.operations.nodes import NodeView
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues.depth import DueJobs, Durations
+from horae.storage.queues.queues import QueueView
 from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, execute
 
 ENDED: Final = "UPDATE horae_jobs SET state = 'finished', node_id = NULL, started_at = {began}, finished_at = {ended}"
@@ -217,7 +217,7 @@ def test_cancelled_jobs_measure_nothing(horae: Horae) -> None:
 
 
 def test_a_rare_type_is_measured_behind_many_others(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("horae.storage.operations.depth.SAMPLES", (2, 100))
+    monkeypatch.setattr("horae.storage.queues.depth.SAMPLES", (2, 100))
     end(horae, "slow", 50)
     end(horae, "quick", 1, 1, 1)
     horae.jobs.start("slow")

@@ -64,9 +64,10 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.tables import job_attempts
-from horae.storage.operations import nodes, queues
+from horae.storage.operations import nodes
 from horae.storage.operations.nodes import NodeRecord
 from horae.storage.outcomes import cancelling, deletion, settling
+from horae.storage.queues import queues
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry

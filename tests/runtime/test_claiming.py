@@ -18,7 +18,7 @@ from horae.runtime.claims.throughput import Throughput
 from horae.runtime.timing import ClaimerTiming, Pauses, SettlerTiming, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
-from horae.storage.operations import queues
+from horae.storage.queues import queues
 from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure

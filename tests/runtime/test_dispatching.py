@@ -23,8 +23,8 @@ from horae.runtime.inline.message_node import MessageNode
 from horae.runtime.signals import Signals
 from horae.runtime.timing import DispatcherTiming
 from horae.storage.engine.database import Database
-from horae.storage.operations import queues
 from horae.storage.operations.unserved import why_unserved
+from horae.storage.queues import queues
 from horae.types.backends import Message
 from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import execute, rows, url_of

@@ -19,8 +19,8 @@ from horae.runtime.journal.files import Begun
 from horae.runtime.journal.journal import entry_of
 from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.jobs import claims
-from horae.storage.operations import queues
 from horae.storage.outcomes import time_limits
+from horae.storage.queues import queues
 from tests.harness.applications import execute
 from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, THERE, Driver
 from tests.storage import arrange

@@ -17,7 +17,7 @@ from horae.runtime.components import Components, NodeOptions
 from horae.runtime.node.node import Node
 from horae.runtime.timing import HookTiming, Pauses, RunMonitorTiming, Timing, WorkerTiming
 from horae.storage.engine.database import Database
-from horae.storage.operations import queues
+from horae.storage.queues import queues
 from tests.simulation import application, features
 from tests.simulation.application import app
 from tests.simulation.faults import Fault, Gate, Trap, unanswered

@@ -13,8 +13,8 @@ from horae.storage.jobs import claims, creation
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.tables import jobs
-from horae.storage.operations import queues
 from horae.storage.outcomes import cancelling
+from horae.storage.queues import queues
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,

@@ -20,8 +20,8 @@ from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.limits import filing, lane_claims, lane_cleaning
 from horae.storage.jobs.tables import jobs
-from horae.storage.operations import queues as queue_operations
 from horae.storage.outcomes import cancelling
+from horae.storage.queues import queues as queue_operations
 from tests.storage.arrange import NODE, OTHER, POSTGRESQL, again, at_once, settled, started, success
 
 ONE_AT_A_TIME = LimitNumbers(concurrency=1)

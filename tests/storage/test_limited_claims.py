@@ -16,8 +16,8 @@ from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.limits.limited_claims import LimitedClaims
 from horae.storage.jobs.tables import jobs
-from horae.storage.operations import queues
 from horae.storage.outcomes import cancelling, settling
+from horae.storage.queues import queues
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,

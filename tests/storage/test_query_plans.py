@@ -18,8 +18,9 @@ from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.reading import OPEN_STATES, JobFilter
 from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
-from horae.storage.operations import doctor, nodes, queues
+from horae.storage.operations import doctor, nodes
 from horae.storage.outcomes import crashed_nodes, run_ending, time_limits
+from horae.storage.queues import queues
 
 SCOPE: Final = ClaimScope(node=NodeId("n1"), types=["import"], queues=["default"])
 ENDED_JOBS: Final = 20_000  # with fewer rows PostgreSQL prefers to read them all

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from horae.storage.engine.database import Database
-from horae.storage.operations import queues
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues import queues
+from horae.storage.queues.queues import QueueView
 from tests.storage.arrange import age, failure, running, settled, started, wall_clock
 
 

@@ -24,9 +24,10 @@ from horae.client.operations.depth import Depth, depths
 from horae.runtime.components import Components
 from horae.runtime.node.node_status import SeenNode, living, look
 from horae.storage.engine import unreadable_rows
-from horae.storage.operations import metrics, queues
+from horae.storage.operations import metrics
 from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues import queues
+from horae.storage.queues.queues import QueueView
 from horae.storage.schedules import health
 from horae.storage.schedules.health import OverdueSchedules
 

@@ -17,7 +17,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.reading import Attempt
 from horae.storage.jobs.waiting_reason import waiting_reason
-from horae.storage.operations import queues
+from horae.storage.queues import queues
 from horae.types.hooks.hooks import Hooks
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry

@@ -14,7 +14,7 @@ from horae.domain.limits.numbers import LimitNumbers
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.runtime.node.node_status import living, look
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues.queues import QueueView
 
 LONGEST_NUMBER: Final = 10
 """Digits of a limit, so that it fits the column."""

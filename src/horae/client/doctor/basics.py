@@ -15,7 +15,8 @@ from horae.storage.jobs import reading
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
-from horae.storage.operations import audit, doctor, nodes, queues
+from horae.storage.operations import audit, doctor, nodes
+from horae.storage.queues import queues
 from horae.storage.schedules import deployments, ticks
 from horae.storage.schedules import reading as schedule_reading
 from horae.wakeup.channel import Hint, WakeupChannel

@@ -11,7 +11,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import doctor
 from horae.storage.operations.doctor import DueWork
 from horae.storage.operations.nodes import NodeView
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues.queues import QueueView
 from horae.storage.schedules import health
 from horae.types.routes import Routes
 

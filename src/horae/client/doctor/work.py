@@ -8,7 +8,7 @@ from horae.domain.jobs.backend import CELERY
 from horae.storage.jobs.owed_hooks import LeftoverJobs
 from horae.storage.operations.doctor import DueWork
 from horae.storage.operations.nodes import NodeView
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues.queues import QueueView
 
 Dead = tuple[NodeView, str]
 

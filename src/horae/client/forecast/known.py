@@ -11,8 +11,9 @@ from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.schedules.schedule import DisabledReason
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
-from horae.storage.operations import limits, queues
-from horae.storage.operations.queues import QueueView
+from horae.storage.operations import limits
+from horae.storage.queues import queues
+from horae.storage.queues.queues import QueueView
 from horae.storage.schedules import deployments, measured, reading
 from horae.storage.schedules.rows import StoredSchedule
 

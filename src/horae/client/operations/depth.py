@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.storage.engine.database import Database
-from horae.storage.operations import depth, queues
-from horae.storage.operations.depth import DueJobs, Durations
 from horae.storage.operations.nodes import NodeView
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues import depth, queues
+from horae.storage.queues.depth import DueJobs, Durations
+from horae.storage.queues.queues import QueueView
 
 UNMEASURED: Final = 1.0
 """Seconds that a job is taken to need while no job of any type has ended."""

@@ -10,8 +10,8 @@ from horae.domain.names import queue_name
 from horae.errors import ConfigurationError, NotFound
 from horae.quoting import quoted
 from horae.storage.engine.database import Database
-from horae.storage.operations import declared_queues, queue_backends, queues
-from horae.storage.operations.queues import QueueView
+from horae.storage.queues import declared_queues, queue_backends, queues
+from horae.storage.queues.queues import QueueView
 from horae.types.arguments import LARGEST_NUMBER, check_note
 from horae.types.registry import Registry
 from horae.types.rules.queues import check_concurrency, check_fair_by, stored_limit

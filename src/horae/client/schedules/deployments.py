@@ -26,8 +26,8 @@ from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
-from horae.storage.operations import declared_queues
 from horae.storage.outcomes import cancelling
+from horae.storage.queues import declared_queues
 from horae.storage.schedules import deployments, plan_writing, reading
 from horae.storage.schedules.deployments import Deployment
 from horae.storage.schedules.rows import StoredSchedule, rules_of

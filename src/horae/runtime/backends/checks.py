@@ -7,7 +7,7 @@ from horae.domain.jobs.backend import OWN_BACKEND
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.runtime.components import Components
-from horae.storage.operations import queue_backends
+from horae.storage.queues import queue_backends
 from horae.types.registry import Registry
 from horae.types.routes import Routes
 

@@ -16,7 +16,7 @@ from horae.api.views.operations import QueueItem, QueueList
 from horae.client.operations.queues import LARGEST_LIMIT
 from horae.domain.limits.limit import Limit
 from horae.domain.names import LONGEST_NAME
-from horae.storage.operations import queues
+from horae.storage.queues import queues
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 

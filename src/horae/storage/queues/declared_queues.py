@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Integer, String, Text, bindparam, cast, selec
 
 from horae.storage.engine.dialect import Json
 from horae.storage.jobs.tables import queues
-from horae.storage.operations.queues import PUT, check_lanes, file_again
+from horae.storage.queues.queues import PUT, check_lanes, file_again
 
 _FIELDS: Final = ("concurrency_limit", "fair_by", "limits")
 _name: Final[Any] = bindparam("queue")

@@ -11,7 +11,7 @@ from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.storage.engine.dialect import PerDialect, member_of
 from horae.storage.jobs.tables import jobs, queues
-from horae.storage.operations.queues import check_lanes, put
+from horae.storage.queues.queues import check_lanes, put
 from horae.storage.schedules.tables import schedules
 
 _backend: dict[str, Any] = {"backend": bindparam("backend")}
