@@ -39,10 +39,16 @@ def test_up_status_and_down(database_url: str) -> None:
 
 def test_status_as_json(database_url: str) -> None:
     before = migrate(database_url, "status", "--json")
-    assert json.loads(before.stdout) == {"current": None, "head": HEAD, "pending": list(REVISIONS), "ahead": False}
+    assert json.loads(before.stdout) == {
+        "current": None,
+        "head": HEAD,
+        "pending": list(REVISIONS),
+        "ahead": False,
+        "usable": False,
+    }
     up = migrate(database_url, "up", "--json")
     after = migrate(database_url, "status", "--json")
-    assert json.loads(after.stdout) == {"current": HEAD, "head": HEAD, "pending": [], "ahead": False}
+    assert json.loads(after.stdout) == {"current": HEAD, "head": HEAD, "pending": [], "ahead": False, "usable": True}
     assert up.stdout == after.stdout
     sql = migrate(database_url, "down", "base", "--sql")
     assert json.loads(migrate(database_url, "down", "base", "--sql", "--json").stdout) == {"sql": sql.stdout}
@@ -87,7 +93,9 @@ def test_a_newer_database_is_a_failure(database_url: str, command: list[str]) ->
     migrate(database_url, "up")
     with closing(Database(database_url)) as database:
         database.transact(
-            lambda connection: connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+            lambda connection: connection.execute(
+                text(f"UPDATE {VERSION_TABLE} SET version_num = '9999', oldest_compatible = '9999'")
+            )
         )
     assert migrate(database_url, "status").stdout.endswith("by a newer version: upgrade Horae.\n")
     refused = migrate(database_url, *command)

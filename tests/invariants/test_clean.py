@@ -1,6 +1,6 @@
 """A database in which nothing went wrong: the audit has no findings."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -97,6 +97,17 @@ def test_the_decision_that_stayed_as_the_last_one_is_no_finding(driver: Driver) 
         driver.until_due("work")
         driver.run()
         assert list(driver.horae.audit().findings) == []
+
+
+def test_a_first_run_just_after_the_schedule_was_created_may_be_deleted(driver: Driver) -> None:
+    driver.clock.set(datetime(2026, 1, 1, 23, 59, 59, 500_000, tzinfo=UTC))
+    driver.horae.schedules.add("work", cron="0 0 * * *")
+    for _ in range(2):
+        driver.until_due("work")
+        driver.run()
+    driver.horae.jobs.clean_up("12 hours")
+    assert len(driver.jobs("work")) == 1
+    assert list(driver.horae.audit().findings) == []
 
 
 def test_a_newer_run_that_is_deleted_before_an_older_one_is_no_finding(driver: Driver) -> None:

@@ -95,9 +95,11 @@ class Ledger:
             first = max(self.row.created_at, finish.initial_start or self.row.created_at)
             self.complete = tick.nominal_time <= first + rules[0].jitter + SLACK
             return
-        missing = self._missing(self.row.created_at + SLACK, tick.nominal_time - MICROSECOND, tick.decided_at)
-        parts = self.rules.between(self.row.created_at, tick.nominal_time)
-        self.complete = missing is None and None not in {*rules, *(rules for _, _, rules in parts)}
+        created, last = self.row.created_at, tick.nominal_time - MICROSECOND
+        parts = self.rules.between(created, tick.nominal_time)
+        known = None not in {*rules, *(rules for _, _, rules in parts)}
+        self.complete = known and self._missing(created, last, tick.decided_at) is None
+        missing = self._missing(created + SLACK, last, tick.decided_at)
         if missing is not None and nothing_deleted:
             self._add(missing)
 
