@@ -37,8 +37,8 @@ install: .venv/installed ## Create .venv with the locked requirements and the pa
 system: ## Install the Debian packages that the tests need (as root, where missing)
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
-test: install system web web-check ## Run all tests, two files at a time (ARGS="-k cron" selects some)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+test: install system web web-check ## Run all tests, three files at a time, as many wait (ARGS="-k cron" selects some)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
 
 combinations: install system ## Run the tests that start jobs, behind PgBouncer, with Redis and with Celery (ARGS="-k rescue")
 	@HORAE_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/invariants $(ARGS)

@@ -57,7 +57,9 @@ def test_all_rules_hold_for_some_seconds(kind: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_leaks_in_the_nodes_are_reported(tmp_path: Path) -> None:
-    plan = replace(PLAN, application="tests.soak.leaking:horae", most_nodes=1, fault_pause=(60.0, 60.0))
+    plan = replace(
+        PLAN, seconds=2 * SHORT, application="tests.soak.leaking:horae", most_nodes=1, fault_pause=(60.0, 60.0)
+    )
     result = run(plan, tmp_path)
     leaking = {"growth of memory", "growth of descriptors", "growth of threads"}
     assert {verdict.rule for verdict in result.broken} == leaking
