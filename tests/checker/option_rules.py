@@ -62,7 +62,7 @@ def expires(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
         attempts = tables.attempts[job.id]
         if attempts and (job.error or "").startswith(EXPIRED):
             yield f"{job} expired, although it had begun at {shown(attempts[0].started_at)}"
-        if not settings.steady_clock or job.expires_at is None:
+        if not settings.steady_clock or settings.slept or job.expires_at is None:
             continue
         if attempts and attempts[0].started_at > job.expires_at:
             yield f"{job} began at {shown(attempts[0].started_at)}, after it had expired at {shown(job.expires_at)}"

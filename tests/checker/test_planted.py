@@ -445,6 +445,7 @@ def test_a_clean_database_has_no_findings(connection: sqlite3.Connection) -> Non
         ("UPDATE horae_jobs SET state = 'started', finished_at = NULL WHERE id = 2", Settings(over=False)),
         ("DELETE FROM horae_jobs WHERE id = 5; DELETE FROM horae_job_attempts WHERE job_id = 5", Settings(kept=False)),
         (f"UPDATE horae_jobs SET created_at = {NOW} WHERE id = 5", Settings(steady_clock=False)),
+        (began(44, 6), Settings(slept=True)),
     ],
 )
 def test_effects_that_a_fault_permits_are_no_finding(

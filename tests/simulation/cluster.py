@@ -168,6 +168,7 @@ class Cluster:
             may_overlap=may_overlap,
             by_shared_rules=self.plan.seed % SHARED_RULES_EVERY == 0,
             steady_clock="server clock" not in kinds,
+            slept="sleep" in kinds,
             unreadable_journals=frozenset(self.world.surroundings.unreadable_journals),
             well=well - self.struck,
             after=self.after,

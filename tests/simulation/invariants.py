@@ -59,6 +59,8 @@ class Answers:
     """Whether to check the rules of the shared checker as well, which takes a fifth of the time of a simulation."""
     steady_clock: bool
     """Whether the clock of the database was never set."""
+    slept: bool
+    """Whether the machine of a node slept: moments that are reckoned back from an end by its duration are too late."""
     unreadable_journals: frozenset[str]
     """Dead nodes of which the node that rescued their jobs could not read what they had begun."""
     well: frozenset[str]
@@ -90,7 +92,7 @@ def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
 
 def _shared_rules(database: sqlite3.Connection, answers: Answers) -> list[str]:
     """Check by the rules of the checker that all fault tests share."""
-    settings = Settings(steady_clock=answers.steady_clock, frozen_processes=answers.may_overlap)
+    settings = Settings(steady_clock=answers.steady_clock, frozen_processes=answers.may_overlap, slept=answers.slept)
     return [str(finding) for finding in check(database, records(answers), settings, effects_table="sim_effects")]
 
 
