@@ -37,7 +37,9 @@ def due(queue: str, kind: str, count: int, oldest: float = 1.0, *, sent: bool = 
 
 
 def queue(name: str, **changes: Any) -> QueueView:
-    return QueueView(**{**dict.fromkeys(QueueView.__dataclass_fields__), "name": name, "started": 0, **changes})
+    given: dict[str, Any] = dict.fromkeys(QueueView.__dataclass_fields__)
+    given |= {"name": name, "started": 0, **changes}
+    return QueueView(**given)
 
 
 def figures(depth: Depth) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """Programs of several versions on one database: which may use it, and which migrations wait until nodes have stopped."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from types import MappingProxyType
 
@@ -42,7 +42,7 @@ def recorded(database: Database) -> str | None:
 
 
 @contextmanager
-def running_node(database: Database) -> Iterator[None]:
+def running_node(database: Database) -> Generator[None]:
     """Register a node that shows that it lives, as its kind of database needs it."""
     registered(database, NODE, name="first")
     if database.dialect != SQLITE:
