@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -12,6 +13,7 @@ from horae import Horae, Job
 from horae.runtime.node.node import Node
 from horae.runtime.signals import Signals
 from horae.runtime.timing import Timing, WorkerTiming
+from tests.harness.applications import counted_statements
 from tests.harness.waiting import PATIENCE
 
 POLLS_QUICKLY: Final = Timing(worker=WorkerTiming(poll_with_hints=0.1, poll_idle=0.1))
@@ -84,3 +86,11 @@ async def until_released(horae: Horae, job_id: int, within: float = PATIENCE) ->
 
     found: Job = await until(stopped, within)
     return found
+
+
+async def statements_a_second(horae: Horae, seconds: float) -> float:
+    """Return how many statements this application sends in a second; without the beginnings and ends of transactions."""
+    end = time.monotonic() + seconds
+    with counted_statements(horae) as statements:
+        await until(lambda: time.monotonic() > end)
+    return sum(not each.startswith(("BEGIN", "COMMIT")) for each in statements) / seconds

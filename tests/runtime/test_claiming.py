@@ -20,13 +20,13 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.queues import queues
 from horae.types.rules.start_options import StartOptions
-from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
+from tests.harness.applications import application, attempts_of, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import (
     POLLS_QUICKLY,
     running_node,
     signals_of,
-    until,
+    statements_a_second,
     until_released,
     until_set,
     until_state,
@@ -270,13 +270,6 @@ class TestManyNodes:
         assert sorted(ran) == list(range(300))
         per_node = rows(horae, "SELECT node_id, count(*) FROM horae_job_attempts WHERE outcome = 'finished' GROUP BY 1")
         assert len(per_node) == 2
-
-
-async def statements_a_second(horae: Horae, seconds: float) -> float:
-    end = time.monotonic() + seconds
-    with counted_statements(horae) as statements:
-        await until(lambda: time.monotonic() > end)
-    return sum(not each.startswith(("BEGIN", "COMMIT")) for each in statements) / seconds
 
 
 class TestPolling:

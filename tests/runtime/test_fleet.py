@@ -15,7 +15,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from tests.harness.applications import application, counted_statements
 from tests.harness.figures import figure
-from tests.harness.nodes import signals_of, until, until_state
+from tests.harness.nodes import signals_of, statements_a_second, until, until_state
 from tests.harness.waiting import Record
 
 pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
@@ -72,19 +72,12 @@ async def test_fifty_nodes_ask_little_and_few_respond_to_a_hint(horae: Horae, pr
             claims = [await claims_for(producer, statements) for _ in range(5)]
             ran_on = await nodes_of_batch(producer, 3 * SIZE)
             await until_idle(statements)
-            rates = [await statements_a_second(statements) for _ in range(3)]
+            rates = [await statements_a_second(horae, WATCHED) for _ in range(3)]
         each_second = min(rates) / SIZE + 1 / Limits().beat  # on a busy machine heartbeats are late, and nodes ask why
     figure(f"a fleet of {SIZE}: {each_second:.2f} statements/s of an idle node; claims for one job each: {claims}")
     assert each_second <= MOST_IDLE
     assert sorted(claims)[2] <= MOST_CLAIMS
     assert len(ran_on) > SIZE / 5  # a hint for many jobs wakes many
-
-
-async def statements_a_second(statements: Record[str]) -> float:
-    statements.clear()
-    began = time.monotonic()
-    await until(lambda: time.monotonic() > began + WATCHED)
-    return sum(not each.startswith(("BEGIN", "COMMIT")) for each in statements) / (time.monotonic() - began)
 
 
 async def run_one(producer: Horae) -> None:

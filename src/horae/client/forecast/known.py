@@ -45,7 +45,7 @@ def known_to(database: Database, module: str) -> Known:
     if status.current is None:
         return NOTHING
     if not status.usable:
-        runner.check(database)
+        raise runner.mismatch(status.current)
     return database.autocommit(_read, module)
 
 

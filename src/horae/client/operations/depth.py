@@ -103,7 +103,7 @@ def _depth(
     limit = math.inf if view is None or view.concurrency_limit is None else view.concurrency_limit
     # Horae's nodes take no work from another system, nor it from them.
     sent = [each for each in due if each.sent or backend is not None]
-    own = [each for each in due if each not in sent]
+    own = [each for each in due if not each.sent and backend is None]
     served = own or (backend is None and not sent)
     own_slots = sum(node.concurrency for node in workers if served and _can_run(node, name, own))
     sent_slots = sum(node.concurrency for node in workers if _can_receive(node, backend, sent))

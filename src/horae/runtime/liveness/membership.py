@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
 
 from sqlalchemy import Connection
 from typing_extensions import override
@@ -27,14 +26,11 @@ from horae.runtime.timing import Timing
 from horae.storage.engine.connections.timeouts import detach
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
-from horae.storage.engine.sqlite.file_lock import is_abandoned
+from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
 from horae.storage.engine.sqlite.file_modes import make_folder
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock
 from horae.storage.operations.nodes import NodeRecord, NodeView
-
-LOCK: Final = ".lock"
-"""What the name of a node's lock file ends with."""
 
 
 class Membership(ABC):
@@ -211,7 +207,7 @@ class FileMembership(Membership):
             names = os.listdir(self._directory)  # noqa: PTH208
         except FileNotFoundError:  # no node has started yet
             return []
-        listed = [NodeId(name.removesuffix(LOCK)) for name in names if name.endswith(LOCK)]
+        listed = [NodeId(name.removesuffix(LOCK_SUFFIX)) for name in names if name.endswith(LOCK_SUFFIX)]
         return [node for node in listed if node != self._record.id]
 
     def _signs(self, view: NodeView) -> Signs:
@@ -221,7 +217,7 @@ class FileMembership(Membership):
         return Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
 
     def _file(self, node: NodeId) -> Path:
-        return self._directory / f"{node}{LOCK}"
+        return self._directory / f"{node}{LOCK_SUFFIX}"
 
 
 def membership_of(database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> Membership:

@@ -364,7 +364,7 @@ def _connect_only(connection: Connection) -> None:
     del connection
 
 
-def side_car_path(database: Database, name: str) -> Path:
+def side_car_path(database: Database | Engine, name: str) -> Path:
     """Return the path of a side-car of a SQLite database, which is kept beside its file."""
     return Path(f"{database.url.database}-{name}")
 

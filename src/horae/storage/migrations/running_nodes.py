@@ -5,13 +5,13 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
+from horae.domain.cluster.liveness import Limits
 from horae.errors import SchemaMismatch
+from horae.storage.engine.database import side_car_path
 from horae.storage.engine.dialect import SQLITE, seconds_since
-from horae.storage.engine.sqlite.file_lock import is_abandoned
+from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
 from horae.storage.jobs.tables import nodes
 
-ALIVE_WITHIN: Final = 10.0
-"""Seconds without a heartbeat after which a node counts as dead, as other nodes see it."""
 MOST_NAMED: Final = 5
 """Nodes that the message names."""
 
@@ -22,10 +22,10 @@ def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
     """Raise `SchemaMismatch` if a node lives; a node that was stopped is not listed any more."""
     found = connection.execute(_NODES).all()
     if connection.dialect.name == SQLITE:
-        folder = Path(f"{connection.engine.url.database}-nodes")
-        names = sorted(row.name for row in found if _is_locked(folder / f"{row.id}.lock"))
+        folder = side_car_path(connection.engine, "nodes")
+        names = sorted(row.name for row in found if _is_locked(folder / f"{row.id}{LOCK_SUFFIX}"))
     else:
-        names = sorted(row.name for row in found if row.silence < ALIVE_WITHIN)
+        names = sorted(row.name for row in found if row.silence < Limits().silence)
     if names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         raise SchemaMismatch(

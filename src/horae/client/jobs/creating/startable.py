@@ -19,7 +19,7 @@ def check_startable(
     """Raise `InvalidRequest` for a job that would never start in this queue. `limited`: limits of its type hold for it.
 
     Nothing is read for most jobs, which have no such limits and no backend of their own; nor for those in the queue of
-    a type with a backend, unless a schedule is to start one after another there (`scheduled`).
+    a type with a backend, unless they are to be started there by a schedule (`scheduled`).
     """
     named_elsewhere = kind.address is not None and (scheduled or queue != kind.queue)
     if not (named_elsewhere or limited):

@@ -3,6 +3,10 @@
 import fcntl
 import os
 from pathlib import Path
+from typing import Final
+
+LOCK_SUFFIX: Final = ".lock"
+"""What the name of a node's lock file ends with."""
 
 
 def is_abandoned(file: Path) -> bool:
