@@ -301,9 +301,16 @@ def test_without_the_client_library_the_start_says_how_to_install_it(
         make().open()
 
 
-def test_an_option_that_is_unknown_is_refused_at_the_start(make: MakeHorae) -> None:
-    with pytest.raises(ConfigurationError, match="is not allowed: unknown option 'colour'") as caught:
-        make(redis="redis://:secret@127.0.0.1/0?colour=red").open()
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("redis://:secret@127.0.0.1/0?ssl_ca_certs=/ca.pem", "unknown option 'ssl_ca_certs'"),  # not a TLS URL
+        ("rediss://:secret@127.0.0.1/0?ssl_cert_reqs=perhaps", "Invalid SSL Certificate Requirements Flag: perhaps"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_refused_at_the_start(make: MakeHorae, url: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"is not allowed: {problem}") as caught:
+        make(redis=url).open()
     assert "secret" not in str(caught.value)
 
 

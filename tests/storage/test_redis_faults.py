@@ -167,6 +167,21 @@ def test_live_state_moves_to_the_database_and_back(
     assert PASSWORD not in caplog.text
 
 
+@pytest.mark.parametrize("missing", ["+eval", "+get", "+set", "+mget", "+exists", "+del", "+publish", "&*", "~*"])
+def test_a_user_that_may_do_only_a_part_keeps_all_of_it_in_the_database(
+    server: RedisServer, access: Callable[[], RedisAccess], missing: str
+) -> None:
+    """Else a reader, which needs other commands than a writer, would look where nothing is."""
+    server.command("ACL", "SETUSER", "partly", "reset", "on", f">{PASSWORD}", "~*", "&*", "+@all")
+    lost = {"&": ["resetchannels"], "~": ["resetkeys"]}.get(missing[0], [missing.replace("+", "-")])
+    server.command("ACL", "SETUSER", "partly", *lost)
+    beside, url = SimulatedLiveStore(), f"unix://partly:{PASSWORD}@{server.socket}"
+    with closing(RedisAccess(url, "test", IMPATIENT)) as node, closing(RedisAccess(url, "test", IMPATIENT)) as web:
+        RedisLiveStore(node, beside, QUICK).publish([LiveReport(FIRST, 1, 50)])
+        assert percentage(RedisLiveStore(web, beside, QUICK)) == 50
+        assert node.examine().refuses_writes
+
+
 def failing(*each: RedisAccess) -> bool:
     return any(access.log.failing for access in each)
 

@@ -120,6 +120,8 @@ def test_a_value_that_is_not_allowed(name: str, value: Any, problem: str, monkey
         ("redis://:secret@host:99999", "it is not a URL; expected redis://"),
         ("redis://:secret@host/first", "its path is no database number"),
         ("redis://:secret@host/0/1", "its path is no database number"),
+        ("redis://:secret@host/0?socket_timeout=60", "unknown option 'socket_timeout'; there are db, "),
+        ("redis://:secret@host?db=1&retry=3", "unknown option 'retry'"),
         ("unix://", "it has no absolute path"),
         ("unix://relative/secret", "it has no absolute path"),
     ],
@@ -135,7 +137,15 @@ def test_a_redis_url_that_is_not_allowed_is_not_repeated(name: str, url: str, pr
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://h", "redis://u:secret@h:1/15", "rediss://h?ssl_ca_certs=/ca", "unix:///s?db=1", "redis://[::1]/"]
+    "url",
+    [
+        "redis://h",
+        "redis://u:secret@h:1/15",
+        "redis://h?password=secret",
+        "rediss://h?ssl_ca_certs=/ca",
+        "unix:///s?db=1",
+        "redis://[::1]/",
+    ],
 )
 def test_a_redis_url_is_kept_and_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HORAE_REDIS", url)

@@ -242,10 +242,13 @@ class RedisLiveStore:
             if self._failures:  # this caller tries, the others go on without Redis
                 self._unused_until = now + self._pause()
             check = now >= self._check_at
+        first = 0  # of the results of `fill`
 
         def checked(pipeline: Pipeline) -> None:
+            nonlocal first
             if check:  # else what others write, which is then elsewhere, would not be found
                 self._access.check_writes(pipeline)
+                first = len(pipeline)
             fill(pipeline)
 
         try:
@@ -254,7 +257,7 @@ class RedisLiveStore:
             self._failed(reason(error))
             return None
         self._worked(now, checked=check)
-        return results[1:] if check else results
+        return results[first:]
 
     def _pause(self) -> float:
         return retry_delay(self._failures, self._timing.retry, self._random).total_seconds()

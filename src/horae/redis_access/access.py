@@ -24,6 +24,7 @@ from horae.redaction import shown_url
 from horae.redis_access.failure_log import FailureLog
 from horae.redis_access.url import checked_redis_url
 
+CHECK_WRITES: Final = "redis.call('GET', KEYS[1]) redis.call('SET', KEYS[1], 1, 'EX', 60)"
 UNUSABLE: Final = (RedisError, OSError)
 """What a command raises if the server does not answer, or answers with an error."""
 LOST: Final = (RedisConnectionError, RedisTimeoutError, OSError)
@@ -118,8 +119,16 @@ class RedisAccess:
         return RedisState(seconds=answered - began)
 
     def check_writes(self, pipeline: Pipeline) -> None:
-        """Add a write that fails if others would: a replica or a full server still answers what it has."""
-        pipeline.set(self.name("writable"), 1, ex=60)
+        """Add a write that fails if others would: a replica or a full server still answers what it has.
+
+        It uses each command that the others use, because a user may be allowed only some of them.
+        """
+        key = self.name("writable")
+        pipeline.eval(CHECK_WRITES, 1, key)
+        pipeline.mget([key])
+        pipeline.exists(key)
+        pipeline.delete(key)
+        pipeline.publish(key, "")
 
     def name(self, *parts: object) -> str:
         """Return the name of a key or channel of this application."""
@@ -144,7 +153,7 @@ class RedisAccess:
                 **keepalive,
             )
             pool.connection_class(**pool.connection_kwargs)  # connects to nothing, but refuses unknown options
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RedisError) as error:
             why = str(error).replace(
                 "AbstractConnection.__init__() got an unexpected keyword argument", "unknown option"
             )

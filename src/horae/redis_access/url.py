@@ -1,10 +1,18 @@
 """The URL of a Redis server: what is allowed in it. Does not import the client library."""
 
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from horae.quoting import quoted
 
 SCHEMES: Final = ("redis", "rediss", "unix")
 """TCP, TCP with TLS, and a Unix socket."""
+OPTIONS: Final = (
+    *("db", "username", "password", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data", "ssl_certfile", "ssl_keyfile"),
+    *("ssl_password", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers"),
+)
+"""What may follow `?`: where the server is and how it is trusted. Timeouts and repeats are Horae's own, so that no call
+waits longer or fails otherwise than it expects."""
 EXPECTED: Final = "expected redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix:///path"
 
 
@@ -24,6 +32,8 @@ def checked_redis_url(url: str) -> str:
         raise ValueError(f"it has no host; {EXPECTED}")
     elif not _is_database_number(parts):
         raise ValueError(f"its path is no database number, such as /0; {EXPECTED}")
+    if unknown := sorted(parse_qs(parts.query, keep_blank_values=True).keys() - set(OPTIONS)):
+        raise ValueError(f"unknown option {quoted(unknown[0])}; there are {', '.join(OPTIONS)}")
     return url
 
 
