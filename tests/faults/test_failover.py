@@ -1,12 +1,11 @@
 """A standby is promoted under load: no acknowledged commit is lost, and nodes find the new primary by themselves."""
 
 import os
-import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
 import pytest
 from sqlalchemy import text
@@ -16,6 +15,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.migrations import runner
 from tests.harness.applications import rows
+from tests.harness.background import Background
 from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.figures import figure
@@ -45,33 +45,29 @@ ACTIVE: Final = "SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR no
 Fault: TypeAlias = Callable[[PostgresServer], AbstractContextManager[None]]
 
 
-class Callers:
+class Callers(Background):
     """Start jobs one by one on a thread, and remember which starts the server has acknowledged."""
 
     def __init__(self, horae: Horae) -> None:
+        super().__init__()
         self._horae = horae
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
         self.acknowledged: list[int] = []
         self.failed = 0
         self.unexpected: list[BaseException] = []
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
+    def __exit__(self, *error: object) -> None:
+        self.done.set()
         self._horae.components.database.hang_up()  # a call to a primary that stands still would never end
-        self._thread.join(30)
+        super().__exit__(*error)
 
     def __str__(self) -> str:
         """Return the figures in one line."""
         return f"{len(self.acknowledged)} starts acknowledged, {self.failed} failed"
 
-    def _run(self) -> None:
+    def work(self) -> None:
+        """Start jobs of both kinds by turns."""
         number = 0
-        while not self._done.wait(PAUSE):
+        while not self.done.wait(PAUSE):
             number += 1
             try:
                 self.acknowledged.append(self._horae.jobs.start(KINDS[number % 2], seed=number).id)

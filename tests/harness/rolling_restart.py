@@ -6,18 +6,18 @@ milliseconds, jobs are interrupted, and only those are started that may run agai
 
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from horae import Horae, JobState
 from horae.storage.engine.database import Database
 from tests.harness.applications import execute, rows, url_of
+from tests.harness.background import Background
 from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.node_processes import NodeProcess, wait_until
 
@@ -73,26 +73,18 @@ class RollingRestart:
         )
 
 
-class Load:
+class Load(Background):
     """Starts jobs in a thread until its block ends."""
 
     def __init__(self, horae: Horae, types: Sequence[str]) -> None:
+        super().__init__()
         self._horae, self._types = horae, types
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="load")
         self.started = 0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def work(self) -> None:
+        """Start jobs of each type, with a pause between two batches."""
         draw = Random(1)
-        while not self._ended.wait(PAUSE):
+        while not self.done.wait(PAUSE):
             for name in self._types:
                 values = [{} if name == "quick" else {"seed": draw.randrange(10**6)} for _ in range(BATCH)]
                 self.started += len(self._horae.jobs.start_many(name, values))

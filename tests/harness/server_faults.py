@@ -5,14 +5,14 @@ None draws random values, so that a test, a table of faults or a soak test can c
 
 import os
 import signal
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 import psycopg
 from psycopg import sql
 
+from tests.harness.background import Repeated
 from tests.harness.postgres import PostgresServer, StopMode
 
 ADMINISTRATION: Final = "horae-faults"
@@ -66,7 +66,7 @@ def read_only(server: PostgresServer) -> Generator[None]:
 @contextmanager
 def backends_terminated(server: PostgresServer, every: float) -> Generator[None]:
     """End all client connections, at once and again after each `every` seconds."""
-    with _repeated(lambda: terminate_backends(server), every):
+    with Repeated(lambda: terminate_backends(server), every):
         yield
 
 
@@ -93,7 +93,7 @@ def connections_used_up(server: PostgresServer) -> Generator[None]:
 
         for _ in range(_max_connections(server)):
             take()
-        with _repeated(take, 0.05):
+        with Repeated(take, 0.05):
             yield
 
 
@@ -131,21 +131,3 @@ def _signal(processes: list[int], number: signal.Signals) -> None:
     for process in processes:
         with suppress(ProcessLookupError):
             os.kill(process, number)
-
-
-@contextmanager
-def _repeated(action: Callable[[], object], every: float) -> Generator[None]:
-    done = threading.Event()
-
-    def repeat() -> None:
-        while not done.wait(every):
-            action()
-
-    action()
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()

@@ -1,14 +1,14 @@
 """Faults of nodes and of everything that they need, each a context manager over a scene: it lasts as long as its block."""
 
 import signal
-import threading
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from itertools import count
+from itertools import cycle
 from typing import Final
 
 from tests.faults.measure.scene import Scene
 from tests.harness import file_faults, server_faults
+from tests.harness.background import Repeated
 from tests.harness.clocks import obeying, server_clock_stepped
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer, StopMode
@@ -28,25 +28,17 @@ def node_killed(scene: Scene) -> Generator[None]:
 @contextmanager
 def nodes_killed(scene: Scene, every: float) -> Generator[None]:
     """Kill one node after another, and replace each."""
-    done = threading.Event()
     main = scene.main_nodes()
+    numbers = cycle(range(len(main)))
 
     def kill() -> None:
-        for number in count():
-            process = main[number % len(main)]
-            process.kill()
-            process.wait()
-            main[number % len(main)] = scene.node(queues=scene.main_queues)
-            if done.wait(every):
-                return
+        number = next(numbers)
+        main[number].kill()
+        main[number].wait()
+        main[number] = scene.node(queues=scene.main_queues)
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
+    with Repeated(kill, every):
         yield
-    finally:
-        done.set()
-        thread.join()
 
 
 @contextmanager
@@ -63,57 +55,8 @@ def node_stopped(scene: Scene) -> Generator[None]:
 @contextmanager
 def server_restarted(scene: Scene, mode: StopMode) -> Generator[None]:
     """Restart the server at once."""
-    server_of(scene).restart(mode)
+    server(scene).restart(mode)
     yield
-
-
-@contextmanager
-def server_away(scene: Scene) -> Generator[None]:
-    """Stop the server for as long as the block lasts."""
-    with server_faults.server_away(server_of(scene), "immediate"):
-        yield
-
-
-@contextmanager
-def server_frozen(scene: Scene) -> Generator[None]:
-    """Stop the server's processes with SIGSTOP."""
-    with server_faults.frozen(server_of(scene)):
-        yield
-
-
-@contextmanager
-def backends_terminated(scene: Scene, every: float) -> Generator[None]:
-    """End all connections, again and again."""
-    with server_faults.backends_terminated(server_of(scene), every):
-        yield
-
-
-@contextmanager
-def server_read_only(scene: Scene) -> Generator[None]:
-    """Let the server refuse all writes."""
-    with server_faults.read_only(server_of(scene)):
-        yield
-
-
-@contextmanager
-def connections_used_up(scene: Scene) -> Generator[None]:
-    """Take all connections of the server, also those of the nodes."""
-    with server_faults.connections_used_up(server_of(scene)):
-        yield
-
-
-@contextmanager
-def table_locked(scene: Scene, table: str) -> Generator[None]:
-    """Hold an exclusive lock on a table."""
-    with server_faults.table_locked(scene.url, table):
-        yield
-
-
-@contextmanager
-def transaction_idle(scene: Scene) -> Generator[None]:
-    """Hold a transaction open."""
-    with server_faults.idle_transaction(scene.url):
-        yield
 
 
 @contextmanager
@@ -147,23 +90,9 @@ def network_cut(scene: Scene) -> Generator[None]:
 
 
 @contextmanager
-def pooler_away(scene: Scene) -> Generator[None]:
-    """Kill the pooler, and start it again at the end of the block."""
-    with pooler_of(scene).away():
-        yield
-
-
-@contextmanager
-def pooler_paused(scene: Scene) -> Generator[None]:
-    """Let the pooler hold back all transactions that begin, as for a restart of the server."""
-    with pooler_of(scene).paused():
-        yield
-
-
-@contextmanager
 def pooler_reconnects(scene: Scene) -> Generator[None]:
     """Let the pooler replace all of its connections to the server, as for a fail-over."""
-    pooler_of(scene).command("RECONNECT")
+    pooler(scene).command("RECONNECT")
     yield
 
 
@@ -178,13 +107,6 @@ def disk_full(scene: Scene) -> Generator[None]:
         if scene.server is not None and scene.server.has_ended:
             scene.server.halt()
             scene.server.start()
-
-
-@contextmanager
-def write_lock_held(scene: Scene) -> Generator[None]:
-    """Hold SQLite's one write lock in another process."""
-    with file_faults.write_lock_held(scene.file):
-        yield
 
 
 @contextmanager
@@ -244,13 +166,13 @@ def interpreter_held(scene: Scene, seconds: float) -> Generator[None]:
     yield
 
 
-def pooler_of(scene: Scene) -> PgBouncer:
-    """Return the pooler of a scene that has one."""
-    assert scene.pooler is not None
-    return scene.pooler
-
-
-def server_of(scene: Scene) -> PostgresServer:
+def server(scene: Scene) -> PostgresServer:
     """Return the server of a scene that has one."""
     assert scene.server is not None
     return scene.server
+
+
+def pooler(scene: Scene) -> PgBouncer:
+    """Return the pooler of a scene that has one."""
+    assert scene.pooler is not None
+    return scene.pooler

@@ -1,19 +1,18 @@
 """A steady load for nodes, and the rate at which its jobs end: before a fault, during it, and after it."""
 
 import sqlite3
-import threading
 import time
 from bisect import bisect_right
 from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import psycopg
 from sqlalchemy import make_url
 
 from horae import Horae
+from tests.harness.background import Background
 from tests.harness.server_faults import administer
 
 SAMPLE: Final = 0.2
@@ -30,25 +29,14 @@ WINDOWS: Final = (1.0, 3.0)
 """Seconds after a moment over which the rate must be high, so that results that had waited are not taken for it."""
 
 
-class Rates:
+class Rates(Background):
     """How many jobs had ended at which moment, read from outside with a connection of its own."""
 
     def __init__(self, url: str) -> None:
+        super().__init__()
         self._url = url
         self._moments: list[float] = []
         self._counts: list[int] = []
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._done.set()
-        self._thread.join(5)
 
     def between(self, begin: float, end: float) -> float:
         """Return the jobs that ended per second, from one moment to another."""
@@ -70,15 +58,16 @@ class Rates:
         index = bisect_right(self._moments, moment)
         return self._counts[index - 1] if index else 0
 
-    def _run(self) -> None:
-        while not self._done.is_set():
+    def work(self) -> None:
+        """Read, and connect again whenever the connection is lost."""
+        while not self.done.is_set():
             with suppress(psycopg.Error, sqlite3.Error):
                 self._sample()
-            self._done.wait(SAMPLE)
+            self.done.wait(SAMPLE)
 
     def _sample(self) -> None:
         with closing(self._connect()) as connection:
-            while not self._done.wait(SAMPLE):
+            while not self.done.wait(SAMPLE):
                 found = connection.execute(ENDED).fetchone()
                 self._moments.append(time.monotonic())
                 self._counts.append(0 if found is None else int(found[0]))
@@ -90,28 +79,18 @@ class Rates:
         return administer(self._url)
 
 
-class Feeder:
+class Feeder(Background):
     """Keeps so many jobs pending that no slot of the nodes is free, whatever errors its calls raise."""
 
     def __init__(self, horae: Horae, *, seconds: float, backlog: int) -> None:
         """`seconds`: how long each body takes."""
+        super().__init__()
         self._horae, self._seconds, self._backlog = horae, seconds, backlog
         self.errors = Counter[str]()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._done.set()
-        self._thread.join(60)
-
-    def _run(self) -> None:
-        while not self._done.wait(FEED):
+    def work(self) -> None:
+        """Start jobs, and count the errors."""
+        while not self.done.wait(FEED):
             try:
                 self._feed()
             except Exception as error:  # noqa: BLE001 - what callers are shown during a fault; reported with the figures

@@ -5,13 +5,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Final
+from operator import attrgetter
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from tests.faults.measure import faults
+from tests.faults.measure.faults import pooler, server
 from tests.faults.measure.scene import Scene
+from tests.harness import file_faults, server_faults
+from tests.harness.pgbouncer import PgBouncer
 
 Fault = Callable[[Scene], AbstractContextManager[object]]
 Lasting = Callable[[Scene, float], AbstractContextManager[object]]
+Part = TypeVar("Part")
+P = ParamSpec("P")
 EVERYWHERE: Final = ("sqlite", "postgresql", "pgbouncer")
 POSTGRESQL: Final = ("postgresql", "pgbouncer")
 BEHIND_POOLER: Final = ("pgbouncer",)
@@ -54,8 +61,20 @@ def lasting(fault: Fault) -> Lasting:
     return lambda scene, _seconds: fault(scene)
 
 
+def of(
+    part: Callable[[Scene], Part],
+    fault: Callable[Concatenate[Part, P], AbstractContextManager[object]],
+    *args: P.args,
+    **values: P.kwargs,
+) -> Lasting:
+    """Return a fault of a part of a scene."""
+    return lambda scene, _seconds: fault(part(scene), *args, **values)
+
+
 CLOCK_SET: Final = {"steady_clock": False}
 FROZEN: Final = {"frozen_processes": True}
+FILE: Final[Callable[[Scene], Path]] = attrgetter("file")
+URL: Final[Callable[[Scene], str]] = attrgetter("url")
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "node killed": Scenario(fault=lasting(faults.node_killed), seconds=1, briefly=1, may_fail=10),
@@ -74,41 +93,41 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "server restarted, immediate": Scenario(
         fault=lasting(partial(faults.server_restarted, mode="immediate")), seconds=1, briefly=1, on=POSTGRESQL
     ),
-    "server away": Scenario(fault=lasting(faults.server_away), seconds=12, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
-    "server frozen": Scenario(fault=lasting(faults.server_frozen), seconds=13, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
+    "server away": Scenario(fault=of(server, server_faults.server_away, "immediate"), seconds=12, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
+    "server frozen": Scenario(fault=of(server, server_faults.frozen), seconds=13, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
     "backends terminated once": Scenario(
-        fault=lasting(partial(faults.backends_terminated, every=1000.0)), seconds=1, briefly=1, on=POSTGRESQL
+        fault=of(server, server_faults.backends_terminated, every=1000.0), seconds=1, briefly=1, on=POSTGRESQL
     ),
     "backends terminated every 0.5 s": Scenario(
-        fault=lasting(partial(faults.backends_terminated, every=0.5)), seconds=15, briefly=2, on=POSTGRESQL
+        fault=of(server, server_faults.backends_terminated, every=0.5), seconds=15, briefly=2, on=POSTGRESQL
     ),
     "connections of the server used up": Scenario(
-        fault=lasting(faults.connections_used_up),
+        fault=of(server, server_faults.connections_used_up),
         seconds=15, briefly=2, on=POSTGRESQL, settings={"max_connections": "60"},
     ),
     "connection pools exhausted": Scenario(fault=faults.pool_exhausted, seconds=15, briefly=2, on=POSTGRESQL),
-    "server read-only": Scenario(fault=lasting(faults.server_read_only), seconds=15, briefly=2, on=POSTGRESQL),
+    "server read-only": Scenario(fault=of(server, server_faults.read_only), seconds=15, briefly=2, on=POSTGRESQL),
     "disk full": Scenario(
         fault=lasting(faults.disk_full), seconds=15, briefly=2, needs=frozenset({Need.DISK}),
         settings={"min_wal_size": "32MB", "max_wal_size": "48MB"},
     ),
     "table of jobs locked": Scenario(
-        fault=lasting(partial(faults.table_locked, table="horae_jobs")), seconds=30, briefly=2, on=POSTGRESQL
+        fault=of(URL, server_faults.table_locked, "horae_jobs"), seconds=30, briefly=2, on=POSTGRESQL
     ),
     "table of schedules locked": Scenario(
-        fault=lasting(partial(faults.table_locked, table="horae_schedules")), seconds=30, briefly=2, on=POSTGRESQL
+        fault=of(URL, server_faults.table_locked, "horae_schedules"), seconds=30, briefly=2, on=POSTGRESQL
     ),
     "table of nodes locked": Scenario(
-        fault=lasting(partial(faults.table_locked, table="horae_nodes")), seconds=30, briefly=2, on=POSTGRESQL, checked=FROZEN),
-    "transaction idle": Scenario(fault=lasting(faults.transaction_idle), seconds=120, briefly=2, on=POSTGRESQL),
+        fault=of(URL, server_faults.table_locked, "horae_nodes"), seconds=30, briefly=2, on=POSTGRESQL, checked=FROZEN),
+    "transaction idle": Scenario(fault=of(URL, server_faults.idle_transaction), seconds=120, briefly=2, on=POSTGRESQL),
     "network silent": Scenario(
         fault=lasting(faults.network_silent), seconds=30, briefly=2.5, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
     "network cut": Scenario(
         fault=lasting(faults.network_cut), seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
     "pooler away": Scenario(
-        fault=lasting(faults.pooler_away), seconds=12, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
+        fault=of(pooler, PgBouncer.away), seconds=12, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
     "pooler paused": Scenario(
-        fault=lasting(faults.pooler_paused), seconds=13, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
+        fault=of(pooler, PgBouncer.paused), seconds=13, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
     "pooler told to reconnect": Scenario(
         fault=lasting(faults.pooler_reconnects), seconds=1, briefly=1, on=BEHIND_POOLER, needs=frozenset({Need.POOLER})),
     "server's clock 3 h ahead for a while": Scenario(
@@ -130,7 +149,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "clocks 3 h behind for a while": Scenario(
         fault=lasting(partial(faults.clocks_stepped, seconds=-3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE, checked=CLOCK_SET),
     "write lock held by another process": Scenario(
-        fault=lasting(faults.write_lock_held), seconds=30, briefly=2, on=SQLITE
+        fault=of(FILE, file_faults.write_lock_held), seconds=30, briefly=2, on=SQLITE
     ),
     "writes refused": Scenario(fault=lasting(faults.writes_refused), seconds=15, briefly=2, on=SQLITE),
 }  # fmt: skip
