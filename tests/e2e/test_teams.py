@@ -111,6 +111,49 @@ def test_a_group_shows_its_members(page: Page, node: Served) -> None:
     expect(page.locator("[data-testid^=job-]")).to_have_count(3)
 
 
+def test_a_group_is_started(page: Page, node: Served) -> None:
+    page.goto("jobs")
+    page.get_by_test_id("start-group").click()
+    start = page.get_by_test_id("confirm-group")
+    expect(start).to_be_disabled()
+    expect(page.locator("datalist option[value=send_letter]")).to_have_count(1)
+    page.get_by_label("Type of job 1").fill("send_letter")
+    page.get_by_label("Parameters of job 1").fill('{"customer": 1, "greeting": "to \\"Ann\\""}')
+    page.get_by_test_id("add-job").click()
+    expect(page.get_by_label("Type of job 2")).to_have_value("send_letter")
+    page.get_by_label("Parameters of job 2").fill("{customer: 2}")
+    expect(page.get_by_text("The parameters are not valid JSON.")).to_be_visible()
+    expect(start).to_be_disabled()
+    page.get_by_label("Parameters of job 2").fill('{"customer": 2}')
+    page.get_by_test_id("add-job").click()
+    page.get_by_label("Remove job 3").click()
+    page.get_by_label("Type of the job after them").fill("print_report")
+    page.get_by_label("The others are cancelled").check()
+    start.click()
+    expect(page.get_by_test_id("notice-done")).to_contain_text("started with 2 jobs")
+    expect(page.get_by_test_id("group-state")).to_have_text("ended")
+    group = node.read(f"groups/{page.url.rsplit('/', 1)[-1]}/")
+    assert (group["total"], group["finished"], group["on_failure"]) == (2, 2, "cancel")
+    assert node.read(f"jobs/{group['then_id']}/")["type"] == "print_report"
+    members = node.read(f"jobs/?group_id={group['id']}")["jobs"]
+    assert {member["id"] for member in members if "Ann" in str(node.read(f"jobs/{member['id']}/")["params"])}
+
+
+def test_a_group_that_is_refused_can_be_corrected(page: Page, node: Served, faults: Faults) -> None:
+    page.goto("jobs")
+    page.get_by_test_id("start-group").click()
+    page.get_by_label("Type of job 1").fill("send_mail")
+    page.get_by_test_id("confirm-group").click()
+    expect(page.get_by_test_id("group-refused")).to_contain_text("send_mail")
+    page.get_by_label("Type of job 1").fill("send_letter")
+    page.get_by_test_id("confirm-group").click()
+    expect(page.get_by_test_id("group-refused")).to_contain_text("customer")
+    faults.forgive()
+    page.get_by_label("Parameters of job 1").fill('{"customer": 1}')
+    page.get_by_test_id("confirm-group").click()
+    expect(page.get_by_test_id("group-state")).to_have_text("ended")
+
+
 def test_a_limit_is_changed_and_reset(page: Page, node: Served) -> None:
     page.goto("limits")
     row = page.get_by_test_id("limit-letters")

@@ -11,6 +11,8 @@ import type {
   Overview,
   Queue,
 } from './model'
+import { publicTypesOf } from './publicTypes'
+import type { NewGroup } from '@/jobs/newGroup'
 
 /** Return the path at which the application is mounted, with a trailing slash. The server sends it as `<base>`. */
 export function mountPath(page: Document = document): string {
@@ -56,7 +58,11 @@ export const server = {
   resetLimit: (name: string) =>
     json<KeyLimit>('POST', `/api/limits/${encodeURIComponent(name)}/reset/`),
   group: (id: number, signal?: AbortSignal) => json<Group>('GET', `/api/groups/${id}/`, { signal }),
+  startGroup: (group: NewGroup) => json<Group>('POST', '/api/groups/', { body: group }),
   cancelGroup: (id: number) => json<Group>('POST', `/api/groups/${id}/cancel/`),
+  /** The job types that may be started over HTTP, as the API describes itself. */
+  publicTypes: async () =>
+    publicTypesOf(await json<{ paths: Record<string, unknown> }>('GET', '/api/openapi.json')),
   audit: (cursor: string | null, signal?: AbortSignal) =>
     json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
 } as const
