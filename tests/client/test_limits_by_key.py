@@ -1,8 +1,9 @@
 """Limits by key as callers declare, list and change them; fair queues; and what is refused."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -139,6 +140,8 @@ def test_an_inline_job_takes_no_turn_in_a_fair_queue(horae: Horae) -> None:
         (lambda: Limit(concurrency=1, key="{a.b}"), "no name of a parameter"),
         (lambda: Limit(concurrency=1, key="{a"), "expected a format"),
         (lambda: Limit(concurrency=1, name=" "), "limit name"),
+        (lambda: Limit(concurrency=1, key=asyncio.sleep), "is a coroutine function"),
+        (lambda: Limit(concurrency=1, key=cast("Any", lambda: 1)), "takes one argument, the parameters"),
     ],
 )
 def test_an_invalid_limit_is_refused_by_name(make: Callable[[], Limit], text: str) -> None:
@@ -187,6 +190,9 @@ def test_keys_are_short_and_can_be_shown() -> None:
     assert long != other
     assert key_of("{a}-{owner}", None, {"a": "\n"}, "bob") != key_of("{a}-{owner}", None, {"a": " "}, "bob")
     assert key_of("{a}-{owner}", None, {"a": 3}, None) == "3-"
+    assert key_of(lambda value: (value, None), 3, {}, None) == "(3, None)"
+    with pytest.raises(InvalidRequest, match="expected a text or a number"):
+        key_of(lambda _: object(), None, {}, None)
 
 
 def test_the_command_line(horae: Horae, database: Database) -> None:

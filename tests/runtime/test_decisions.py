@@ -151,6 +151,7 @@ async def test_a_rule_that_raises_is_logged_and_lets_the_job_go_on(
         ({"retry_on": "OSError"}, "retry_on is 'OSError': expected an exception class"),
         ({"give_up_on": (OSError, 3)}, "its element 3 is no exception class"),
         ({"retry_on": lambda: True}, "takes one argument"),
+        ({"give_up_on": asyncio.sleep}, "is a coroutine function"),
         ({"on_shutdown": "retry"}, "on_shutdown is 'retry', expected 'requeue', 'fail' or None"),
     ],
 )

@@ -10,12 +10,12 @@ A decision overrides the rules of the type, and the rules override the number of
 | any other error           | if one is left and the rules allow it | yes   | the back-off                |
 """
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from horae.domain.functions import problem_of_result
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
@@ -95,18 +95,8 @@ def problem_of_rule(rule: Any) -> str | None:
         wrong = [each for each in rule if not _is_error_class(each)]
         return f"its element {quoted(wrong[0])} is no exception class" if wrong else None
     if callable(rule) and not isinstance(rule, type):
-        return None if _takes_one(rule) else "a function that is a rule takes one argument, the exception"
+        return problem_of_result(rule, "the exception")
     return "expected an exception class, a tuple of them, or a function of the exception that returns a bool"
-
-
-def _takes_one(rule: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(rule).bind(Exception())
-    except TypeError:
-        return False
-    except ValueError:  # a function of an extension that does not tell its arguments
-        pass
-    return True
 
 
 def _is_error_class(given: Any) -> bool:

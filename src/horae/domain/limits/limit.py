@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from typing_extensions import override
 
+from horae.domain.functions import problem_of_result
 from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
 from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import escaped, storable
@@ -39,7 +40,9 @@ class Limit:
         concurrency: int | None = None, key: Key | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         self.numbers: LimitNumbers = numbers_of(rate=rate, burst=burst, window=window, concurrency=concurrency)
-        if key is not None and not callable(key):
+        if callable(key):
+            _check_function(key)
+        elif key is not None:
             fields_of(key)
         self.key = key
         self.name = None if name is None else limit_name(name)
@@ -91,6 +94,12 @@ def fields_of(key: object) -> list[str]:
     return names
 
 
+def _check_function(key: Callable[[Any], object]) -> None:
+    """Raise `InvalidRequest` for a function that cannot give keys."""
+    if (problem := problem_of_result(key, "the parameters")) is not None:
+        raise InvalidRequest(f"key is {quoted(key)}: {problem}")
+
+
 def check_key(key: Key | None, parameters: Collection[str]) -> None:
     """Raise `InvalidRequest` for a format that names what is no parameter."""
     if key is None or callable(key):
@@ -110,13 +119,24 @@ class _Values(dict[str, Any]):
 
 
 def key_of(key: Key | None, value: Any, values: Mapping[str, Any], owner: str | None) -> str | None:
-    """Return the key of one job; None: the limit is not for this job. `value`: what a function is called with."""
+    """Return the key of one job; None: the limit is not for this job. `value`: what a function is called with.
+
+    Raises `InvalidRequest`, and what the function raises.
+    """
     if key is None:
         return ""
     if not callable(key):
         return _short(key.format_map(_Values({**values, OWNER: owner or ""})))
     found = key(value)
-    return None if found is None else _short(str(found))
+    return None if found is None else _short(_text(found))
+
+
+def _text(found: object) -> str:
+    """Return a key as text. Raises `InvalidRequest` for one that differs from job to job, which would limit nothing."""
+    text = str(found)
+    if not isinstance(found, str) and f"{id(found):x}" in text:
+        raise InvalidRequest(f"the function of a key returned {quoted(text)}, expected a text or a number")
+    return text
 
 
 def _short(text: str) -> str:
