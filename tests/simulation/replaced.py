@@ -34,6 +34,7 @@ from typing_extensions import override
 
 from horae.domain.cluster import ring
 from horae.domain.jobs.job import JobId, NodeId
+from horae.domain.jobs.waits import Wait
 from horae.live.store import CancelRequest, LiveReport
 from horae.runtime.bodies import loop_guard
 from horae.runtime.executors import loop as loop_executor
@@ -424,6 +425,7 @@ class SimulatedLiveStore:
     def __init__(self) -> None:
         self.reports: dict[JobId, LiveReport] = {}
         self.requests: dict[JobId, CancelRequest] = {}
+        self.waiting: list[Wait] = []
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
         """Write the reports."""
@@ -445,12 +447,26 @@ class SimulatedLiveStore:
         """Return the requests for these jobs."""
         return {job_id: self.requests[job_id] for job_id in job_ids if job_id in self.requests}
 
+    def begin_wait(self, wait: Wait) -> None:
+        """Record for what a body waits."""
+        self.waiting.append(wait)
+
+    def end_wait(self, wait: Wait) -> None:
+        """Record that this wait is over."""
+        self.waiting.remove(wait)
+
+    def waits(self) -> Sequence[Wait]:
+        """Return the waits of all bodies."""
+        return list(self.waiting)
+
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs with reports, in order."""
-        return sorted(job_id for job_id in self.reports if job_id > after)[:limit]
+        """Return the jobs with reports or waits, in order."""
+        known = {*self.reports, *(wait.job_id for wait in self.waiting)}
+        return sorted(job_id for job_id in known if job_id > after)[:limit]
 
     def forget(self, job_ids: Collection[JobId]) -> None:
-        """Delete reports and requests."""
+        """Delete reports, requests and waits."""
+        self.waiting = [wait for wait in self.waiting if wait.job_id not in job_ids]
         for job_id in job_ids:
             self.reports.pop(job_id, None)
             self.requests.pop(job_id, None)
@@ -463,6 +479,7 @@ class SimulatedLiveStore:
         """Lose the content, as if the file was deleted."""
         self.reports.clear()
         self.requests.clear()
+        self.waiting.clear()
 
     def close(self) -> None:
         """Do nothing."""

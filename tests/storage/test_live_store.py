@@ -11,7 +11,9 @@ from random import Random
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
+from horae.domain.jobs.waits import Wait, WaitTarget
 from horae.errors import DatabaseBusy
 from horae.live import sidecar
 from horae.live.database import DatabaseLiveStore, latest
@@ -220,6 +222,21 @@ def test_a_forgotten_job_can_be_reported_again(store: LiveStore) -> None:
     store.forget([FIRST])
     store.publish([report(1, lease=6)])
     assert shown(store) == report(1, lease=6)
+
+
+def test_a_wait_is_kept_until_it_ends_or_its_job_is_forgotten(store: LiveStore) -> None:
+    of_job = Wait(FIRST, 1, None, WaitTarget.job(SECOND))
+    of_group = Wait(FIRST, 1, GroupId(7), WaitTarget.group(GroupId(2)))
+    left = Wait(SECOND, 3, GroupId(7), WaitTarget.job(THIRD))
+    for wait in (of_job, of_group, left):
+        store.begin_wait(wait)
+    assert set(store.waits()) == {of_job, of_group, left}
+    store.end_wait(of_job)
+    assert set(store.waits()) == {of_group, left}
+    store.forget(store.reported(FIRST, 10))
+    assert list(store.waits()) == [of_group]
+    store.end_wait(of_group)
+    assert not store.waits()
 
 
 # A file beside the database

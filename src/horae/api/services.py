@@ -22,6 +22,7 @@ from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
 from horae.client.changes import DONE, ChangeRequest, requested
 from horae.client.jobs.async_jobs import AsyncJobs
+from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.jobs import Jobs
 from horae.client.operations.audit import Audit
 from horae.client.operations.limits import Limits
@@ -142,7 +143,16 @@ class Services:
         dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
         reads = self.components.replica or self.components.database
         routes = Routes(self.registry, self.components.queue_backends)
-        return take(self.components.database, reads, alive, dead, self.registry.by_name, routes)
+        waits = BodyWaits(self.components.database, self.components.live)
+        return take(
+            self.components.database,
+            reads,
+            alive=alive,
+            dead=dead,
+            known=self.registry.by_name,
+            routes=routes,
+            waits=waits,
+        )
 
     def reads_for(self, actor: Actor) -> Reads:
         """Return where lists for this user are read: a replica, if it has what the user has just changed."""

@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    insert,
     or_,
     select,
     true,
@@ -25,12 +26,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
+from horae.domain.jobs.waits import Wait, WaitTarget
 from horae.live.sidecar import BUSY_TIMEOUT, SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
-from horae.storage.jobs.tables import live_cancels, live_jobs, live_metadata
+from horae.storage.jobs.tables import live_cancels, live_jobs, live_metadata, live_waits
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,12 +80,24 @@ class DatabaseLiveStore:
         """Return the cancel requests for these jobs."""
         return self._run(_cancel_requests, job_ids) if job_ids else {}
 
+    def begin_wait(self, wait: Wait) -> None:
+        """Record for what a body waits."""
+        self._run(_begin_wait, wait)
+
+    def end_wait(self, wait: Wait) -> None:
+        """Record that this wait is over."""
+        self._run(_end_wait, wait)
+
+    def waits(self) -> Sequence[Wait]:
+        """Return the waits of all bodies, also some of attempts that have ended."""
+        return self._run(_waits)
+
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id that have reports or requests, in the order of the ids."""
+        """Return the jobs after this id that have reports, requests or waits, in the order of the ids."""
         return self._run(_known_jobs, after, limit)
 
     def forget(self, job_ids: Collection[JobId]) -> None:
-        """Delete the reports and requests of these jobs."""
+        """Delete the reports, requests and waits of these jobs."""
         if job_ids:
             self._run(_forget, job_ids)
 
@@ -123,7 +138,7 @@ JOBS_KNOWN: Final = (
     union(
         *(
             select(table.c.job_id).where(table.c.job_id > bindparam("after", type_=BigInteger()))
-            for table in (live_jobs, live_cancels)
+            for table in (live_jobs, live_cancels, live_waits)
         )
     )
     .order_by("job_id")
@@ -146,11 +161,13 @@ def _ask(dialect: str) -> Insert:
 
 def _drop(dialect: str) -> list[Delete]:
     """One statement on PostgreSQL, for one round trip; SQLite has no such form."""
-    reports, requests = (
+    reports, requests, waits = (
         delete(table).where(member_of(dialect, table.c.job_id, "job_ids", of=IdList))
-        for table in (live_jobs, live_cancels)
+        for table in (live_jobs, live_cancels, live_waits)
     )
-    return [requests.add_cte(reports.cte("reports"))] if dialect == POSTGRESQL else [reports, requests]
+    if dialect != POSTGRESQL:
+        return [reports, requests, waits]
+    return [requests.add_cte(reports.cte("reports"), waits.cte("waits"))]
 
 
 UPSERT: Final = PerDialect(_upsert)
@@ -162,6 +179,11 @@ REQUESTED: Final = PerDialect(
     lambda dialect: select(live_cancels).where(member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList))
 )
 DROP: Final = PerDialect(_drop)
+BEGIN_WAIT: Final = insert(live_waits)
+END_WAIT: Final = delete(live_waits).where(
+    *(column.is_not_distinct_from(bindparam(f"of_{column.name}", type_=BigInteger())) for column in live_waits.c)
+)
+WAITS: Final = select(live_waits)
 
 
 def _publish(connection: Connection, reports: Sequence[LiveReport]) -> None:
@@ -195,6 +217,30 @@ def _request_cancel(connection: Connection, job_id: JobId, request: CancelReques
 def _cancel_requests(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, CancelRequest]:
     rows = connection.execute(REQUESTED.on(connection), {"job_ids": job_ids})
     return {row.job_id: CancelRequest(row.requested_by, forced=row.forced) for row in rows}
+
+
+def _begin_wait(connection: Connection, wait: Wait) -> None:
+    connection.execute(BEGIN_WAIT, _row_of(wait))
+
+
+def _end_wait(connection: Connection, wait: Wait) -> None:
+    connection.execute(END_WAIT, {f"of_{name}": value for name, value in _row_of(wait).items()})
+
+
+def _row_of(wait: Wait) -> dict[str, int | None]:
+    awaited = {f"awaited_{kind}": wait.awaited.id if wait.awaited.kind == kind else None for kind in ("job", "group")}
+    return {"job_id": wait.job_id, "lease": wait.lease, "group_id": wait.group_id, **awaited}
+
+
+def _waits(connection: Connection) -> list[Wait]:
+    return [
+        Wait(row.job_id, row.lease, row.group_id, _awaited(row.awaited_job, row.awaited_group))
+        for row in connection.execute(WAITS)
+    ]
+
+
+def _awaited(job_id: JobId | None, group_id: GroupId) -> WaitTarget:
+    return WaitTarget.group(group_id) if job_id is None else WaitTarget.job(job_id)
 
 
 def _forget(connection: Connection, job_ids: Collection[JobId]) -> None:

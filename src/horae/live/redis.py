@@ -23,6 +23,7 @@ from redis.client import Pipeline
 
 from horae.domain.backoff import Backoff, retry_delay
 from horae.domain.jobs.job import JobId
+from horae.domain.jobs.waits import Wait
 from horae.forking import ForkSafeLock, register_for_reset
 from horae.live.database import latest
 from horae.live.redis_entries import PUBLISH, REQUEST_CANCEL, read_report, read_request, report_text, request_text
@@ -125,9 +126,24 @@ class RedisLiveStore:
             requests |= {key: each for key, each in stored.items() if key not in requests or each.forced}
         return requests
 
+    def begin_wait(self, wait: Wait) -> None:
+        """Record for what a body waits, in the database: it is written seldom, and must not get lost."""
+        self._database.begin_wait(wait)
+
+    def end_wait(self, wait: Wait) -> None:
+        """Record that this wait is over."""
+        self._database.end_wait(wait)
+
+    def waits(self) -> Sequence[Wait]:
+        """Return the waits of all bodies, also some of attempts that have ended."""
+        return self._database.waits()
+
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
         """Return the jobs after this id that the database's store knows; entries of Redis expire by themselves."""
-        return self._database.reported(after, limit)
+        found = self._database.reported(after, limit)
+        with self._lock:
+            self._in_database.update(found)
+        return found
 
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Delete the reports and requests of these jobs."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from horae.domain.jobs.job import JobId
+from horae.domain.jobs.waits import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,24 @@ class LiveStore(Protocol):
         """Return the cancel requests for these jobs; `thorough`: also those that the store may have lost since."""
         ...
 
+    def begin_wait(self, wait: Wait) -> None:
+        """Record for what a body waits."""
+        ...
+
+    def end_wait(self, wait: Wait) -> None:
+        """Record that this wait is over."""
+        ...
+
+    def waits(self) -> Sequence[Wait]:
+        """Return the waits of all bodies, also some of attempts that have ended."""
+        ...
+
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id of which the store has reports or requests that do not expire, by their ids."""
+        """Return the jobs after this id of which the store knows something that does not expire, by their ids."""
         ...
 
     def forget(self, job_ids: Collection[JobId]) -> None:
-        """Delete reports and requests of jobs that have ended, or whose cancel failed."""
+        """Delete what is known of jobs that have ended, or whose cancel failed."""
         ...
 
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:

@@ -265,6 +265,13 @@ CREATE UNLOGGED TABLE horae_live_jobs (
     updated_at timestamp with time zone NOT NULL,
     CONSTRAINT horae_live_jobs_pkey PRIMARY KEY (job_id)
 );
+CREATE UNLOGGED TABLE horae_live_waits (
+    job_id bigint NOT NULL,
+    lease bigint NOT NULL,
+    group_id bigint,
+    awaited_job bigint,
+    awaited_group bigint
+);
 CREATE TABLE horae_nodes (
     id character varying(64) NOT NULL,
     name character varying(200) NOT NULL,

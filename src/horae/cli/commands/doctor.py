@@ -29,7 +29,8 @@ from horae.client.doctor.redis import check_redis
 from horae.client.doctor.replica import check_replica
 from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.system import system_findings
-from horae.client.doctor.work import left_findings
+from horae.client.doctor.work import left_findings, wait_findings
+from horae.client.jobs.body_waits import BodyWaits
 from horae.runtime.node.node_status import living, look
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
@@ -133,5 +134,6 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death]
     routes, seen_queues = Routes(horae.registry, horae.settings.queue_backends), database.autocommit(queues.view)
     yield from system_findings(database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes)
+    yield from wait_findings(BodyWaits(database, horae.components.live).hindrances())
     left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())
     yield from left_findings(left, alive)

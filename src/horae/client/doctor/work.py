@@ -1,6 +1,6 @@
 """The checks of what should be running: nodes, queues, and jobs that no node takes."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
@@ -69,6 +69,16 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
                 f"{_amount(work)} {_waits(work.count)}: another system runs them, and no node has sent it a message",
                 "Run a node or a Celery worker of the application that names this backend, and check its broker.",
             )
+
+
+def wait_findings(hindrances: Iterable[str]) -> Iterator[Finding]:
+    """Report bodies that wait for what cannot end."""
+    for why in hindrances:
+        yield problem(
+            "waits",
+            why,
+            "Cancel one of these jobs; then start what waits after the others: `after`, or a group with `then`.",
+        )
 
 
 def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> Iterator[Finding]:

@@ -85,7 +85,7 @@ class AsyncJobs(AsyncChangesManyJobs):
         """Wait for the result without holding a thread; see `Jobs.wait`."""
         seconds = seconds_of("timeout", timeout)
         await self.get(job_id, owner=owner)
-        await until_ended_async(self.database, self._wakeup, of_job(JobId(job_id)), seconds)
+        await until_ended_async(self.client.waits, self._wakeup, of_job(JobId(job_id)), seconds)
         return self.client.result_of(await self.get(job_id, owner=owner))
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
@@ -121,7 +121,7 @@ class AsyncJobs(AsyncChangesManyJobs):
         """Wait until all members and `then` have ended; see `Jobs.wait_for_group`."""
         seconds = seconds_of("timeout", timeout)
         group = await self.get_group(group_id, owner=owner)
-        await until_ended_async(self.database, self._wakeup, of_group(group.id), seconds)
+        await until_ended_async(self.client.waits, self._wakeup, of_group(group.id), seconds)
         return await self.get_group(group_id, owner=owner)
 
     async def cancel_group(self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Group:

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
+from horae.client.jobs.body_waits import BodyWaits, recorded
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import ENDED, JobId
+from horae.domain.jobs.waits import WaitTarget
 from horae.errors import GroupDoesNotExist, InvalidRequest, JobDoesNotExist, WaitTimeout
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
 from horae.storage.operations.unserved import why_group_unserved, why_unserved
@@ -41,6 +42,7 @@ CHECK_EVERY: Final = 0.1
 class Awaited:
     """What is waited for: a job, or a group with the job after it."""
 
+    target: WaitTarget
     has_ended: Callable[[Connection], bool]
     concerns: Callable[[Hint], bool]
     timed_out: Callable[[float], WaitTimeout]
@@ -50,8 +52,9 @@ class Awaited:
 class _Poll:
     """Polls the rows, and logs what keeps the awaited job from starting, if the wait takes long."""
 
-    def __init__(self, awaited: Awaited) -> None:
-        self._awaited, self._look_at, self._logged = awaited, time.monotonic() + HINDERED_AFTER, ""
+    def __init__(self, awaited: Awaited, waits: BodyWaits) -> None:
+        self._awaited, self._waits = awaited, waits
+        self._look_at, self._logged = time.monotonic() + HINDERED_AFTER, ""
 
     def __call__(self, connection: Connection) -> bool:
         """Return whether the wait is over."""
@@ -59,7 +62,7 @@ class _Poll:
             return True
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + HINDERED_AFTER
-            why = self._awaited.hindrance(connection)
+            why = self._awaited.hindrance(connection) or self._waits.why_taken_up(connection, self._awaited.target)
             if why is not None and why != self._logged:
                 self._logged = why
                 log.warning("the wait may not end: %s", why)
@@ -81,29 +84,22 @@ def of_job(job_id: JobId) -> Awaited:
         return states[job_id] in ENDED
 
     concerns, timed_out = partial(_concerns, job_id=job_id), partial(WaitTimeout, job_id)
-    return Awaited(has_ended, concerns, timed_out, partial(why_unserved, job_id=job_id))
+    target = WaitTarget.job(job_id)
+    return Awaited(target, has_ended, concerns, timed_out, partial(why_unserved, job_id=job_id))
 
 
 def of_group(group_id: GroupId) -> Awaited:
-    """Wait for the end of all members and of the job after them.
-
-    Raises `InvalidRequest` in the body of one of them, which would wait for ever.
-    """
-    waiter = _waiter()
+    """Wait for the end of all members and of the job after them."""
 
     def has_ended(connection: Connection) -> bool:
         ended = groups.have_all_ended(connection, group_id)
         if ended is None:
             raise GroupDoesNotExist(group_id)
-        if not ended and waiter is not None and groups.of_job(connection, waiter) == group_id:
-            raise InvalidRequest(
-                f"job {waiter} belongs to group {group_id} and waits for the end of all its jobs, which it would never "
-                "reach; do the rest in the job after them (then)"
-            )
         return ended
 
     timed_out = partial(WaitTimeout, group_id, what="group")
-    return Awaited(has_ended, _is_end, timed_out, partial(why_group_unserved, group_id=group_id))
+    target = WaitTarget.group(group_id)
+    return Awaited(target, has_ended, _is_end, timed_out, partial(why_group_unserved, group_id=group_id))
 
 
 def _waiter() -> JobId | None:
@@ -112,35 +108,51 @@ def _waiter() -> JobId | None:
     return None if context is None else context.id
 
 
-def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:
+def until_ended(waits: BodyWaits, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:
     """Wait in this thread. Raises `WaitTimeout` or `JobDoesNotExist`.
 
     Within the body of another job it also raises what stops that body: its cancel or its time limit.
     """
-    until(database, wakeup, of_job(job_id), timeout)
+    until(waits, wakeup, of_job(job_id), timeout)
 
 
-def until_group_ended(database: Database, wakeup: WakeupChannel, group_id: GroupId, timeout: float | None) -> None:
+def until_group_ended(waits: BodyWaits, wakeup: WakeupChannel, group_id: GroupId, timeout: float | None) -> None:
     """Wait in this thread for a group, in the same way. Raises `WaitTimeout` or `GroupDoesNotExist`."""
-    until(database, wakeup, of_group(group_id), timeout)
+    until(waits, wakeup, of_group(group_id), timeout)
 
 
-def until(database: Database, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:
+def until(waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:
     """Wait in this thread."""
     context = current_context()
-    hinted, poll = threading.Event(), _Poll(awaited)
+    hinted, poll = threading.Event(), _Poll(awaited, waits)
     end = wakeup.subscribe(lambda hint: hinted.set() if awaited.concerns(hint) else None)
     try:
-        if database.autocommit(poll):
+        if waits.database.autocommit(poll):
             return
-        with _slot_lent(context):
+        with recorded(waits, context, awaited.target), _slot_lent(context):
             for pause in _pauses(awaited, timeout):
                 _wait(hinted, pause, context)
                 hinted.clear()
-                if database.autocommit(poll):
+                if waits.database.autocommit(poll):
                     return
     finally:
         end()
+
+
+@asynccontextmanager
+async def _recorded_async(
+    waits: BodyWaits, context: JobContext[Any] | None, target: WaitTarget
+) -> AsyncGenerator[None]:
+    """Record the wait of a coroutine body, on a thread."""
+    if context is None:
+        yield
+        return
+    in_thread = waits.database.in_thread
+    wait = await in_thread(partial(waits.begin, context, target))
+    try:
+        yield
+    finally:
+        await asyncio.shield(in_thread(partial(waits.end, wait)))
 
 
 @contextmanager
@@ -206,9 +218,9 @@ def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | No
     context.check()
 
 
-async def until_ended_async(database: Database, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
+async def until_ended_async(waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
     """Wait in this task."""
-    hinted, loop = asyncio.Event(), asyncio.get_running_loop()
+    hinted, loop, database = asyncio.Event(), asyncio.get_running_loop(), waits.database
 
     def listen(hint: Hint) -> None:
         if awaited.concerns(hint):
@@ -216,10 +228,11 @@ async def until_ended_async(database: Database, wakeup: WakeupChannel, awaited: 
 
     end = wakeup.subscribe(listen)
     try:
-        has_ended = partial(database.autocommit, _Poll(awaited))
+        has_ended = partial(database.autocommit, _Poll(awaited, waits))
         if await database.in_thread(has_ended):
             return
-        async with _slot_lent_async(current_context()):
+        context = current_context()
+        async with _recorded_async(waits, context, awaited.target), _slot_lent_async(context):
             for pause in _pauses(awaited, timeout):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):

@@ -8,7 +8,8 @@ from typing import Final
 
 from horae.client.doctor.finding import Finding, Level, counted, warning
 from horae.client.doctor.system import system_findings
-from horae.client.doctor.work import Dead
+from horae.client.doctor.work import Dead, wait_findings
+from horae.client.jobs.body_waits import BodyWaits
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.database import Database
 from horae.storage.engine.replica import Reads
@@ -54,14 +55,10 @@ class Overview:
     problems: Sequence[Finding]
 
 
-def take(
-    database: Database,
-    reads: Reads,
-    alive: Sequence[NodeView],
-    dead: Sequence[Dead],
-    known: Collection[str],
-    routes: Routes,
-) -> Overview:
+def take(  # noqa: PLR0913 - what it is made of
+    database: Database, reads: Reads, *, alive: Sequence[NodeView], dead: Sequence[Dead], known: Collection[str],
+    routes: Routes, waits: BodyWaits,
+) -> Overview:  # fmt: skip
     """Read the state once, counts from `reads`.
 
     `known`: the job types that this application declares; `routes`: its jobs that another system runs.
@@ -84,6 +81,7 @@ def take(
         problems=_worst_first(
             [
                 *system_findings(database, alive, dead, waiting, known=known, routes=routes),
+                *wait_findings(waits.hindrances()),
                 *failing(reads.autocommit(overview.by_type)),
             ]
         ),

@@ -288,8 +288,8 @@ queues = Table(
 HAS_LANES = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
 """The jobs of the queue are claimed through lanes: its owners take turns, or it has limits by key."""
 
-# The reports of running jobs, and the requests to cancel them, in two tables so that no report overwrites a request.
-# The tables are unlogged on PostgreSQL; on SQLite both are in a side-car file.
+# Reports of running jobs, requests to cancel them, and what their bodies wait for, each in a table of its own, so
+# that no report overwrites a request. The tables are unlogged on PostgreSQL; on SQLite they are in a side-car file.
 live_metadata = MetaData(naming_convention=metadata.naming_convention)
 
 live_jobs = Table(
@@ -309,4 +309,14 @@ live_cancels = Table(
     Column("requested_by", String(200)),
     Column("requested_at", Instant, nullable=False),
     Column("forced", Boolean, nullable=False, server_default=false()),
+)
+
+live_waits = Table(
+    "horae_live_waits",
+    live_metadata,
+    Column("job_id", row_id, nullable=False),
+    Column("lease", BigInteger, nullable=False),
+    Column("group_id", row_id),  # to which the job belongs
+    Column("awaited_job", row_id),
+    Column("awaited_group", row_id),
 )

@@ -10,7 +10,7 @@ from horae.storage.jobs.group_tables import dependencies, group_parts, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.search.bulk import bulk_runs
-from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_cancels, live_jobs, nodes, queues
+from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_cancels, live_jobs, live_waits, nodes, queues
 from horae.storage.migrations.version import VERSION_TABLE
 from horae.storage.operations.audit_tables import audit, sessions
 from horae.storage.schedules.tables import backfill_times, deployments, schedule_statistics, schedules, ticks
@@ -30,9 +30,9 @@ class Privileges(StrEnum):
 
 
 SHARED: Final[Sequence[Table]] = (
-    jobs, job_tags, job_attempts, job_logs, nodes, queues, live_jobs, live_cancels, bulk_runs, groups, group_parts,
-    dependencies, limits, buckets, lanes, lane_buckets, schedules, schedule_statistics, ticks, backfill_times,
-    deployments,
+    jobs, job_tags, job_attempts, job_logs, nodes, queues, live_jobs, live_cancels, live_waits, bulk_runs, groups,
+    group_parts, dependencies, limits, buckets, lanes, lane_buckets, schedules, schedule_statistics, ticks,
+    backfill_times, deployments,
 )  # fmt: skip
 """The tables that every node writes. The audit log is only added to, and shortened after a year."""
 

@@ -6,6 +6,7 @@ from typing import Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.waiting import until_ended
 from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, WaitTimeout
@@ -40,7 +41,7 @@ class RunsInline(Protocol):
         ...
 
 
-def retried_inline(database: Database, wakeup: WakeupChannel, inline: RunsInline, read: Callable[[], Job]) -> Job:
+def retried_inline(waits: BodyWaits, wakeup: WakeupChannel, inline: RunsInline, read: Callable[[], Job]) -> Job:
     """Run the further attempts of a job here too, each when it is due; if a node claims one, wait for its end."""
     waited = False
     while not (job := read()).ended:
@@ -48,11 +49,11 @@ def retried_inline(database: Database, wakeup: WakeupChannel, inline: RunsInline
         if wait is not None and wait > LONGEST_WAIT:
             return job
         with suppress(WaitTimeout):
-            until_ended(database, wakeup, job.id, ALMOST_DUE if waited and wait is not None else wait)
+            until_ended(waits, wakeup, job.id, ALMOST_DUE if waited and wait is not None else wait)
             continue
         waited = True
         with suppress(JobDoesNotExist):  # a node claimed it first, or it is not due yet
-            inline.run(inline.claimed(_claiming(database, inline, job.id), _itself))
+            inline.run(inline.claimed(_claiming(waits.database, inline, job.id), _itself))
             waited = False
     return job
 

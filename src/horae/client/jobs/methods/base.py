@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
+from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.cancelling import JobCanceller
 from horae.client.jobs.creating.contention import RunsAttempt, with_retries
 from horae.client.jobs.creating.inline import RunsInline
@@ -43,6 +44,7 @@ class JobsBase(ListsFrom):
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._run_attempt: RunsAttempt = partial(with_retries, bound=limits.contention)
+        self.waits = BodyWaits(database, live)
         self._canceller = JobCanceller(database, live, wakeup, self._hooks)
 
     def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:

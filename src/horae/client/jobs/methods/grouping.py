@@ -118,7 +118,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         """Wait until all members and `then` have ended; return the group. Raises `WaitTimeout`, `GroupDoesNotExist`."""
         seconds = seconds_of("timeout", timeout)
         group = self._stored_group(group_id, owner)
-        until_group_ended(self._database, self._wakeup, group.id, seconds)
+        until_group_ended(self.waits, self._wakeup, group.id, seconds)
         return self.get_group(group_id, owner=owner)
 
     def cancel_group(self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Group:

@@ -118,7 +118,7 @@ class ReadsJobs(JobsBase):
         """
         seconds = seconds_of("timeout", timeout)
         self._stored(job_id, owner)
-        until_ended(self._database, self._wakeup, JobId(job_id), seconds)
+        until_ended(self.waits, self._wakeup, JobId(job_id), seconds)
         return self.result_of(self._stored(job_id, owner))
 
     def result_of(self, job: Job) -> Any:

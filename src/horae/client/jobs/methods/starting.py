@@ -156,7 +156,7 @@ class StartsJobs(JobsBase):
         if claim is None:  # an active job with the same key
             return self.get(job.id)
         self._inline.run(claim)
-        ended = retried_inline(self._database, self._wakeup, self._inline, partial(self.get, job.id))
+        ended = retried_inline(self.waits, self._wakeup, self._inline, partial(self.get, job.id))
         self._hooks.remove_ended(ended)
         return ended
 

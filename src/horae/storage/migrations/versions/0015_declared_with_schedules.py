@@ -10,6 +10,8 @@ revision: Final = "0015"
 down_revision: Final = "0014"
 
 json: Final = JSONB().with_variant(sa.Text(), "sqlite")
+# SQLite counts rows only in a column declared exactly INTEGER.
+row_id: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 # Whole microseconds since 1970, in UTC, where there is no type for a moment.
 instant: Final = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 
@@ -49,10 +51,14 @@ def upgrade() -> None:
     _create_index("ready", _READY, f"{_IS_READY} AND sent_at IS NULL")
     _create_index("sent", "sent_at, id", "sent_at IS NOT NULL AND state = 'pending'")
     op.add_column("horae_alembic_version", sa.Column("oldest_compatible", sa.String(32)))
+    if op.get_context().dialect.name == "postgresql":
+        _create_live_waits()
 
 
 def downgrade() -> None:
     """Take back; every node may claim the jobs that were sent to another system."""
+    if op.get_context().dialect.name == "postgresql":
+        op.drop_table("horae_live_waits")
     op.drop_column("horae_alembic_version", "oldest_compatible")
     for name in ("sent", "ready"):
         op.drop_index(f"horae_jobs_{name}", "horae_jobs")
@@ -67,6 +73,18 @@ def downgrade() -> None:
     op.drop_index("horae_schedules_options", "horae_schedules")
     for table, column in reversed(_COLUMNS):
         op.drop_column(table, column)
+
+
+def _create_live_waits() -> None:
+    op.create_table(
+        "horae_live_waits",
+        sa.Column("job_id", row_id, nullable=False),
+        sa.Column("lease", sa.BigInteger, nullable=False),
+        sa.Column("group_id", row_id),
+        sa.Column("awaited_job", row_id),
+        sa.Column("awaited_group", row_id),
+        prefixes=["UNLOGGED"],
+    )
 
 
 def _create_index(name: str, columns: str, condition: str) -> None:

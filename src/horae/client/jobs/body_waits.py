@@ -1,0 +1,108 @@
+"""Records what a body waits for while it waits, so that a circle is found, whatever the nodes of its bodies."""
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horae.domain.jobs.job import JobId
+from horae.domain.jobs.waits import Wait, WaitTarget, circle_of, described
+from horae.errors import InvalidRequest
+from horae.guarded_log import guarded_log
+from horae.live.store import LiveStore
+from horae.storage.engine.database import Database
+from horae.storage.jobs.groups import groups
+from horae.storage.jobs.groups.waiting_bodies import is_in_force, prerequisites, why_held_by_waiting
+from horae.types.context import JobContext
+
+log = guarded_log("horae.jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class BodyWaits:
+    """The waits of bodies, in the live store."""
+
+    database: Database
+    live: LiveStore
+
+    def begin(self, context: JobContext[Any] | None, awaited: WaitTarget) -> Wait | None:
+        """Record that a body waits. Raises `InvalidRequest` if it closes a circle; None if no body waits here.
+
+        The last of the bodies that close a circle finds it, as each looks after it has written.
+        """
+        if context is None:
+            return None
+        group_id = self.database.autocommit(groups.of_job, context.id)
+        if group_id is not None and awaited == WaitTarget.group(group_id):
+            raise InvalidRequest(
+                f"job {context.id} belongs to group {group_id} and waits for the end of all its jobs, which it would "
+                "never reach; do the rest in the job after them (then)"
+            )
+        wait = Wait(context.id, context.claim.lease, group_id, awaited)
+        try:
+            self.live.begin_wait(wait)
+            waits = self.live.waits()
+        except Exception as error:  # noqa: BLE001 - an unavailable live store must not stop a body
+            log.warning("cannot record that job %d waits: %s", wait.job_id, error)
+            return None
+        try:
+            self._refuse_circle(wait, waits)
+        except BaseException:
+            self.end(wait)
+            raise
+        return wait
+
+    def end(self, wait: Wait | None) -> None:
+        """Record that this wait is over."""
+        if wait is None:
+            return
+        try:
+            self.live.end_wait(wait)
+        except Exception as error:  # noqa: BLE001 - the wait is over in any case; what is left goes with the job
+            log.warning("cannot record that job %d waits no more: %s", wait.job_id, error)
+
+    def _refuse_circle(self, wait: Wait, waits: Sequence[Wait]) -> None:
+        """Raise `InvalidRequest` for a wait that closes a circle; waits of attempts that have ended do not count."""
+        before = self.database.autocommit(prerequisites, {each.awaited for each in (*waits, wait)})
+        left = list(waits)
+        while (circle := circle_of(wait, left, before)) is not None:
+            on_it = [each for each in left if WaitTarget.job(each.job_id) in circle]
+            ended = [each for each in on_it if not self.database.autocommit(is_in_force, each)]
+            if not ended:
+                raise InvalidRequest(f"{described(circle)}: a circle, in which no job would ever end")
+            left = [each for each in left if each not in ended]
+
+    def hindrances(self) -> Iterator[str]:
+        """Yield why bodies wait for what cannot end, each sentence once."""
+        waits = [each for each in self.live.waits() if self.database.autocommit(is_in_force, each)]
+        seen = set[frozenset[WaitTarget] | str]()
+        before = self.database.autocommit(prerequisites, {each.awaited for each in waits})
+        waiting = {each.job_id for each in waits}
+        for wait in waits:
+            circle = circle_of(wait, waits, before)
+            if circle is not None and (jobs := frozenset(circle)) not in seen:
+                seen.add(jobs)
+                yield f"{described(circle)}: a circle, in which no job will ever end"
+            if (why := self.database.autocommit(_taken_up, wait.awaited, waiting)) is not None and why not in seen:
+                seen.add(why)
+                yield why
+
+    def why_taken_up(self, connection: Connection, awaited: WaitTarget) -> str | None:
+        """Return why an awaited job cannot start, if bodies that wait take up its limits."""
+        return _taken_up(connection, awaited, {each.job_id for each in self.live.waits()})
+
+
+def _taken_up(connection: Connection, awaited: WaitTarget, waiting: Collection[JobId]) -> str | None:
+    return why_held_by_waiting(connection, JobId(awaited.id), waiting) if awaited.kind == "job" else None
+
+
+@contextmanager
+def recorded(waits: BodyWaits, context: JobContext[Any] | None, awaited: WaitTarget) -> Generator[None]:
+    """Record a wait for as long as it takes."""
+    wait = waits.begin(context, awaited)
+    try:
+        yield
+    finally:
+        waits.end(wait)
