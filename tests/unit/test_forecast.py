@@ -10,7 +10,7 @@ import pytest
 from horae.domain.forecast.clock_changes import ClockSurprise, surprises_of
 from horae.domain.forecast.comparison import Effect, RunChange, compare
 from horae.domain.forecast.result import Colour, Forecast
-from horae.domain.forecast.scenario import Bodies, Body, ForecastSchedule, Load, Outage, QueueRules, Scenario
+from horae.domain.forecast.scenario import Bodies, Body, ForecastSchedule, Load, Outage, ForecastQueue, Scenario
 from horae.domain.forecast.simulation import simulate
 from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Activated, ScheduleSnapshot
@@ -142,7 +142,7 @@ def test_without_a_free_slot_runs_wait_in_the_order_of_priority_and_due_time() -
 def test_a_queue_has_its_limit_and_its_pause() -> None:
     work = [schedule(f"job{number}", "0 * * * *", took=30 * MINUTE, queue="imports") for number in range(3)]
     paused = schedule("stopped", "0 * * * *", queue="mail")
-    queues = {"imports": QueueRules(limit=1), "mail": QueueRules(paused=True)}
+    queues = {"imports": ForecastQueue(limit=1), "mail": ForecastQueue(paused=True)}
     found = forecast(*work, paused, queues=queues, length=4 * HOUR)
     assert found.running.count == 1
     assert (found["stopped"].fired, found["stopped"].unfinished, found["stopped"].waited) == (1, 1, 0)

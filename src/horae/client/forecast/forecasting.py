@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final, TypedDict
 
 from horae.client.forecast.known import Known
-from horae.client.forecast.limits import declared_rules, own_limits, queue_limits, turn_of
+from horae.client.forecast.limits import declared_queue, own_limits, queue_limits, turn_of
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import Definition, redeclared
 from horae.domain.forecast.comparison import Comparison, compare
@@ -22,7 +22,7 @@ from horae.domain.forecast.scenario import (
     ForecastSchedule,
     Load,
     Outage,
-    QueueRules,
+    ForecastQueue,
     Scenario,
 )
 from horae.domain.forecast.simulation import Progress, simulate
@@ -165,7 +165,7 @@ class Forecasting:
         kind = self._registry.by_name.get(place.job_type)
         limit = rules.max_runtime or (None if kind is None else kind.time_limits.soft)
         params = json.loads(place.params or "{}")
-        queue = self._queues.get(place.queue, QueueRules())
+        queue = self._queues.get(place.queue, ForecastQueue())
         return ForecastSchedule(
             name=name,
             snapshot=snapshot_at(self._options.start, rules, row),
@@ -178,9 +178,9 @@ class Forecasting:
         )
 
     @property
-    def _queues(self) -> Mapping[str, QueueRules]:
+    def _queues(self) -> Mapping[str, ForecastQueue]:
         """The rules of the queues as they are stored, and those of queues that only the code declares so far."""
-        declared = {name: declared_rules(queue) for name, queue in self._registry.queues.items()}
+        declared = {name: declared_queue(queue) for name, queue in self._registry.queues.items()}
         return {**declared, **self._known.queues}
 
     def _bodies(self, name: str) -> Bodies:

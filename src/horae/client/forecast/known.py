@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.domain.forecast.scenario import Bodies, Body, QueueRules
+from horae.domain.forecast.scenario import Bodies, Body, ForecastQueue
 from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.schedules.schedule import DisabledReason
 from horae.storage.engine.database import Database
@@ -31,7 +31,7 @@ class Known:
 
     schedules: Mapping[str, StoredSchedule] = field(default_factory=dict[str, StoredSchedule])
     bodies: Mapping[str, Bodies] = field(default_factory=dict[str, Bodies])
-    queues: Mapping[str, QueueRules] = field(default_factory=dict[str, QueueRules])
+    queues: Mapping[str, ForecastQueue] = field(default_factory=dict[str, ForecastQueue])
     changed_limits: Mapping[str, LimitNumbers] = field(default_factory=dict[str, LimitNumbers])
     schema_hash: str | None = None
 
@@ -59,14 +59,14 @@ def _read(connection: Connection, module: str) -> Known:
     return Known(
         schedules=rows,
         bodies={name: Bodies(taken, measured=True) for name, taken in samples.items() if taken},
-        queues={view.name: _queue_rules(view) for view in queues.view(connection)},
+        queues={view.name: _stored_queue(view) for view in queues.view(connection)},
         changed_limits={view.name: view.changed for view in limits.view(connection) if view.changed is not None},
         schema_hash=None if current is None else current.schema_hash,
     )
 
 
-def _queue_rules(view: QueueView) -> QueueRules:
-    return QueueRules(view.paused_at is not None, view.concurrency_limit, by_key_of(view.limits or {}), view.fair_by)
+def _stored_queue(view: QueueView) -> ForecastQueue:
+    return ForecastQueue(view.paused_at is not None, view.concurrency_limit, by_key_of(view.limits or {}), view.fair_by)
 
 
 def by_key_of(stored: Mapping[str, Any]) -> tuple[tuple[str, str | None, LimitNumbers], ...]:

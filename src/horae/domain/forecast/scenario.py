@@ -97,7 +97,7 @@ class ForecastSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRules:
+class ForecastQueue:
     """Whether a queue is paused, and how many of its jobs may run at a time on all nodes together.
 
     `by_key`: its limits by key: the name, the format of the key (None: one for all), and the numbers. `fair_by`: who
@@ -156,7 +156,7 @@ class Scenario:
     start: datetime
     end: datetime
     schedules: tuple[ForecastSchedule, ...]
-    queues: Mapping[str, QueueRules] = field(default_factory=dict[str, QueueRules])
+    queues: Mapping[str, ForecastQueue] = field(default_factory=dict[str, ForecastQueue])
     nodes: int = 1
     slots: int | None = 10
     outages: tuple[Outage, ...] = ()

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 from horae.domain.forecast.groups import Order, Run
 from horae.domain.forecast.limits import Buckets, ForecastLimit
-from horae.domain.forecast.scenario import QueueRules
+from horae.domain.forecast.scenario import ForecastQueue
 
 UNLIMITED: Final = 1 << 60
 """Slots of a node without a limit."""
-_OPEN: Final = QueueRules()
+_OPEN: Final = ForecastQueue()
 
 
 class Nodes:
@@ -69,7 +69,7 @@ class WaitingJobs:
     Jobs with the same queue, limits and turn wait in one line: if the first may not start, none of them may.
     """
 
-    def __init__(self, queues: Mapping[str, QueueRules]) -> None:
+    def __init__(self, queues: Mapping[str, ForecastQueue]) -> None:
         self._rules = queues
         self._lines: dict[_Line, list[tuple[Order, int, Run]]] = {}
         self._held = Counter[str]()
