@@ -8,10 +8,11 @@ from typing import cast
 
 import pytest
 from rich.console import Console
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from horae.app import Horae
 from horae.cli.commands.jobs import following
+from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import JobId, JobState
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
@@ -66,6 +67,19 @@ def test_start_with_a_weight(horae: Call) -> None:
     assert horae("jobs", "start", "import_csv", "path=a", "--weight", "3").stdout == "1\n"
     refused = horae("jobs", "start", "import_csv", "path=a", "--weight", str(2**31))
     assert (refused.exit_code, refused.stderr) == (2, "Error: weight is 2147483648, expected 1 to 2147483647\n")
+
+
+def test_start_with_a_backoff_and_meta(horae: Call, database: Database) -> None:
+    given = ("--backoff", "base=1m,factor=linear", "--meta", '{"trace": [1]}', "--max-attempts", "3", "--json")
+    job = values(horae("jobs", "start", "import_csv", "path=a", *given))
+    stored = database.autocommit(lambda connection: connection.execute(select(jobs.c.backoff)).scalar_one())
+    assert job["meta"] == {"trace": [1]}
+    assert Backoff.from_json(stored) == Backoff(base="1m", factor="linear")
+    refused = horae("jobs", "start", "import_csv", "path=a", "--meta", "[1]")
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        'Error: --meta \'[1]\': expected a JSON object, as in {"path": "people.csv"}\n',
+    )
 
 
 def test_start_here_and_now(horae: Call) -> None:

@@ -13,7 +13,8 @@ from horae.cli.commands.jobs.jobs import jobs_app
 from horae.cli.escaping import printable
 from horae.cli.moments import moment
 from horae.cli.printing.output import brief
-from horae.cli.values import ONLY_IN_PYTHON, duration, parameters, start_parameters
+from horae.cli.values import ONLY_IN_PYTHON, backoff, duration, parameters, start_parameters
+from horae.domain.backoff import Backoff
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.types.job_type import JobType
 from horae.types.rules.start_options import START_OPTIONS
@@ -83,6 +84,24 @@ def test_parameters(pairs: list[str], params: str | None, expected: dict[str, An
 def test_no_parameters(pairs: list[str], params: str | None, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         parameters(horae.registry.get("import_csv"), pairs, params)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("base=10s", Backoff(base="10s")),
+        ("base=0", Backoff(base=timedelta(0))),
+        (" cap=1h , base=2m,factor=constant,jitter=0 ", Backoff(base="2m", cap="1h", factor="constant", jitter=0)),
+    ],
+)
+def test_backoff(text: str, expected: Backoff) -> None:
+    assert backoff(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "10s", "base=", "base", "base=x", "wait=1s", "jitter=x", "jitter=2", "factor=x"])
+def test_no_backoff(text: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"backoff|interval"):
+        backoff(text)
 
 
 class Anything(JobType[Any]):

@@ -10,7 +10,7 @@ import pytest
 from horae.domain.forecast.clock_changes import ClockSurprise, surprises_of
 from horae.domain.forecast.comparison import Effect, RunChange, compare
 from horae.domain.forecast.result import Colour, Forecast
-from horae.domain.forecast.scenario import Bodies, Body, ForecastSchedule, Load, Outage, ForecastQueue, Scenario
+from horae.domain.forecast.scenario import Bodies, Body, ForecastQueue, ForecastSchedule, Load, Outage, Scenario
 from horae.domain.forecast.simulation import simulate
 from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Activated, ScheduleSnapshot

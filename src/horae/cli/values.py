@@ -1,10 +1,11 @@
 """Parses arguments: durations, times, parameters."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
 
+from horae.domain.backoff import Backoff
 from horae.domain.times.interval_text import read_interval
 from horae.errors import InvalidParameters, InvalidRequest
 from horae.quoting import quoted
@@ -14,7 +15,7 @@ from horae.types.rules.start_options import START_OPTIONS
 _MONTH: Final = timedelta(days=30)
 OTHER_FLAGS: Final = {"tags": "tag"}
 """Options of a start whose flag has another name."""
-ONLY_IN_PYTHON: Final = frozenset({"backoff", "job_type", "meta", "session"})
+ONLY_IN_PYTHON: Final = frozenset({"job_type", "session"})
 """Options of a start that the command does not have."""
 
 
@@ -34,13 +35,44 @@ def names(text: str) -> tuple[str, ...] | None:
     return None if text.strip() == "*" else tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def backoff(text: str) -> Backoff:
+    """Parse `base=10s,cap=5m,factor=linear,jitter=0.1`; what is not named has its default. Raises `InvalidRequest`."""
+    stored: dict[str, Any] = {}
+    for name, value in map(_backoff_part, text.split(",")):
+        stored[name] = _BACKOFF_PARTS[name](value)
+    return Backoff.from_json(stored)
+
+
+def _backoff_part(text: str) -> tuple[str, str]:
+    name, _, value = (part.strip() for part in text.partition("="))
+    if name not in _BACKOFF_PARTS or not value:
+        raise InvalidRequest(f"backoff {quoted(text)}: expected some of base=TIME, cap=TIME, factor=NAME, jitter=SHARE")
+    return name, value
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidRequest(f"backoff jitter {quoted(text)}: expected 0 to 1") from None
+
+
+def _seconds(text: str) -> float:
+    return duration(text).total_seconds()
+
+
+_BACKOFF_PARTS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "base": _seconds, "cap": _seconds, "factor": str, "jitter": _share,
+}  # fmt: skip
+
+
 def start_parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
     """Return the parameters of `horae jobs start`. Raises `InvalidRequest` for the name of an option.
 
     No type declares a parameter of such a name, but one may take any: then the JSON object can have it.
     """
     accepts_any = job_type.request.model.model_config.get("extra") == "allow"
-    given = {_pair(pair)[0] for pair in pairs} | (set() if accepts_any else _object(params).keys())
+    given = {_pair(pair)[0] for pair in pairs} | (set() if accepts_any else json_object("--params", params).keys())
     if reserved := sorted(START_OPTIONS & given):
         raise InvalidRequest(_advice(reserved[0], accepts_any=accepts_any))
     return parameters(job_type, pairs, params)
@@ -63,7 +95,7 @@ def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None)
     the text, it gets the text: `zip=12345` works for a string as for a number.
     """
     texts = dict(_pair(pair) for pair in pairs)
-    values = _object(params) | {name: _value(text) for name, text in texts.items()}
+    values = json_object("--params", params) | {name: _value(text) for name, text in texts.items()}
     refused = _refused(job_type, values)
     if refused:
         as_typed = {**values, **{name: texts[name] for name in refused & texts.keys()}}
@@ -94,13 +126,14 @@ def _value(text: str) -> Any:
         return text
 
 
-def _object(text: str | None) -> dict[str, Any]:
+def json_object(option: str, text: str | None) -> dict[str, Any]:
+    """Parse the value of an option that is a JSON object. Raises `InvalidRequest`."""
     if text is None:
         return {}
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise InvalidRequest(f"--params {quoted(text)} is not JSON: {error}") from error
+        raise InvalidRequest(f"{option} {quoted(text)} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise InvalidRequest(f'--params {quoted(text)}: expected a JSON object, as in {{"path": "people.csv"}}')
+        raise InvalidRequest(f'{option} {quoted(text)}: expected a JSON object, as in {{"path": "people.csv"}}')
     return cast("dict[str, Any]", value)

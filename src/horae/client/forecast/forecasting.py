@@ -19,10 +19,10 @@ from horae.domain.forecast.scenario import (
     DEFAULT_DURATION,
     Bodies,
     Body,
+    ForecastQueue,
     ForecastSchedule,
     Load,
     Outage,
-    ForecastQueue,
     Scenario,
 )
 from horae.domain.forecast.simulation import Progress, simulate

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from horae.cli import values
 from horae.cli.commands.jobs.changes import cancel, delete, reschedule, retry
 from horae.cli.commands.jobs.following import print_end, print_ended, wait, watch
 from horae.cli.commands.jobs.logs import logs
@@ -14,7 +15,7 @@ from horae.cli.moments import moment
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, print_json, print_table
-from horae.cli.values import duration, names, start_parameters
+from horae.cli.values import duration, names
 from horae.domain.jobs.uniqueness import Unique
 from horae.types.rules.start_options import StartOptions
 
@@ -117,6 +118,10 @@ def start(  # noqa: PLR0913 - one argument for each option
         str | None, typer.Option(metavar="TIME", help="Fail the job if it has not begun so long after it was due.")
     ] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
+    backoff: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Waits between attempts, such as base=10s,cap=5m,factor=linear,jitter=0.1."),
+    ] = None,
     weight: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How much it counts under the limits of its type.")
     ] = None,
@@ -125,6 +130,9 @@ def start(  # noqa: PLR0913 - one argument for each option
     ] = None,
     on_dependency_failure: Annotated[
         str | None, typer.Option(metavar="WHAT", help="If such a job does not finish: cancel (default), fail or run.")
+    ] = None,
+    meta: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Data beside the parameters, as one JSON object.")
     ] = None,
     until_ended: Annotated[
         bool, typer.Option("--wait", help="Wait until the job has ended and print its result.")
@@ -152,14 +160,16 @@ def start(  # noqa: PLR0913 - one argument for each option
         "debounce": None if debounce is None else duration(debounce),
         "expires": None if expires is None else duration(expires),
         "max_attempts": max_attempts,
+        "backoff": None if backoff is None else values.backoff(backoff),
         "weight": weight,
+        "meta": None if meta is None else values.json_object("--meta", meta),
         "tags": tag or None,
         "after": after or None,
         "on_dependency_failure": on_dependency_failure,
     }
-    values = start_parameters(horae.registry.get(type_), pairs or [], params)
+    given = values.start_parameters(horae.registry.get(type_), pairs or [], params)
     try:
-        job = horae.jobs.create(type_, values, StartOptions(**options), sync=sync)
+        job = horae.jobs.create(type_, given, StartOptions(**options), sync=sync)
         if sync and not job.ended:
             complain(f"{line_of(job)}: the attempt failed; a node will retry it")
             raise typer.Exit(FAILED)
