@@ -199,6 +199,37 @@ async def test_an_orderly_stop_is_no_failure(
         assert attempts_of(horae, job.id) == ["interrupted", "finished"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "advice"),
+    [
+        ("job", {}, "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"),
+        ("job", {"max_attempts": 2, "on_shutdown": "fail"}, "its type declares on_shutdown='fail'"),
+        ("schedule", {}, "to have such jobs run again, declare on_shutdown='requeue' or a transaction"),
+    ],
+)
+async def test_an_interrupted_job_that_fails_says_how_to_change_that(
+    horae: Horae, kind: str, options: dict[str, Any], advice: str
+) -> None:
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    if kind == "job":
+        horae.job(**options)(work)
+        horae.jobs.start("work")
+    else:
+        horae.cron("0 0 1 1 *", **options)(work)
+        horae.deploy()
+        horae.schedules.run_now(horae.schedules.list()[0].id)
+    async with running_node(horae, grace=NO_TIME, timing=SHORT) as node:
+        await begun.wait()
+        node.stop()
+    (job,) = horae.jobs.list().jobs
+    assert job.error == f"the node stopped before the job ended; {advice}"
+
+
 async def test_an_interrupted_transaction_is_rolled_back(horae: Horae) -> None:
     execute(horae, "CREATE TABLE effects (job BIGINT)")
     begun = asyncio.Event()
