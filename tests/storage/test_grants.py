@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 from sqlalchemy import make_url
 
-from horae import Horae
+from horae import Horae, Limit
 from horae.errors import DuplicateJob, MaxJobCountExceeded
 from horae.storage.engine.database import Database
 from horae.storage.migrations.grants import Privileges, grants
@@ -67,6 +67,9 @@ def application(url: str) -> Horae:
     @horae.job(max_count=1)
     async def export() -> None: ...
 
+    @horae.job(limits=[Limit(concurrency=1, key="{of}")])
+    async def send(of: str = "ada") -> None: ...
+
     @horae.every("1h")
     async def tidy() -> None: ...
 
@@ -114,6 +117,8 @@ def test_a_program_may_only_start_jobs(as_role: AsRole, finished: int, database:
         keyed = horae.jobs.start("report", unique_key="once", expires="1h")
         with pytest.raises(DuplicateJob):
             horae.jobs.start("report", unique_key="once")
+        limited = horae.jobs.start("send", expires="1h").id, horae.jobs.start("send").id
+        ids += [*limited, *horae.jobs.start_many("send", [{}])]
         horae.jobs.start("export", owner="bob")
         with pytest.raises(MaxJobCountExceeded):
             horae.jobs.start("export", owner="bob")

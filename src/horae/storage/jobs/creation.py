@@ -29,6 +29,7 @@ from sqlalchemy import (
     select,
 )
 
+from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.groups import AWAITED_BY_GROUP, GroupId
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
@@ -167,6 +168,13 @@ TRY_LOCK: Final = select(
 )
 
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
+_own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
+_runs_elsewhere = select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
+ADD_LIMITED: Final = (
+    insert(jobs)
+    .from_select(list(_VALUES), select(*_VALUES.values()).where(~_runs_elsewhere), include_defaults=False)
+    .returning(*_INSERTED)
+)
 
 
 # Written only by the longer statements, so that plain jobs do not pay for them.
@@ -257,6 +265,12 @@ def add(connection: Connection, job: NewJob) -> Inserted:
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted
+
+
+def add_limited(connection: Connection, job: NewJob) -> Inserted | None:
+    """Do the same for a job with limits, unless something else than Horae's nodes runs the jobs of its queue."""
+    row = connection.execute(ADD_LIMITED, parameters_of(job)).one_or_none()
+    return None if row is None else Inserted(*row)
 
 
 def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> Inserted | None:

@@ -46,8 +46,8 @@ COMPARED: Final = (
     "finished_at", "expires_at",
 )  # fmt: skip
 """The columns that a start reads, of its own job and to count or find others: no parameters, results or errors."""
-CHOOSING: Final = ("name", "fair_by", "limits")
-"""The columns of a queue that decide whether a new job waits for a limit."""
+CHOOSING: Final = ("name", "fair_by", "limits", "backend")
+"""The columns of a queue that decide whether a new job waits for a limit, and whether it may have one."""
 
 
 def grants(kind: Privileges, role: str, schema: str = "public") -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.jobs.creating import duplicates
-from horae.client.jobs.creating.startable import check_startable
+from horae.client.jobs.creating.startable import check_startable, runs_here
 from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.groups import GroupId, OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
@@ -201,8 +201,10 @@ def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
 
 def create_plain(connection: Connection, wanted: Creation) -> Job:
     """Insert a job that needs neither a count limit, a unique key nor a hook."""
-    new = wanted.new
-    check_startable(connection, wanted.job_type, new.queue, limited=new.limits is not None)
+    new, limited = wanted.new, wanted.new.limits is not None
+    if limited and runs_here(wanted.job_type, new.queue) and (added := creation.add_limited(connection, new)):
+        return job_of(new, added)
+    check_startable(connection, wanted.job_type, new.queue, limited=limited)
     return job_of(new, creation.add(connection, new))
 
 

@@ -13,6 +13,11 @@ from horae.types.job_type import JobType
 _ELSEWHERE: Final = "which hold only for jobs that Horae's nodes run; choose another queue"
 
 
+def runs_here(kind: JobType[Any], queue: str) -> bool:
+    """Return whether Horae's nodes run the jobs of a queue, as far as the application knows."""
+    return kind.queue_backends.get(queue, OWN_BACKEND) == OWN_BACKEND
+
+
 def check_startable(
     connection: Connection, kind: JobType[Any], queue: str, *, limited: bool, scheduled: bool = False
 ) -> None:
