@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import json
 import os
 import time
 from datetime import timedelta
@@ -141,6 +142,7 @@ def make() -> tuple[Any, Horae]:
     declare(horae)
     app = celery_module("celery").Celery("tests", broker=os.environ.get("CELERY_BROKER_URL"))
     app.conf.update(worker_hijack_root_logger=False, broker_connection_retry_on_startup=True)
+    app.conf.update(json.loads(os.environ.get("HORAE_TEST_CELERY", "{}")))
     soon = DispatcherTiming(compare_every=0.5, lost_after=float(os.environ.get("HORAE_TEST_LOST_AFTER", "15")))
     setup(app, horae, timing=Timing(dispatcher=soon))
     declare_tasks(app, horae)

@@ -1,14 +1,18 @@
 """What is sent through the broker of a Celery application, and what its workers keep about it."""
 
 import json
+from contextlib import closing
 from typing import Any
 
 import pytest
 from redis import Redis
 
-from horae.contrib.celery.broker import NO_LIMIT, CeleryBackend
+from horae import Horae
+from horae.contrib.celery import setup
+from horae.contrib.celery.broker import NO_LIMIT, RUN_JOB, CeleryBackend, queue_of
 from horae.contrib.celery.ended_timers import forget_ended_timers
 from horae.contrib.celery.library import celery_module
+from horae.contrib.celery.tasks import percentage_in
 from horae.domain.jobs.job import JobId
 from horae.types.backends import Message
 from tests.harness.redis import RedisServer
@@ -32,6 +36,58 @@ def test_messages_arrive_in_order(broker: RedisServer, monkeypatch: pytest.Monke
     limits = [message["headers"]["timelimit"] for message in sent]
     assert limits == [[7.5 if number == 3 else NO_LIMIT] * 2 for number in range(121)]
     assert backend.waiting("export") == 121
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"task_routes": {"*": {"exchange": "media", "exchange_type": "topic", "routing_key": "video"}}},
+        {"task_routes": {"horae.*": {"queue": "elsewhere"}}},
+        {"task_default_exchange": "all", "task_default_exchange_type": "fanout"},
+        {"task_create_missing_queues": False},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_messages_arrive_whatever_the_routes_of_other_tasks_are(broker: RedisServer, settings: dict[str, Any]) -> None:
+    app = celery_module("celery").Celery("sender", broker=broker.url())
+    app.conf.update(settings)
+    backend = CeleryBackend(app, "export")
+    backend.send("export", [Message(JobId(1), None)])
+    assert backend.waiting("export") == 1
+
+
+def test_a_queue_stays_as_the_application_defines_it() -> None:
+    kombu = celery_module("kombu")
+    own = kombu.Queue("export", kombu.Exchange("media", "topic"), routing_key="export.#")
+    app = celery_module("celery").Celery("sender", broker="memory://")
+    app.conf.task_queues = [own]
+    assert queue_of(app, "export") is own
+
+
+def test_a_usual_rate_of_tasks_does_not_hold_for_jobs() -> None:
+    app = celery_module("celery").Celery("shop", broker="memory://")
+    app.conf.task_default_rate_limit = "1/m"
+    with closing(Horae("sqlite://")) as horae:
+        setup(app, horae)
+        assert not app.tasks[RUN_JOB].rate_limit
+
+
+@pytest.mark.parametrize(
+    ("meta", "percentage"),
+    [
+        ({"current": 5, "total": 20}, 25.0),
+        ({"progress": 130}, 100.0),
+        ({"current": 1, "total": 0}, None),
+        ({"percent": 10**400}, None),
+        ({"current": 10**300, "total": 10**300}, 100.0),
+        ({"percent": float("nan")}, None),
+        ({"percent": "5"}, None),
+        ("half", None),
+        (None, None),
+    ],
+)
+def test_how_far_a_task_says_it_is(meta: Any, percentage: float | None) -> None:
+    assert percentage_in(meta) == percentage
 
 
 def test_a_worker_forgets_the_timers_of_tasks_that_have_ended() -> None:

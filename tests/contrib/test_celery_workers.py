@@ -99,6 +99,25 @@ async def test_a_child_with_an_unread_result_does_not_delay_the_stop(
     check(horae, database, log)
 
 
+async def test_a_worker_that_is_stopped_at_once_interrupts_its_jobs(
+    horae: Horae, database: Database, start_worker: MakeWorker, log: Path
+) -> None:
+    """As a node whose grace has passed: what is safe to run again goes back without an attempt."""
+    worker = start_worker(options=("-X", "celery"))  # leaves a queue to others, but not those of jobs
+    assert worker.process is not None
+    once, again = horae.jobs.start("steps", number=2000, pause=0.02), horae.jobs.start("charge", number=7, pause=30)
+    for job in (once, again):
+        await until_state(horae, job.id, "started")
+    worker.process.send_signal(signal.SIGQUIT)
+    assert worker.process.wait(60) == 0
+    failed = await until_state(horae, once.id, "failed")
+    assert str(failed.error).startswith("the node stopped before the job ended;")
+    assert (await until_state(horae, again.id, "pending")).attempt == 0
+    assert rows(horae, "SELECT id FROM horae_nodes") == []
+    horae.jobs.cancel(again.id)
+    check(horae, database, log)
+
+
 class TestRefusedStarts:
     """A worker that cannot run jobs as they are declared ends with a message, before it takes one."""
 
@@ -112,6 +131,12 @@ class TestRefusedStarts:
     def test_no_broker(self, database: Database, tmp_path: Path) -> None:
         log = self.refuse(database, tmp_path, broker="")
         assert "horae: the Celery application 'tests' has no broker" in log
+
+    def test_messages_without_bound(self, horae: Horae, database: Database, tmp_path: Path) -> None:
+        settings = {"HORAE_TEST_CELERY": '{"worker_prefetch_multiplier": 0}'}
+        log = self.refuse(database, tmp_path, environment=settings)
+        assert "horae: worker_prefetch_multiplier is 0" in log
+        assert rows(horae, "SELECT id FROM horae_nodes") == []
 
     def test_two_deployments_name_different_backends(
         self, horae: Horae, database: Database, tmp_path: Path, redis_server: RedisServer

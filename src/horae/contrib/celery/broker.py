@@ -52,6 +52,7 @@ class CeleryBackend:
 
     def send(self, destination: str, messages: Sequence[Message]) -> None:
         """Send the messages over one connection; raises the errors of the transport."""
+        queue = queue_of(self.app, destination)
 
         def send_all(connection: Any) -> None:
             with self.app.amqp.Producer(connection, auto_declare=False) as producer, _batch(producer):
@@ -60,7 +61,9 @@ class CeleryBackend:
                     self.app.send_task(
                         RUN_JOB,
                         args=(message.job_id,),
-                        queue=destination,
+                        queue=queue,
+                        exchange="",  # past the routes and exchanges of the application: to this queue and no other
+                        routing_key=destination,
                         producer=producer,
                         time_limit=limit,
                         soft_time_limit=limit,
@@ -105,6 +108,12 @@ class CeleryBackend:
             connection.transport_options = {**limits, **given}
         connection.ensure_connection(max_retries=1, timeout=CONNECT_WITHIN)
         return connection
+
+
+def queue_of(app: Any, name: str) -> Any:
+    """Return a queue as the Celery application defines it, or as it would define one that is missing."""
+    queues = app.amqp.queues
+    return queues[name] if name in queues or queues.create_missing else queues.add(queues.new_missing(name))
 
 
 def _batch(producer: Any) -> AbstractContextManager[Any]:

@@ -34,4 +34,6 @@ def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") ->
     def run_job(job_id: int) -> None:
         processes.run_job(job_id)
 
-    celery_app.task(run_job, name=RUN_JOB, ignore_result=True, acks_late=False, shared=False, typing=False)
+    # Each message is about another type of job, so that a usual rate for each task would slow down all of them.
+    fixed = {"ignore_result": True, "acks_late": False, "rate_limit": 0, "shared": False, "typing": False}
+    celery_app.task(run_job, name=RUN_JOB, **fixed)

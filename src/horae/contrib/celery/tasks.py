@@ -1,6 +1,6 @@
 """Existing Celery tasks as job types, by their names: started, watched and cancelled like any other job."""
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +28,7 @@ PLAIN_STATES: Final = frozenset(
 """States of Celery that say nothing about what a task is doing."""
 AMOUNTS: Final = (("percent", None), ("percentage", None), ("progress", None), ("current", "total"), ("done", "total"))
 """The keys under which tasks report how far they are: a percentage, or a number of a total."""
+MOST: Final = sys.float_info.max
 
 
 def task_type(
@@ -135,7 +136,7 @@ def percentage_in(meta: Any) -> float | None:
 
 def _number(value: Any) -> float | None:
     """Return a number that is not negative; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
         return None
     return float(value)
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from horae.contrib.celery.broker import queue_of
 from horae.contrib.celery.ended_timers import forget_ended_timers
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.pool_exit import end_with_worker
@@ -36,6 +37,10 @@ PLACES: Final[Mapping[str, str | None]] = MappingProxyType(
     }
 )
 """Where jobs run, by the module of the pool; see `MessageNode`. Other pools replace the threads that Horae needs."""
+RESERVES_ALL: Final = (
+    "horae: worker_prefetch_multiplier is 0, so this worker would reserve the messages about all waiting jobs, and "
+    "those that are sent again for free workers; set it to 1 or more, or have this worker take other queues (-Q)"
+)
 
 log = guarded_log("horae.celery")
 
@@ -48,6 +53,7 @@ class WorkerProcesses:
         self._app, self._horae, self._options = app, horae, options
         self._making = ForkSafeLock()
         self._main_pid: int | None = None
+        self._takes_all, self._excluded = True, frozenset[str]()
         self._place: str | None = OWN_PROCESS
         self._runs: tuple[int, MessageNode] | None = None
         self._main: AbstractContextManager[Node] | None = None
@@ -57,8 +63,14 @@ class WorkerProcesses:
         try:
             self._node().run_job(JobId(job_id))
         except SystemExit as error:  # the body has raised it, which fails the job but must not end the worker
-            if type(error) is not SystemExit:  # Celery's own, by which it ends the worker
+            if type(error) is not SystemExit:  # Celery's own, or of a signal: they end the process
                 raise
+
+    def read_options(self, options: Mapping[str, Any]) -> None:
+        """Note which queues the worker was told to take, or to leave to others."""
+        as_list = celery_module("celery.utils.text").str_to_list
+        self._takes_all = not options.get("queues")
+        self._excluded = frozenset(as_list(options.get("exclude_queues")) or ())
 
     def prepare(self, worker: Any) -> None:
         """Check, before the worker starts, that it can run jobs; end it with a message if it cannot."""
@@ -71,10 +83,11 @@ class WorkerProcesses:
             check_backends(self._horae.components)
         except HoraeError as error:
             raise SystemExit(f"horae: {error}") from error
-        queues = worker.app.amqp.queues
-        if queues._consume_from is None:  # noqa: SLF001 - not started with -Q, so it takes all queues that it knows
-            for name in sorted(self._destinations):
-                queues.select_add(name)
+        if self._takes_all:
+            for name in sorted(self._destinations - self._excluded):
+                worker.app.amqp.queues.select_add(queue_of(worker.app, name))
+        if not worker.prefetch_multiplier and self._destinations & worker.app.amqp.queues.consume_from.keys():
+            raise SystemExit(RESERVES_ALL)
 
     @property
     def _destinations(self) -> set[str]:
@@ -96,8 +109,8 @@ class WorkerProcesses:
         slots = max(worker.pool.limit or 1, worker.max_concurrency or 1)
         consumed: NodeKeywords = {"backend_worker": True, "concurrency": slots, "queues": self._served(worker)}
         options: NodeKeywords = {**usual, **self._options, "worker": False, **consumed}
-        main = self._horae.node(**options).running()
         try:
+            main = self._horae.node(**options).running()
             main.__enter__()
         except Exception as error:
             raise SystemExit(f"horae: the node of this worker cannot start: {error}") from error
@@ -130,7 +143,7 @@ class WorkerProcesses:
 
 def install(app: Any, processes: WorkerProcesses) -> None:
     """Let the workers of a Celery application start and stop the nodes."""
-    bootsteps, signals = celery_module("celery.bootsteps"), celery_module("celery.signals")
+    bootsteps = celery_module("celery.bootsteps")
 
     def create(_step: Any, worker: Any) -> None:
         processes.prepare(worker)
@@ -154,8 +167,17 @@ def install(app: Any, processes: WorkerProcesses) -> None:
     }
     app.steps["worker"].add(type("HoraeStep", (bootsteps.StartStopStep,), members))
 
+    _connect(celery_module("celery.signals"), app, processes)
+
+
+def _connect(signals: Any, app: Any, processes: WorkerProcesses) -> None:
+    def read_options(instance: Any, options: Mapping[str, Any], **_: Any) -> None:
+        if instance.app is app:
+            processes.read_options(options)
+
     def leave(**_: Any) -> None:
         processes.leave()
 
+    signals.celeryd_init.connect(read_options, weak=False)
     for signal in (signals.worker_process_shutdown, signals.worker_shutdown):
         signal.connect(leave, weak=False)
