@@ -19,6 +19,8 @@ QUERIES: Final = {
     "common parameter": "params.asked_at:7",
     "no such parameter": "params.asked_at:-1",
     "rare type": "type:nightly*",
+    "rare queue": "queue:nights",
+    "all but finished": "-state:finished -state:failed",
     "common type": "type:st*",
     "rare error": 'error:"host-13 timed"',
     "owner": "owner:user-3 -state:failed",
@@ -32,10 +34,11 @@ FILL: Final = {
     POSTGRESQL: """
         INSERT INTO horae_jobs (type, queue, priority, state, owner, params, error, unique_key, lease, attempt,
                                 run_at, created_at, updated_at, started_at, finished_at, tags)
-        SELECT CASE WHEN n % 100000 = 0 THEN 'nightly_report' ELSE 'stamp' END, 'default', 0,
+        SELECT CASE WHEN n % 100000 = 0 THEN 'nightly_report' ELSE 'stamp' END,
+               CASE WHEN n % 100000 = 7 THEN 'nights' ELSE 'default' END, 0,
                CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'finished' END, CASE WHEN n % 3 = 0 THEN 'user-' || n % 1000 END,
                jsonb_build_object('asked_at', CASE WHEN n % 5 = 0 THEN 7 ELSE n % 100000 END, 'path', '/data/' || n || '.csv',
-                                  'options', jsonb_build_object('region', 'eu', 'dry', true)),
+                                  'text', repeat(md5(n::text), 15), 'options', jsonb_build_object('region', 'eu', 'dry', true)),
                CASE WHEN n % 50 = 0 THEN 'TimeoutError: host-' || n % 97 || ' timed out after 30 s' END,
                CASE WHEN n % 10 = 0 THEN 'key-' || n END, 1, 1, at, at, at, at,
                at + CASE WHEN n % 20000 = 0 THEN interval '45 seconds' ELSE interval '50 milliseconds' END,
@@ -48,10 +51,11 @@ FILL: Final = {
              numbered AS (SELECT n, horae_now() - 2592000000000 + n * 2500000 AS at FROM numbers)
         INSERT INTO horae_jobs (type, queue, priority, state, owner, params, error, unique_key, lease, attempt,
                                 run_at, created_at, updated_at, started_at, finished_at, tags)
-        SELECT CASE WHEN n % 100000 = 0 THEN 'nightly_report' ELSE 'stamp' END, 'default', 0,
+        SELECT CASE WHEN n % 100000 = 0 THEN 'nightly_report' ELSE 'stamp' END,
+               CASE WHEN n % 100000 = 7 THEN 'nights' ELSE 'default' END, 0,
                CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'finished' END, CASE WHEN n % 3 = 0 THEN 'user-' || n % 1000 END,
                json_object('asked_at', CASE WHEN n % 5 = 0 THEN 7 ELSE n % 100000 END, 'path', '/data/' || n || '.csv',
-                           'options', json_object('region', 'eu', 'dry', json('true'))),
+                           'text', printf('%0480d', n), 'options', json_object('region', 'eu', 'dry', json('true'))),
                CASE WHEN n % 50 = 0 THEN 'TimeoutError: host-' || n % 97 || ' timed out after 30 s' END,
                CASE WHEN n % 10 = 0 THEN 'key-' || n END, 1, 1, at, at, at, at,
                at + CASE WHEN n % 20000 = 0 THEN 45000000 ELSE 50000 END, CASE WHEN n % 1000 = 0 THEN '["eu"]' END

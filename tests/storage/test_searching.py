@@ -176,7 +176,22 @@ def same(value: Any, wanted: Literal) -> bool:
 
 
 texts = st.sampled_from(
-    ["alice", "carol", "key-6", "nightly", "eu 1", "mail", "default", "import", "Import", "send_mail"]
+    [
+        "alice",
+        "carol",
+        "key-6",
+        "nightly",
+        "eu 1",
+        "mail",
+        "default",
+        "import",
+        "Import",
+        "send_mail",
+        "send%",
+        "import_p",
+        "sen__",
+        "send\\",
+    ]
 )
 moments = st.none() | st.integers(-5, 130).map(lambda hours: START + timedelta(hours=hours))
 lengths = st.none() | st.sampled_from([0.0, 0.5, 5.0, 9.75, 10.0, 11.0, 20.25]).map(

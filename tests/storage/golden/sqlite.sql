@@ -329,7 +329,7 @@ CREATE INDEX horae_jobs_retry_of ON horae_jobs (retry_of) WHERE retry_of IS NOT 
 CREATE INDEX horae_jobs_same_key ON horae_jobs (unique_key, type, id) WHERE unique_key IS NOT NULL;
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX horae_jobs_sent ON horae_jobs (sent_at, id) WHERE sent_at IS NOT NULL AND state = 'pending';
-CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 10000000;
+CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 1000000;
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL;

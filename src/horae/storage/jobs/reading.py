@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -58,6 +59,11 @@ _LISTED: Final[Sequence[ColumnElement[Any]]] = (
 )
 _LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
 OPEN_STATES: Final = frozenset({JobState.PENDING, JobState.STARTED})
+OPEN_PARTS: Final = {
+    JobState.PENDING: (IS_READY, IS_SENT, IS_WAITING),
+    JobState.STARTED: (and_(IS_HELD, jobs.c.finished_at.is_(None)),),
+}
+"""Conditions of which each open job meets exactly one, and for each of which there is an index."""
 NEWEST: Final = 10_000
 """Ids that a list of open jobs reads first: where most jobs are open, they fill the page."""
 
@@ -99,6 +105,14 @@ class JobFilter:
     def is_open_only(self) -> bool:
         """Whether only jobs that have not ended are wanted."""
         return self.states is not None and bool(self.states) and OPEN_STATES.issuperset(self.states)
+
+    @property
+    def may_be_rare(self) -> bool:
+        """Whether few ended jobs may match, so that to read all from the newest on could take long."""
+        if self.is_open_only:
+            return False
+        only_some = self.states is not None and JobState.FINISHED not in self.states
+        return self.types is not None or self.queues is not None or only_some
 
     @property
     def longest(self) -> int | None:
@@ -213,8 +227,7 @@ def _newest_of(found: CompoundSelect[int]) -> Select[tuple[int]]:
 
 def open_jobs(conditions: Sequence[ColumnElement[bool]]) -> CompoundSelect[int]:
     """Select the ids of open jobs that meet the conditions, from the indexes of such jobs."""
-    parts = (IS_READY, IS_SENT, IS_WAITING, and_(IS_HELD, jobs.c.finished_at.is_(None)))
-    return union_all(*(select(jobs.c.id).where(part, *conditions) for part in parts))
+    return union_all(*(select(jobs.c.id).where(part, *conditions) for part in chain(*OPEN_PARTS.values())))
 
 
 def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:

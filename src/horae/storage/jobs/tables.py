@@ -33,7 +33,7 @@ from horae.storage.engine.constants import Keyword
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, database_now, now_or_later
 from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE, condition_per_dialect
 
-SLOW_SECONDS: Final = 10
+SLOW_SECONDS: Final = 1
 """Seconds of a run from which it is in the index that searches of long runs read; most runs are shorter."""
 IS_SLOW: Final[Mapping[str, str]] = {
     POSTGRESQL: f"finished_at - started_at > interval '{SLOW_SECONDS} seconds'",
@@ -195,6 +195,17 @@ partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)
 _unsuccessful = text("state = 'failed' OR state = 'cancelled'")
 partial_index("horae_jobs_unsuccessful", jobs.c.state, jobs.c.id, where=_unsuccessful)
 partial_index("horae_jobs_slow", jobs.c.id, where=condition_per_dialect(**IS_SLOW))
+# PostgreSQL reads rows in no order, so the searches of values that few jobs have need indexes; a job enters them once,
+# when it ends. The first one is small, as equal types share an entry. SQLite would read them for common values as well.
+_ended = text("finished_at IS NOT NULL")
+Index(
+    "horae_jobs_type",
+    jobs.c.type,
+    jobs.c.queue,
+    postgresql_ops={"type": "text_pattern_ops"},
+    postgresql_where=_ended,
+).ddl_if(dialect="postgresql")
+Index("horae_jobs_created", jobs.c.created_at, postgresql_where=_ended).ddl_if(dialect="postgresql")
 Index(
     "horae_jobs_params",
     jobs.c.params,

@@ -62,15 +62,16 @@ class ReadsJobs(JobsBase):
             limit=None if ids is not None else limit + 1,
         )  # fmt: skip
         search = search_for(query, self._registry)
-        if search is not None:
+        if search is not None or (ids is None and wanted.may_be_rare):
             return self._searched(wanted, search, limit if ids is None else len(ids))
         found = self._reads.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
         page = with_live_reports(self._live, found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
 
-    def _searched(self, wanted: JobFilter, search: Search, limit: int) -> JobPage:
-        found = self._reads.autocommit(searching.find, wanted, search, limit=limit + 1, seconds=SEARCH_TIME)
+    def _searched(self, wanted: JobFilter, search: Search | None, limit: int) -> JobPage:
+        seconds = None if search is None else SEARCH_TIME
+        found = self._reads.autocommit(searching.find, wanted, search, limit=limit + 1, seconds=seconds)
         shown = JobFilter(ids=found.ids[:limit], limit=None, most_bytes=wanted.most_bytes)
         page = with_live_reports(self._live, self._reads.autocommit(reading.page, shown))
         if len(found.ids) > limit:

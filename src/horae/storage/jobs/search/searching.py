@@ -7,6 +7,7 @@ hope of finding enough jobs soon.
 """
 
 import json
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    exists,
     false,
     func,
     literal,
@@ -49,14 +51,15 @@ from horae.domain.jobs.query import (
     Query,
     Term,
 )
-from horae.storage.engine.dialect import SQLITE, Instant, Json, seconds_between, seconds_from_now
-from horae.storage.jobs.reading import OPEN_STATES, JobFilter, conditions_of, lists_of, open_jobs
-from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_SLOW, IS_WAITING, SLOW_SECONDS, job_tags, jobs
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, seconds_between, seconds_from_now
+from horae.storage.jobs.reading import OPEN_PARTS, JobFilter, conditions_of, lists_of
+from horae.storage.jobs.tables import IS_SLOW, SLOW_SECONDS, job_tags, jobs
 
 RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
 """Ids in a range: the first one takes some milliseconds; long ones let PostgreSQL read a table in parallel."""
 SLOW: Final = 0.5
 """Seconds after which a range is followed by a shorter one, so that the last one ends soon after the deadline."""
+_WILDCARD: Final = re.compile(r"[\\%_]")
 EXPONENTS_FROM: Final = 10**15
 """Floats from a little above on may be written with an exponent."""
 _COLUMNS: Final = {
@@ -73,6 +76,7 @@ BOUNDS: Final = select(select(func.min(jobs.c.id)).scalar_subquery(), select(fun
 # Written into the statement: PostgreSQL would reuse a plan that was made for a range of another length.
 _low: Final = bindparam("low", type_=BigInteger(), literal_execute=True)
 _high: Final = bindparam("high", type_=BigInteger(), literal_execute=True)
+_IS_ENDED: Final = jobs.c.finished_at.is_not(None)
 _IN_RANGE: Final = and_(jobs.c.id >= _low, jobs.c.id < _high)
 
 
@@ -184,33 +188,57 @@ def _matching(
 ) -> Select[Any]:
     """Return the ids in a range that match, in any order."""
     terms = () if search is None else search.query.terms
+    states = _possible_states(wanted, terms)
     conditions = [
         _IN_RANGE,
         *conditions_of(dialect, replace(wanted, before=None)),
         *also,
         *(_of_term(dialect, term, search) for term in terms if search is not None),
     ]
-    chosen = select(jobs.c.id)
-    if wanted.is_open_only or any(_names_open_state(term) for term in terms):
-        return select(open_jobs(conditions).cte("found").prefix_with("MATERIALIZED").c.id)
-    if dialect == SQLITE:
-        return chosen.where(*conditions)
-    if any(isinstance(term.condition, HasParameter) and not term.negated for term in terms):
-        # The index of parameters holds ended jobs; each of the others is in one of these four small ones.
-        open_ = jobs.c.finished_at.is_(None)
-        parts = [jobs.c.finished_at.is_not(None), IS_READY, IS_SENT, IS_WAITING, and_(IS_HELD, open_)]
-        found = union_all(*(chosen.where(part, *conditions) for part in parts)).cte("found")
-    else:
-        found = chosen.where(*conditions).cte("found")
-    return select(found.prefix_with("MATERIALIZED").c.id)
+    is_narrow = wanted.types is not None or wanted.queues is not None or _has_own_index(terms)
+    parts: list[ColumnElement[bool]] = []
+    if JobState.FINISHED not in states:
+        parts = [*_open_parts(states), *_unsuccessful(states)] or [false()]
+    elif dialect == POSTGRESQL and is_narrow:  # the indexes hold ended jobs; each of the others is in a small one
+        parts = [_IS_ENDED, *_open_parts(states)]
+    chosen = select(jobs.c.id).where(*conditions)
+    if not parts and dialect == SQLITE:
+        return chosen
+    found = union_all(*(chosen.where(part) for part in parts)) if parts else chosen
+    return select(found.cte("found").prefix_with("MATERIALIZED").c.id)
 
 
-def _names_open_state(term: Term) -> bool:
-    return (
-        isinstance(term.condition, Is)
-        and not term.negated
-        and term.condition.field is Field.STATE
-        and (term.condition.text in OPEN_STATES)
+def _possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobState]:
+    """Return the states that the filter and the terms allow; none: no job matches, whatever its state."""
+    possible = frozenset(JobState) if wanted.states is None else frozenset(wanted.states)
+    for condition, negated in ((term.condition, term.negated) for term in terms):
+        if isinstance(condition, Is) and condition.field is Field.STATE:
+            named = frozenset({JobState(condition.text)})
+            possible = possible - named if negated else possible & named
+        elif isinstance(condition, Is) and condition.field is Field.ERROR and not negated:
+            possible &= {JobState.FAILED}
+    return possible
+
+
+def _open_parts(states: Collection[JobState]) -> list[ColumnElement[bool]]:
+    """Return the conditions of the indexes that have the jobs in these states that have not ended, each once."""
+    return [part for state, parts in OPEN_PARTS.items() if state in states for part in parts]
+
+
+def _unsuccessful(states: Collection[JobState]) -> list[ColumnElement[bool]]:
+    """Return the condition of the index of jobs that failed or were cancelled, for those of these states."""
+    named = " OR ".join(f"state = '{state}'" for state in (JobState.FAILED, JobState.CANCELLED) if state in states)
+    return [and_(literal_column(f"({named})", Boolean()), _IS_ENDED)] if named else []
+
+
+def _has_own_index(terms: Sequence[Term]) -> bool:
+    """Return whether a term can be met by few ended jobs, which PostgreSQL finds by an index of ended jobs."""
+    return any(
+        isinstance(term.condition, HasParameter)
+        or (isinstance(term.condition, Is) and term.condition.field in {Field.TYPE, Field.QUEUE})
+        or (isinstance(term.condition, InTime) and term.condition.field is Field.CREATED)
+        for term in terms
+        if not term.negated
     )
 
 
@@ -225,7 +253,7 @@ def _of_condition(dialect: str, condition: Condition, search: Search) -> ColumnE
         case HasId(id=job_id):
             return jobs.c.id == job_id
         case Is():
-            return _is(condition, search)
+            return _is(dialect, condition, search)
         case InTime(field=field, start=start, end=end):
             column = _COLUMNS[field]
             bounds = [] if start is None else [column >= _moment(start)]
@@ -238,14 +266,20 @@ def _of_condition(dialect: str, condition: Condition, search: Search) -> ColumnE
             assert_never(condition)
 
 
-def _is(condition: Is, search: Search) -> ColumnElement[bool]:
+def _is(dialect: str, condition: Is, search: Search) -> ColumnElement[bool]:
     wanted = condition.text
     if condition.field is Field.ERROR:
         return _has_error(wanted, technical=search.query.technical)
     if condition.field is Field.TAG:
-        return jobs.c.id.in_(select(job_tags.c.job_id).where(job_tags.c.tag == wanted))
+        # The range again: PostgreSQL does not conclude it, and would read all jobs that have the tag.
+        in_range = and_(job_tags.c.job_id >= _low, job_tags.c.job_id < _high)
+        return exists().where(job_tags.c.tag == wanted, job_tags.c.job_id == jobs.c.id, in_range)
     column = _COLUMNS[condition.field]
-    return func.substr(column, 1, len(wanted)) == wanted if condition.prefix else column == wanted
+    if not condition.prefix:
+        return column == wanted
+    if dialect == SQLITE:  # where LIKE does not tell capitals from small letters
+        return func.substr(column, 1, len(wanted)) == wanted
+    return column.like(_WILDCARD.sub(r"\\\g<0>", wanted) + "%")
 
 
 def _moment(bound: Bound) -> ColumnElement[datetime]:

@@ -26,6 +26,7 @@ _REORDERED: Final = (
     ("lane_held", "lane_id", "node_id IS NOT NULL AND lane_id IS NOT NULL"),
     ("expiring", "expires_at", "state = 'pending' AND expires_at IS NOT NULL"),
 )
+_ENDED: Final = "finished_at IS NOT NULL"
 
 
 def upgrade() -> None:
@@ -51,14 +52,22 @@ def upgrade() -> None:
     _create_index("ready", _READY, f"{_IS_READY} AND sent_at IS NULL")
     _create_index("sent", "sent_at, id", "sent_at IS NOT NULL AND state = 'pending'")
     op.add_column("horae_alembic_version", sa.Column("oldest_compatible", sa.String(32)))
-    if op.get_context().dialect.name == "postgresql":
+    op.drop_index("horae_jobs_slow", "horae_jobs")
+    _create_index("slow", "id", _took_longer(1))
+    if _is_postgresql():
         _create_live_waits()
+        _create_index("type", "type text_pattern_ops, queue", _ENDED)
+        _create_index("created", "created_at", _ENDED)
 
 
 def downgrade() -> None:
     """Take back; every node may claim the jobs that were sent to another system."""
-    if op.get_context().dialect.name == "postgresql":
+    if _is_postgresql():
         op.drop_table("horae_live_waits")
+        for name in ("type", "created"):
+            op.drop_index(f"horae_jobs_{name}", "horae_jobs")
+    op.drop_index("horae_jobs_slow", "horae_jobs")
+    _create_index("slow", "id", _took_longer(10))
     op.drop_column("horae_alembic_version", "oldest_compatible")
     for name in ("sent", "ready"):
         op.drop_index(f"horae_jobs_{name}", "horae_jobs")
@@ -89,3 +98,11 @@ def _create_live_waits() -> None:
 
 def _create_index(name: str, columns: str, condition: str) -> None:
     op.execute(f"CREATE INDEX horae_jobs_{name} ON horae_jobs ({columns}) WHERE {condition}")
+
+
+def _is_postgresql() -> bool:
+    return op.get_context().dialect.name == "postgresql"
+
+
+def _took_longer(seconds: int) -> str:
+    return "finished_at - started_at > " + (f"interval '{seconds} seconds'" if _is_postgresql() else f"{seconds}000000")
