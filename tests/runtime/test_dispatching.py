@@ -1,5 +1,6 @@
 """Jobs that another system runs: when messages about them are sent, sent again, and what a worker claims."""
 
+import asyncio
 import logging
 import math
 import re
@@ -8,6 +9,7 @@ from contextlib import closing
 from datetime import timedelta
 from random import Random
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from sqlalchemy import event
@@ -16,7 +18,7 @@ from horae import Backoff, Horae, JobContext, Limit
 from horae.client.doctor.other_systems import check_other_systems
 from horae.client.doctor.system import system_findings
 from horae.domain.jobs.job import JobId
-from horae.errors import ConfigurationError, InvalidJobType, InvalidRequest
+from horae.errors import ConfigurationError, DatabaseUnavailable, InvalidJobType, InvalidRequest
 from horae.runtime.backends.checks import check_backends
 from horae.runtime.backends.dispatcher import Dispatcher
 from horae.runtime.inline.message_node import MessageNode
@@ -29,7 +31,7 @@ from horae.types.backends import Message
 from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import execute, rows, url_of
 from tests.harness.checked import findings
-from tests.harness.nodes import running_node, until_state
+from tests.harness.nodes import running_node, until, until_state
 
 AT_ONCE = DispatcherTiming(compare_every=0.0, lost_after=0.0)
 AT_ONCE_BACKOFF = Backoff(base=timedelta(0), jitter=0)
@@ -264,6 +266,22 @@ async def test_a_node_without_backends_asks_nothing(database: Database) -> None:
                 event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
             await until_state(plain, plain.jobs.start("own").id, "finished")
         assert [text for text in statements if "sent_at IS NOT NULL" in text] == []
+
+
+async def test_only_a_node_with_backends_logs_that_it_cannot_send(
+    horae: Horae, database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = create_autospec(Dispatcher.dispatch, side_effect=DatabaseUnavailable("the database", "refused"))
+    monkeypatch.setattr(Dispatcher, "dispatch", away)
+    timing = DispatcherTiming(without_backends=0.0, poll=0.01)
+    with closing(Horae(url_of(database))) as without:
+        for one, logged in ((without, False), (horae, True)):
+            away.reset_mock()
+            running = asyncio.ensure_future(dispatcher(one, timing).run())
+            await until(lambda: away.call_count > 1)
+            running.cancel()
+            await asyncio.wait([running])
+            assert ("no jobs can be sent to other systems" in caplog.text) is logged
 
 
 async def test_why_a_job_waits(horae: Horae, backend: FakeBackend) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import cast
 
@@ -26,10 +27,15 @@ from horae.storage.operations.heartbeat_process import is_stopped
 from tests.harness.applications import execute, rows
 from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
+from tests.harness.server_faults import table_locked
 
 pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
 
 LIMITS = Limits(beat=0.1)
+WAITING_BEATS = """
+SELECT pid FROM pg_stat_activity
+WHERE application_name = 'horae heartbeat' AND wait_event_type = 'Lock' AND datname = current_database()
+"""
 SILENT = """
 INSERT INTO horae_nodes (id, name, host, pid, version, roles, types, concurrency, started_at, heartbeat_at)
 SELECT 'silent', name, 'elsewhere', 1, version, roles, types, 1, now() - interval '1 hour', now() - interval '1 hour'
@@ -82,6 +88,21 @@ async def test_a_killed_helper_is_replaced_before_its_node_counts_as_dead(horae:
         await beats_again(horae)
         await holds_lock(horae)
         assert node.id == incarnation
+
+
+async def test_heartbeats_that_wait_leave_no_sessions_behind(horae: Horae, database: Database) -> None:
+    """A session that waits for a lock ends with its client, else a server without an answer runs out of sessions."""
+    told = database.url.update_query_dict({"keepalives_idle": "1"}).render_as_string(hide_password=False)
+    with closing(Horae(told)) as impatient:
+        async with running_node(impatient, liveness=LIMITS) as node:
+            await holds_lock(horae)
+            with table_locked(told, "horae_nodes"):
+                await until(lambda: rows(horae, WAITING_BEATS))
+                [(first,)] = rows(horae, WAITING_BEATS)
+                helper = helper_of(node)
+                assert helper is not None
+                os.kill(helper, signal.SIGKILL)
+                await until(lambda: (first,) not in rows(horae, WAITING_BEATS), within=20)
 
 
 async def test_without_a_python_to_run_it_a_thread_beats(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,14 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import ARRAY, Connection, Text, bindparam, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from horae.errors import DatabaseUnavailable
-from horae.storage.engine.connections.timeouts import BODY_BOUNDS, CALL_DEADLINE, SERVICE_BOUNDS
+from horae.storage.engine.connections.timeouts import BODY_BOUNDS, CALL_DEADLINE, SERVICE_BOUNDS, SET_BOUNDS
 from horae.storage.engine.database import Database
 from tests.harness.network import Network
 from tests.harness.nodes import until
@@ -81,6 +82,34 @@ def test_the_server_notices_a_lost_client_as_soon_as_the_client_a_lost_server(da
     assert database.transact(of_server) == database.autocommit(of_server) == [5, 2, 3, 10_000]
     with database.transaction("read committed") as connection:
         assert of_server(connection) == [10, 5, 4, 30_000]
+
+
+@pytest.mark.direct
+@pytest.mark.parametrize("use", ["service", "body"])
+async def test_a_statement_ends_whose_client_is_gone(database: Database, use: str) -> None:
+    """While a statement runs, or waits for a lock, the server reads nothing, so a closed connection goes unnoticed."""
+    with closing(Database(database.url.update_query_dict({"keepalives_idle": "1"}))) as gone:
+
+        def body() -> None:
+            with gone.transaction("read committed") as connection:
+                sleep(connection)
+
+        waiting = asyncio.ensure_future(asyncio.to_thread(body if use == "body" else partial(gone.transact, sleep)))
+        await until(lambda: waits(database))
+        gone.hang_up()
+        gone.hang_up_bodies([])
+        with pytest.raises((DBAPIError, DatabaseUnavailable)):
+            await waiting
+        await until(lambda: not waits(database), within=20)
+
+
+@pytest.mark.direct
+def test_a_server_without_such_checks_gets_none(database: Database) -> None:
+    """Older ones lack the setting, and not every system can look for a client."""
+    unknown = SET_BOUNDS.format(":names", ":values").replace("::text[]", "")
+    values = {"names": ["no_such_setting", "tcp_keepalives_idle"], "values": ["1", "7"]}
+    statement = text(unknown).bindparams(*(bindparam(name, type_=ARRAY(Text())) for name in values))
+    assert database.transact(lambda connection: connection.execute(statement, values).scalar_one()) == 1
 
 
 def test_options_in_the_url_win(database: Database) -> None:

@@ -56,7 +56,8 @@ class Dispatcher:
         try:
             more = await asyncio.get_running_loop().run_in_executor(self._thread, self.dispatch)
         except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
-            self._unavailable.warn("no jobs can be sent to other systems: %s", error)
+            if self._has_routes():  # else nothing waits for it, and other services report the same
+                self._unavailable.warn("no jobs can be sent to other systems: %s", error)
             return False
         self._unavailable.settle()
         return more

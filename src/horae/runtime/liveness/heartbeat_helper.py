@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from horae.domain.cluster.liveness import Limits
+from horae.storage.engine.connections.timeouts import raw_bounds
 from horae.storage.engine.database import Database
 from horae.storage.operations import heartbeat_process, nodes
 from horae.storage.operations.heartbeat_process import HelperConfig
@@ -96,10 +97,12 @@ def told(database: Database, record: NodeRecord, limits: Limits) -> HelperConfig
     # A hint with the sender of no node, because a node ignores hints of its own.
     news = (CHANNEL, encode("ended", Hint(HintKind.NODES), LARGEST_PAYLOAD))
     questions = nodes.helper_statements(record, *news)
+    arguments = database.driver_arguments()
     return HelperConfig(
         path=[entry or str(Path.cwd()) for entry in sys.path],
         node=os.getpid(),
-        connect={**database.driver_arguments(), "application_name": "horae heartbeat"},
+        connect={**arguments, "application_name": "horae heartbeat"},
+        bounds=None if questions.lock is None else raw_bounds(arguments),
         lock=questions.lock,
         beat=questions.heartbeat,
         ended=questions.ended,

@@ -44,11 +44,15 @@ RawStatement: TypeAlias = tuple[str, list[str]]
 
 
 class HelperConfig(TypedDict):
-    """The configuration from the node. `path`: where to find modules; `connect`: arguments for psycopg."""
+    """The configuration from the node. `path`: where to find modules; `connect`: arguments for psycopg.
+
+    `bounds`: how the server notices that this process is gone; None, like `lock`, if no session is this process's own.
+    """
 
     path: list[str]
     node: int
     connect: dict[str, Any]
+    bounds: RawStatement | None
     lock: RawStatement | None
     beat: RawStatement
     ended: RawStatement
@@ -220,9 +224,10 @@ class HeartbeatLoop:
                 self._pause = min(self._pause * 2, RECONNECT_PAUSES[1])
 
     def _beat_while_connected(self) -> None:
-        line = self._connection_to_server = self._connection_to_server or ServerConnection(
-            self._node, self._config["connect"]
-        )
+        if (line := self._connection_to_server) is None:
+            line = self._connection_to_server = ServerConnection(self._node, self._config["connect"])
+            if (bounds := self._config["bounds"]) is not None:
+                line.execute(bounds, self._config["timeout"])
         next_beat = clock()
         while True:
             if (left := next_beat - clock()) > 0:

@@ -10,14 +10,12 @@ from typing import Any, Final
 from sqlalchemy import Engine, ExceptionContext, event
 
 from horae.errors import ConfigurationError, Unavailable
-from horae.storage.engine.connections.timeouts import server_bounds
+from horae.storage.engine.connections.timeouts import SET_BOUNDS, server_bounds
 
 UNPREPARED: Final = "no prepared statements, no session locks"
 PREPARED: Final = "prepared statements, as the settings demand, but no session locks"
-FIRST_QUERY: Final = """
-    SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = %s THEN (
-        SELECT count(set_config(name, value, false)) FROM unnest(%s::text[], %s::text[]) AS bound (name, value)
-    ) END
+FIRST_QUERY: Final = f"""
+    SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = %s THEN ({SET_BOUNDS.format("%s", "%s")}) END
 """
 NO_TRANSACTIONS: Final = "statement pooling mode"
 """In the error of PgBouncer when a client begins a transaction in the mode that allows none."""

@@ -3,6 +3,8 @@
 A broken connection looks like a slow reply. The operating system notices a machine that is gone, by keepalives and
 unacknowledged data, but not a server that is reachable and does not reply. So a service that notices it, by a heartbeat
 or a deadline, shuts the socket down, and the calls that wait for a reply fail.
+
+The server has to notice a client that is gone as well: until then its locks are held, and its session counts.
 """
 
 import os
@@ -57,6 +59,14 @@ OF_SERVER: Final = {
     "tcp_user_timeout": "tcp_user_timeout",
 }
 """The settings of a server's session that correspond to arguments of the driver; both have the same units."""
+CLIENT_CHECK: Final = "client_connection_check_interval"
+"""The setting of how often a session looks for its client while a statement runs or waits; since PostgreSQL 14."""
+SET_BOUNDS: Final = """
+    SELECT count(set_config(name, value, false)) FROM unnest({}::text[], {}::text[]) AS bound (name, value)
+    WHERE current_setting(name, true) IS NOT NULL
+    AND (name <> 'client_connection_check_interval' OR strpos(version(), 'linux') > 0)
+"""
+"""Gives a session the limits of `server_bounds` that the server has; not every system can look for a client."""
 
 
 def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
@@ -69,10 +79,23 @@ def server_bounds(driver: Any) -> dict[str, str]:
     """Return the settings by which the server notices that this client is gone as soon as the client would notice it.
 
     The locks of a transaction last until the server ends it. If the machine of a client fails or is cut off, nothing
-    arrives at the server, which waits for hours by default, while the next attempt of a job may need these locks.
+    arrives at the server, which waits for hours by default, while the next attempt of a job may need these locks. And a
+    session that runs a statement, or waits for a lock, does not even notice that its client has closed the connection.
     """
-    given = driver.info.get_parameters()
-    return {setting: given[name] for name, setting in OF_SERVER.items() if name in given}
+    return bounds_from(driver.info.get_parameters())
+
+
+def bounds_from(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return `server_bounds` for these arguments of the driver."""
+    found = {setting: str(given[name]) for name, setting in OF_SERVER.items() if name in given}
+    check = {CLIENT_CHECK: f"{given['keepalives_idle']}s"} if "keepalives_idle" in given else {}
+    return found | check
+
+
+def raw_bounds(given: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the statement that sets `bounds_from`, and its values as text, for a connection without SQLAlchemy."""
+    bounds = bounds_from(given)
+    return SET_BOUNDS.format("$1", "$2"), [f"{{{','.join(each)}}}" for each in (bounds.keys(), bounds.values())]
 
 
 class OpenConnections:
