@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import pytest
 
 from tests.harness.forked import ForkedProcess
 from tests.harness.operating_system import free_loopback_port
@@ -14,6 +15,8 @@ from tests.harness.operating_system import free_loopback_port
 ROOT: Final = Path(__file__).parents[2]
 PATIENCE: Final = 30.0
 """Seconds after which a start, a stop or a request has failed."""
+ON_SQLITE: Final = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+"""For tests of pages, which look the same whatever the database is."""
 READY: Final = re.compile(r"horae \S+ is ready: .*(http://\S+/)$")
 
 

@@ -2,14 +2,13 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
-from tests.e2e.serving import PATIENCE, ROOT
+from tests.e2e.serving import PATIENCE
+from tests.harness.forked import ForkedProcess
 from tests.harness.node_processes import wait_until
 from tests.harness.operating_system import free_loopback_port
 
@@ -24,10 +23,10 @@ class TablesApp:
         self.url = f"http://127.0.0.1:{port}/"
         self._log_file = folder / "tables.log"
         with self._log_file.open("w") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "examples.tables", "--port", str(port)],
-                cwd=ROOT, env={**os.environ, "HORAE_DATABASE": database}, stdout=log, stderr=log,
-            )  # fmt: skip
+            environment = {**os.environ, "HORAE_DATABASE": database}
+            self._process = ForkedProcess(
+                "examples.tables", ["--port", str(port)], environment=environment, stdout=log, stderr=log
+            )
         self._operator = httpx.Client()
         self._base = ""
         self._link = wait_until(self._node_link)

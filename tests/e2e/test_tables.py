@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from examples.tables.tables import City, Export, Table, Upload, now
 from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
+from tests.e2e.serving import ON_SQLITE
 from tests.e2e.tables_app import TablesApp
 from tests.harness.applications import url_of
 from tests.harness.node_processes import wait_until
@@ -109,6 +110,7 @@ def test_an_import_that_is_cancelled_in_the_middle_leaves_no_rows(
     assert (stored(engine, Table), stored(engine, City)) == (0, 0)
 
 
+@ON_SQLITE
 def test_a_progress_bar_continues_after_a_reload(alice: Page, many_cities: Path) -> None:
     job = begin_import(alice, many_cities)
     wait_until(lambda: percent(job) > 1)
@@ -145,6 +147,7 @@ def test_imported_rows_are_shown_copied_exported_and_counted(
     assert stored(engine, Upload) == 0
 
 
+@ON_SQLITE
 def test_an_import_that_fails_says_why_and_leaves_nothing(alice: Page, engine: Engine, tmp_path: Path) -> None:
     for text, problem in WRONG.items():
         job = begin_import(alice, write(tmp_path, "wrong.csv", text))
@@ -154,6 +157,7 @@ def test_an_import_that_fails_says_why_and_leaves_nothing(alice: Page, engine: E
     assert (stored(engine, Table), stored(engine, City)) == (0, 0)
 
 
+@ON_SQLITE
 def test_a_user_cannot_see_the_running_job_of_another(
     alice: Page, browser: Browser, node: TablesApp, many_cities: Path
 ) -> None:
@@ -172,6 +176,7 @@ def test_a_user_cannot_see_the_running_job_of_another(
     assert ask(node, "bob", "POST", f"background/api/jobs/{hers}/cancel/").status_code == 404
 
 
+@ON_SQLITE
 def test_the_data_of_a_user_is_hidden_from_others(alice: Page, node: TablesApp, engine: Engine) -> None:
     alice.get_by_label("Name").fill("Samples")
     alice.get_by_label("Rows").fill("250")
@@ -189,6 +194,7 @@ def test_the_data_of_a_user_is_hidden_from_others(alice: Page, node: TablesApp, 
     assert ask(node, None, "GET", "api/tables").status_code == 401
 
 
+@ON_SQLITE
 def test_exports_of_last_week_are_gone_after_the_night(node: TablesApp, engine: Engine) -> None:
     with Session(engine) as session, session.begin():
         session.add_all(Export(owner="alice", name=name, content="") for name in ("old", "new"))

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.e2e.serving import ROOT, Served
+from tests.e2e.serving import ON_SQLITE, ROOT, Served
 from tests.harness.node_processes import wait_until
 
 Theme: TypeAlias = Literal["light", "dark"]
@@ -29,8 +29,6 @@ VIEWS: Final = (
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 SMALL: Final = 375
 """Pixels; the width of a small telephone."""
-ON_SQLITE: Final = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-"""For tests of pages alone, which look the same whatever the database is."""
 TOO_WIDE: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
