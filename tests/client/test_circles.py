@@ -161,6 +161,24 @@ async def test_doctor_and_log_name_limits_that_waiting_bodies_take_up(
     assert not list(hindrances())
 
 
+def test_a_wait_goes_on_without_the_live_store(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when Redis is lost: only the row tells whether the job has ended."""
+
+    @horae.job
+    def body() -> None: ...
+
+    def lost(_: object) -> None:
+        raise ConnectionError("the live store is gone")
+
+    def served(*_: object, **__: object) -> None: ...
+
+    monkeypatch.setattr(waiting, "HINDERED_AFTER", 0.0)
+    monkeypatch.setattr(waiting, "why_unserved", served)
+    monkeypatch.setattr(type(horae.components.live), "waits", lost)
+    with pytest.raises(WaitTimeout):
+        horae.jobs.wait(horae.jobs.start(body).id, timeout="50ms")
+
+
 def test_doctor_names_a_circle_once(horae: Horae) -> None:
     @horae.job
     def body() -> None: ...

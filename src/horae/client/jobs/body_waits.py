@@ -89,9 +89,14 @@ class BodyWaits:
                 seen.add(why)
                 yield why
 
-    def why_taken_up(self, connection: Connection, awaited: WaitTarget) -> str | None:
+    def why_taken_up(self, awaited: WaitTarget) -> str | None:
         """Return why an awaited job cannot start, if bodies that wait take up its limits."""
-        return _taken_up(connection, awaited, {each.job_id for each in self.live.waits()})
+        try:
+            waiting = {each.job_id for each in self.live.waits()}
+        except Exception as error:  # noqa: BLE001 - as above: the wait itself needs only the database
+            log.warning("cannot read what bodies wait for: %s", error)
+            return None
+        return self.database.autocommit(_taken_up, awaited, waiting)
 
 
 def _taken_up(connection: Connection, awaited: WaitTarget, waiting: Collection[JobId]) -> str | None:

@@ -56,17 +56,22 @@ class _Poll:
         self._awaited, self._waits = awaited, waits
         self._look_at, self._logged = time.monotonic() + HINDERED_AFTER, ""
 
-    def __call__(self, connection: Connection) -> bool:
+    def __call__(self) -> bool:
         """Return whether the wait is over."""
-        if self._awaited.has_ended(connection):
+        if self._waits.database.autocommit(self._awaited.has_ended):
             return True
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + HINDERED_AFTER
-            why = self._awaited.hindrance(connection) or self._waits.why_taken_up(connection, self._awaited.target)
-            if why is not None and why != self._logged:
-                self._logged = why
-                log.warning("the wait may not end: %s", why)
+            self._name_hindrance()
         return False
+
+    def _name_hindrance(self) -> None:
+        why = self._waits.database.autocommit(self._awaited.hindrance)
+        if why is None:
+            why = self._waits.why_taken_up(self._awaited.target)
+        if why is not None and why != self._logged:
+            self._logged = why
+            log.warning("the wait may not end: %s", why)
 
 
 def of_job(job_id: JobId) -> Awaited:
@@ -127,13 +132,13 @@ def until(waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: fl
     hinted, poll = threading.Event(), _Poll(awaited, waits)
     end = wakeup.subscribe(lambda hint: hinted.set() if awaited.concerns(hint) else None)
     try:
-        if waits.database.autocommit(poll):
+        if poll():
             return
         with recorded(waits, context, awaited.target), _slot_lent(context):
             for pause in _pauses(awaited, timeout):
                 _wait(hinted, pause, context)
                 hinted.clear()
-                if waits.database.autocommit(poll):
+                if poll():
                     return
     finally:
         end()
@@ -220,7 +225,7 @@ def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | No
 
 async def until_ended_async(waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
     """Wait in this task."""
-    hinted, loop, database = asyncio.Event(), asyncio.get_running_loop(), waits.database
+    hinted, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def listen(hint: Hint) -> None:
         if awaited.concerns(hint):
@@ -228,8 +233,8 @@ async def until_ended_async(waits: BodyWaits, wakeup: WakeupChannel, awaited: Aw
 
     end = wakeup.subscribe(listen)
     try:
-        has_ended = partial(database.autocommit, _Poll(awaited, waits))
-        if await database.in_thread(has_ended):
+        poll, in_thread = _Poll(awaited, waits), waits.database.in_thread
+        if await in_thread(poll):
             return
         context = current_context()
         async with _recorded_async(waits, context, awaited.target), _slot_lent_async(context):
@@ -238,7 +243,7 @@ async def until_ended_async(waits: BodyWaits, wakeup: WakeupChannel, awaited: Aw
                     async with asyncio.timeout(pause):
                         await hinted.wait()
                 hinted.clear()
-                if await database.in_thread(has_ended):
+                if await in_thread(poll):
                     return
     finally:
         end()
