@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pytest
 
@@ -189,6 +189,46 @@ def test_the_own_queue_of_a_type_with_a_backend_gets_no_limits_by_key(database: 
         assert horae.jobs.start("export").waits_for is None
         with pytest.raises(InvalidRequest, match="'export' has backend 'celery', and queue 'other' has limits by key"):
             horae.schedules.add("export", every="1h", queue="other")
+
+
+class TestAQueueThatWorkOfSuchATypeNames:
+    """Its type has another queue of its own, so only the schedule or the job tells."""
+
+    WORK: ClassVar[dict[str, Callable[[Horae], object]]] = {
+        "cron": lambda horae: horae.schedules.add("export", cron="0 3 * * *", queue="late"),
+        "interval": lambda horae: horae.schedules.add("export", every="1h", queue="late"),
+        "job": lambda horae: horae.jobs.start("export", queue="late"),
+    }
+
+    @pytest.fixture(params=WORK)
+    def horae(self, request: pytest.FixtureRequest, database: Database) -> Iterator[Horae]:
+        with closing(application(database)) as horae:
+            horae.job(name="export", backend="celery")(lambda: None)
+            self.WORK[request.param](horae)
+            yield horae
+
+    EXPECTED: ClassVar = "queue 'late': .* in it is of job type 'export', which another system runs; move the schedules"
+
+    def test_gets_no_turns_and_no_limits_by_key(self, horae: Horae) -> None:
+        with pytest.raises(ConfigurationError, match=self.EXPECTED):
+            horae.queues.fair("late", "owner")
+        with pytest.raises(ConfigurationError, match=self.EXPECTED):
+            horae.queues.limit_by_key("late", Limit(rate="1/s"))
+        assert [queue.fair_by for queue in horae.queues.list() if queue.name == "late"] in ([], [None])
+        horae.queues.limit("late", 1)
+        horae.queues.fair("other", "owner")
+
+    def test_gets_none_by_a_declaration(self, horae: Horae) -> None:
+        horae.queue("late", fair_by="owner")
+        with pytest.raises(ConfigurationError, match=self.EXPECTED):
+            horae.deploy()
+
+    def test_gets_them_once_the_work_has_gone(self, horae: Horae) -> None:
+        for schedule in horae.schedules.list():
+            horae.schedules.alter(schedule.id, queue="elsewhere")
+        for job in horae.jobs.list().jobs:
+            horae.jobs.cancel(job.id)
+        horae.queues.fair("late", "owner")
 
 
 def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(database: Database) -> None:

@@ -145,6 +145,11 @@ class Registry:
         """The names of the types whose jobs a node of this program may claim: no other system runs them."""
         return tuple(name for name in self.runnable if (kind := self.find(name)) is None or kind.address is None)
 
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """The names of the types whose jobs another system runs, whatever their queues are."""
+        return tuple(kind.type for kind in self if kind.address is not None)
+
     def __iter__(self) -> Iterator[JobType[Any]]:
         """Each type, in the order of registration."""
         return iter(self._types.values())

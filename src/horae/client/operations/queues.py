@@ -1,7 +1,10 @@
 """Operations on queues: list, pause, resume, limit."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
 
 from horae.client.changes import Change, recorded
 from horae.domain.jobs.backend import check_queue_backend
@@ -18,6 +21,8 @@ from horae.types.rules.queues import check_concurrency, check_fair_by, stored_li
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LARGEST_LIMIT: Final = LARGEST_NUMBER
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Queues:
@@ -63,13 +68,15 @@ class Queues:
 
         Replaces the limit of the same name; None removes all limits by key of the queue. The key is a format over the
         parameters; a job without such a parameter counts under an empty one. Raises `InvalidRequest`, and
-        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs.
+        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs, or of a
+        schedule or a pending job of such a type.
         """
         queue_name(name)
         stored = None if limit is None else (limit.name_for(f"queue {name}"), stored_limit(limit))
         if limit is not None:
             self._check_types(name)
-        self._database.transact(recorded(queues.limit_by_key, _change("queue.limit_by_key", name)), name, stored)
+        change = recorded(self._checked(queues.limit_by_key), _change("queue.limit_by_key", name))
+        self._database.transact(change, name, stored)
         self._wakeup.send(Hint(HintKind.WORK))
         return None if stored is None else stored[0]
 
@@ -89,24 +96,40 @@ class Queues:
         """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as jobs are due.
 
         Within a priority, a job is passed by at most one job of each owner that waits. Raises `InvalidRequest`, and
-        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs.
+        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs, or of a
+        schedule or a pending job of such a type.
         """
         queue_name(name)
         check_fair_by(by)
         if by is not None:
             self._check_types(name)
-        self._database.transact(recorded(queues.fair, _change("queue.fair", name)), name, by)
+        change = recorded(self._checked(queues.fair), _change("queue.fair", name))
+        self._database.transact(change, name, by)
         self._wakeup.send(Hint(HintKind.WORK))
 
     def reset(self, name: str) -> None:
         """Give the queue the limits and the turns that code declares for it; a paused queue stays paused. Idempotent.
 
-        Raises `NotFound` for a queue that no deployed module declares.
+        Raises `NotFound` for a queue that no deployed module declares, and `ConfigurationError` as `fair` does.
         """
         queue_name(name)
-        if not self._database.transact(recorded(declared_queues.reset, _change("queue.reset", name)), name):
+        if not self._database.transact(
+            recorded(self._checked(declared_queues.reset), _change("queue.reset", name)), name
+        ):
             raise NotFound(f"no deployed module declares the queue {quoted(name)}")
         self._wakeup.send(Hint(HintKind.WORK))
+
+    def _checked(
+        self, change: Callable[Concatenate[Connection, str, P], T]
+    ) -> Callable[Concatenate[Connection, str, P], T]:
+        """Let a change of limits by key or turns fail if it would hold back jobs that another system runs."""
+
+        def checked(connection: Connection, name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            result = change(connection, name, *args, **kwargs)
+            queue_backends.check_elsewhere(connection, [name], self._registry.elsewhere)
+            return result
+
+        return checked
 
     def _check_types(self, name: str) -> None:
         """Raise `ConfigurationError` if another system runs the jobs of a type whose own queue this is."""

@@ -10,7 +10,7 @@ from horae.domain.jobs.job import JobState
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.storage.engine.dialect import PerDialect, member_of
-from horae.storage.jobs.tables import jobs, queues
+from horae.storage.jobs.tables import HAS_LANES, jobs, queues
 from horae.storage.queues.queues import check_lanes, put
 from horae.storage.schedules.tables import schedules
 
@@ -38,6 +38,21 @@ def _limited(dialect: str) -> Any:
 LIMITED: Final = PerDialect(_limited)
 
 
+def _elsewhere(dialect: str) -> Any:
+    """Select a schedule, or a pending job, of one of these types in one of these queues that has lanes."""
+    lanes = select(queues.c.name).where(member_of(dialect, queues.c.name, "names"), HAS_LANES)
+    of_schedule = select(schedules.c.queue, schedules.c.job_type, schedules.c.name).where(
+        schedules.c.queue.in_(lanes), member_of(dialect, schedules.c.job_type, "types")
+    )
+    of_job = select(jobs.c.queue, jobs.c.type, null()).where(
+        jobs.c.queue.in_(lanes), jobs.c.state == JobState.PENDING, member_of(dialect, jobs.c.type, "types")
+    )
+    return union_all(of_schedule, of_job).limit(1)
+
+
+ELSEWHERE: Final = PerDialect(_elsewhere)
+
+
 def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
     """Store the backends of queues that have none yet; return the stored backend of each of these queues."""
     before = _stored(connection, backends)
@@ -55,6 +70,26 @@ def set_backend(connection: Connection, name: str, backend: str) -> None:
     _check_limited(connection, {name: backend})
 
 
+def check_elsewhere(connection: Connection, names: Collection[str], types: Collection[str]) -> None:
+    """Raise `ConfigurationError` if jobs of these types, which another system runs, could not start in these queues.
+
+    That is so if one of the queues, as just changed, has limits by key or turns, and a schedule or a job names it.
+    """
+    if not (names and types):
+        return
+    found = connection.execute(ELSEWHERE.on(connection), {"names": list(names), "types": list(types)}).one_or_none()
+    if found is not None:
+        raise ConfigurationError(
+            f"queue {quoted(found.queue)}: limits by key and turns hold only for jobs that Horae's nodes run, but "
+            f"{_named(found)} in it is of job type {quoted(found.job_type)}, which another system runs; move the "
+            "schedules and cancel the jobs first, or limit the concurrency of the queue instead"
+        )
+
+
+def _named(found: Any) -> str:
+    return "a pending job" if found.name is None else f"schedule {quoted(found.name)}"
+
+
 def _stored(connection: Connection, names: Collection[str]) -> dict[str, str]:
     return {row.name: row.backend for row in connection.execute(BACKENDS.on(connection), {"names": list(names)})}
 
@@ -64,9 +99,8 @@ def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:
     foreign = [name for name, backend in named.items() if backend != OWN_BACKEND]
     found = connection.execute(LIMITED.on(connection), {"names": foreign}).one_or_none() if foreign else None
     if found is not None:
-        what = "a pending job" if found.name is None else f"schedule {quoted(found.name)}"
         raise ConfigurationError(
-            f"queue {quoted(found.queue)}: {what} in it is of job type {quoted(found.job_type)}, which has limits, and "
-            "these hold only for jobs that Horae's nodes run; move the schedules and cancel the jobs first, or choose "
-            "another queue"
+            f"queue {quoted(found.queue)}: {_named(found)} in it is of job type {quoted(found.job_type)}, which has "
+            "limits, and these hold only for jobs that Horae's nodes run; move the schedules and cancel the jobs "
+            "first, or choose another queue"
         )
