@@ -78,6 +78,9 @@ _low: Final = bindparam("low", type_=BigInteger(), literal_execute=True)
 _high: Final = bindparam("high", type_=BigInteger(), literal_execute=True)
 _IS_ENDED: Final = jobs.c.finished_at.is_not(None)
 _IN_RANGE: Final = and_(jobs.c.id >= _low, jobs.c.id < _high)
+_plain_id = literal_column("+horae_jobs.id", BigInteger())
+_AFTER_INDEX: Final = and_(_plain_id >= _low, _plain_id < _high)
+"""The range for SQLite where a small index fits: to a plain column it would prefer the primary key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +193,6 @@ def _matching(
     terms = () if search is None else search.query.terms
     states = _possible_states(wanted, terms)
     conditions = [
-        _IN_RANGE,
         *conditions_of(dialect, replace(wanted, before=None)),
         *also,
         *(_of_term(dialect, term, search) for term in terms if search is not None),
@@ -198,10 +200,11 @@ def _matching(
     is_narrow = wanted.types is not None or wanted.queues is not None or _has_own_index(terms)
     parts: list[ColumnElement[bool]] = []
     if JobState.FINISHED not in states:
-        parts = [*_open_parts(states), *_unsuccessful(states)] or [false()]
+        parts = [*_open_parts(states), *_unsuccessful(dialect, states)] or [false()]
     elif dialect == POSTGRESQL and is_narrow:  # the indexes hold ended jobs; each of the others is in a small one
         parts = [_IS_ENDED, *_open_parts(states)]
-    chosen = select(jobs.c.id).where(*conditions)
+    in_range = _AFTER_INDEX if parts and dialect == SQLITE else _IN_RANGE
+    chosen = select(jobs.c.id).where(in_range, *conditions)
     if not parts and dialect == SQLITE:
         return chosen
     found = union_all(*(chosen.where(part) for part in parts)) if parts else chosen
@@ -225,10 +228,14 @@ def _open_parts(states: Collection[JobState]) -> list[ColumnElement[bool]]:
     return [part for state, parts in OPEN_PARTS.items() if state in states for part in parts]
 
 
-def _unsuccessful(states: Collection[JobState]) -> list[ColumnElement[bool]]:
+def _unsuccessful(dialect: str, states: Collection[JobState]) -> list[ColumnElement[bool]]:
     """Return the condition of the index of jobs that failed or were cancelled, for those of these states."""
     named = " OR ".join(f"state = '{state}'" for state in (JobState.FAILED, JobState.CANCELLED) if state in states)
-    return [and_(literal_column(f"({named})", Boolean()), _IS_ENDED)] if named else []
+    if not named:
+        return []
+    condition = literal_column(f"({named})", Boolean())
+    # So PostgreSQL can choose an index of ended jobs; SQLite would always choose it.
+    return [condition if dialect == SQLITE else and_(condition, _IS_ENDED)]
 
 
 def _has_own_index(terms: Sequence[Term]) -> bool:
@@ -272,8 +279,11 @@ def _is(dialect: str, condition: Is, search: Search) -> ColumnElement[bool]:
         return _has_error(wanted, technical=search.query.technical)
     if condition.field is Field.TAG:
         # The range again: PostgreSQL does not conclude it, and would read all jobs that have the tag.
-        in_range = and_(job_tags.c.job_id >= _low, job_tags.c.job_id < _high)
-        return exists().where(job_tags.c.tag == wanted, job_tags.c.job_id == jobs.c.id, in_range)
+        having = select(job_tags.c.job_id).where(
+            job_tags.c.tag == wanted, job_tags.c.job_id >= _low, job_tags.c.job_id < _high
+        )
+        # SQLite would look the tag up for each job in the range.
+        return jobs.c.id.in_(having) if dialect == SQLITE else exists(having.where(job_tags.c.job_id == jobs.c.id))
     column = _COLUMNS[condition.field]
     if not condition.prefix:
         return column == wanted
