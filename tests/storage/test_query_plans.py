@@ -91,6 +91,18 @@ def test_a_search_for_what_few_ended_jobs_have_reads_no_other_jobs(
     assert [line for line in read if "Only Scan" not in line] == []  # those find the first and the last id
 
 
+@pytest.mark.parametrize(
+    "query", ["-state:finished", "-state:finished -state:failed", "state:cancelled", "duration:>30s"]
+)
+def test_a_search_for_few_jobs_reads_small_indexes_on_sqlite(sqlite_database: Database, query: str) -> None:
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(text(FILL.format(numbers=NUMBERS["sqlite"], now="1700000000000000")))
+        with explained(connection) as plans:
+            assert found(connection, query).ids == []
+    read = [line for plan in plans for line in plan if "SCAN horae_jobs" in line or "rowid>" in line]
+    assert [line for line in read if "INDEX" not in line] == []
+
+
 @pytest.mark.postgres
 @pytest.mark.parametrize("filters", [{"types": ["nightly"]}, {"queues": ["mail"]}, {"states": ["!finished"]}])
 def test_a_list_of_what_few_ended_jobs_have_reads_no_other_jobs(

@@ -16,7 +16,6 @@ from typing import Any, Final, assert_never
 
 from sqlalchemy import (
     BigInteger,
-    Boolean,
     ColumnElement,
     Connection,
     Integer,
@@ -33,6 +32,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    text,
     true,
     union_all,
 )
@@ -228,12 +228,17 @@ def _open_parts(states: Collection[JobState]) -> list[ColumnElement[bool]]:
     return [part for state, parts in OPEN_PARTS.items() if state in states for part in parts]
 
 
+def _as_indexed(condition: str) -> ColumnElement[bool]:
+    """Return the condition of an index in the words of the index, which SQLAlchemy would compare with 1 on SQLite."""
+    return and_(text(f"({condition})"))
+
+
 def _unsuccessful(dialect: str, states: Collection[JobState]) -> list[ColumnElement[bool]]:
     """Return the condition of the index of jobs that failed or were cancelled, for those of these states."""
     named = " OR ".join(f"state = '{state}'" for state in (JobState.FAILED, JobState.CANCELLED) if state in states)
     if not named:
         return []
-    condition = literal_column(f"({named})", Boolean())
+    condition = _as_indexed(named)
     # So PostgreSQL can choose an index of ended jobs; SQLite would always choose it.
     return [condition if dialect == SQLITE else and_(condition, _IS_ENDED)]
 
@@ -314,7 +319,7 @@ def _lasted(dialect: str, condition: Lasted) -> ColumnElement[bool]:
         least = condition.least.total_seconds()
         conditions.append(took > least if condition.strictly else took >= least)
         if least > SLOW_SECONDS:
-            conditions.append(literal_column(f"({IS_SLOW[dialect]})", Boolean()))
+            conditions.append(_as_indexed(IS_SLOW[dialect]))
     if condition.most is not None:
         most = condition.most.total_seconds()
         conditions.append(took < most if condition.strictly else took <= most)
