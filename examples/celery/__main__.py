@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -11,14 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from horae import Horae
 from tests.harness.celery_worker import CeleryWorker
+from tests.harness.operating_system import ProgramMissing
+from tests.harness.program import ProgramFailed
 from tests.harness.redis import RedisServer
 
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 WITHIN = 60.0
 """Seconds in which each part must come out right."""
+END_OF_LOG = 3000
+"""Characters of the worker's log that are shown if something came out wrong."""
 
 
 def main() -> int:
@@ -26,22 +30,32 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--once", action="store_true", help="end after the parts")
     once: bool = arguments.parse_args().once
-    folder = Path(tempfile.mkdtemp(prefix="horae-celery-"))
-    url = f"sqlite:///{folder / 'shop.db'}"
     try:
-        with RedisServer() as broker:
-            os.environ |= {"HORAE_DATABASE": url, "CELERY_BROKER_URL": broker.url()}
-            console.print(f"A broker at {broker.url()}, and a new database: {folder / 'shop.db'}")
-            with CeleryWorker(folder, url, broker.url(), application="examples.celery.app") as worker:
-                console.print("A Celery worker with two processes is ready.\n")
-                right = demonstrate(worker, broker)
-                if not once:
-                    stay()
+        with tempfile.TemporaryDirectory(prefix="horae-celery-", ignore_cleanup_errors=True) as folder:
+            right = demonstrate_in(Path(folder), once=once)
     except KeyboardInterrupt:
         console.print("Stopped.")
         return 0
-    shutil.rmtree(folder, ignore_errors=True)
+    except (ProgramMissing, ProgramFailed) as error:
+        console.print(f"[red]The demonstration cannot run:[/] {escape(str(error))}")
+        return 1
     return 0 if right else 1
+
+
+def demonstrate_in(folder: Path, *, once: bool) -> bool:
+    """Start a broker and a worker, and run the parts; the database and the log of the worker are in the folder."""
+    url = f"sqlite:///{folder / 'shop.db'}"
+    with RedisServer() as broker:
+        os.environ |= {"HORAE_DATABASE": url, "CELERY_BROKER_URL": broker.url()}
+        console.print(f"A broker at {broker.url()}, and a new database: {folder / 'shop.db'}")
+        with CeleryWorker(folder, url, broker.url(), application="examples.celery.app") as worker:
+            console.print("A Celery worker with two processes is ready.\n")
+            right = demonstrate(worker, broker)
+            if not right:
+                console.print(f"The log of the worker ends:\n{escape(worker.log[-END_OF_LOG:])}")
+            if not once:
+                stay()
+    return right
 
 
 def demonstrate(worker: CeleryWorker, broker: RedisServer) -> bool:
@@ -52,7 +66,7 @@ def demonstrate(worker: CeleryWorker, broker: RedisServer) -> bool:
         "a job runs in a worker and reports progress": lambda: runs(horae),
         "a Celery task runs as a job, and is cancelled": lambda: is_cancelled(horae),
         "a process is killed, and its job runs again": lambda: survives_a_kill(horae, worker),
-        "the worker is killed, and the broker loses all messages, which are sent again": lambda: survives_a_flush(
+        "the worker is killed, the broker loses all messages, and they are sent again": lambda: survives_a_flush(
             horae, worker, broker
         ),
         "a schedule is fired by the worker": lambda: is_scheduled(horae),

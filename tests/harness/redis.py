@@ -33,7 +33,7 @@ class RedisServer(Server):
         program = shutil.which("redis-server")
         if program is None:
             raise ProgramMissing(
-                "no Redis server found (looked for redis-server in PATH): install Debian's redis-server"
+                "no Redis server found (looked for redis-server in PATH): install Debian's redis-server, as `make system` does"
             )
         super().__init__()
         self._program, self._settings = program, settings
