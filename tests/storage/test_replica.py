@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
+from horae.client.doctor.replica import check_replica
 from horae.errors import ConfigurationError, DatabaseReadOnly
 from horae.storage.engine.database import Database
 from horae.storage.engine.replica import ReadReplica, ReplicaTiming
@@ -143,7 +144,6 @@ def test_a_replica_that_is_far_behind_is_not_used(
             insert(primary)
             wait_until(lambda: not from_standby(replica))
             assert listed(replica) == 1
-            assert replica.examine() > 0
         wait_until(lambda: from_standby(replica))
     messages = [record.getMessage() for record in caplog.records]
     assert [message.partition(" (")[0] for message in messages] == [
@@ -213,13 +213,30 @@ def test_commands_work_with_several_servers_and_a_replica(
     lines = sound.stdout.splitlines()
     hosts = f"127.0.0.1:{pair[1].port},127.0.0.1:{pair[0].port}"
     assert f"@{hosts}/{database_name(url)}?target_session_attrs=read-write" in lines[0]
-    assert f"ok       replica: {on_standby} follows the primary; it is " in sound.stdout
+    assert f"ok       replica: {on_standby} follows the primary; it was " in sound.stdout
     wrong = call("doctor", "--database", url, env={"HORAE_READ_DATABASE": "postgresql://u:sesame@127.0.0.1:1/d"})
     assert "warning  replica: postgresql+psycopg://u:***@127.0.0.1:1/d cannot be used: connection failed" in (
         wrong.stdout
     )
     assert (sound.exit_code, wrong.exit_code) == (0, 0)
     assert "sesame" not in sound.output + wrong.output
+
+
+def test_doctor_finds_a_replica_from_which_no_lists_are_read(
+    primary: Database, replica: ReadReplica, standby: Standby, url: str
+) -> None:
+    def found(one: ReadReplica) -> tuple[str, str]:
+        [finding] = check_replica(one)
+        return finding.level.value, finding.message.partition(": ")[2].partition(";")[0]
+
+    assert found(replica)[0] == "ok"
+    with standby.lagging():
+        insert(primary)
+        assert found(replica) == ("warning", "it is more than 0.4 s behind")
+    with frozen(standby):
+        assert found(replica) == ("warning", "it has not answered in time")
+    with closing(ReadReplica(primary, url, QUICK)) as itself:
+        assert found(itself) == ("warning", "it is the primary itself")
 
 
 def test_doctor_tells_a_standby_from_a_lost_server(

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, text
 
@@ -65,6 +65,13 @@ class ReplicaTiming:
     """How long no list may be read, before the comparisons end."""
 
 
+class _State(NamedTuple):
+    """`follows`: whether it is a standby; `position`: how far it is in the log of changes."""
+
+    follows: bool
+    position: int
+
+
 class NotUsableError(Exception):
     """The replica cannot be used; the text says why."""
 
@@ -113,10 +120,22 @@ class ReadReplica:
         self._ensure_thread()
         return self._usable and self._contains >= changed_at
 
-    def examine(self) -> float:
-        """Return how many bytes the replica is behind now. Raises `NotUsableError` or what the database raises."""
+    def examine(self) -> int:
+        """Return how many bytes the replica was behind, once it has caught up with them.
+
+        Raises `NotUsableError` if that takes too long or lists would not be read from it, or what the database raises.
+        """
         position = self._primary.autocommit(_position)
-        return max(0, position - self._position_there())
+        deadline = time.monotonic() + self._timing.most_behind
+        state = first = self._ask()
+        if not first.follows:
+            raise NotUsableError("it is the primary itself")
+        while state.position < position:
+            if time.monotonic() > deadline:
+                raise NotUsableError(self._too_far_behind)
+            self._closed.wait(self._timing.every)
+            state = self._ask()
+        return max(0, position - first.position)
 
     def close(self) -> None:
         """End the comparisons, and close the connections."""
@@ -150,9 +169,8 @@ class ReadReplica:
             self._open.append((asked, self._primary.autocommit(_position)))
             primary_answers = True
         try:
-            position = self._asking.submit(self._position_there).result(self._timing.answer_within)
+            position = self._ask().position
         except Exception as error:  # noqa: BLE001 - whatever it is, the primary can be read
-            self._replica.hang_up()  # calls that wait for a reply fail, and are repeated on the primary
             self._refuse(error)
             return
         while self._open and self._open[0][1] <= position:
@@ -160,21 +178,36 @@ class ReadReplica:
         if not primary_answers:
             return
         if time.monotonic() - max(self._contains, self._began) > self._timing.most_behind:
-            self._refuse(NotUsableError(f"it is more than {self._timing.most_behind:g} s behind"))
+            self._refuse(NotUsableError(self._too_far_behind))
         elif self._contains >= self._began:
             self._accept()
 
-    def _position_there(self) -> int:
+    @property
+    def _too_far_behind(self) -> str:
+        return f"it is more than {self._timing.most_behind:g} s behind"
+
+    def _ask(self) -> "_State":
+        """Return the state of the replica; on an error, calls that wait for its reply fail, and go to the primary."""
+        asked = self._asking.submit(self._state_there)
+        try:
+            return asked.result(self._timing.answer_within)
+        except Exception as error:
+            self._replica.hang_up()
+            if isinstance(error, TimeoutError):
+                raise NotUsableError("it has not answered in time") from None
+            raise
+
+    def _state_there(self) -> "_State":
         if not self._identity_checked:
             if identity_of(self._replica) != identity_of(self._primary):
                 raise NotUsableError("it is not a replica of this database")
             self._identity_checked = True
-        found = self._replica.autocommit(_state)
-        if not found.follows and found.started != self._primary.autocommit(_start):
+        follows, started, position = self._replica.autocommit(_state)
+        if not follows and started != self._primary.autocommit(_start):
             raise NotUsableError("it is not a standby server")
-        if found.position is None:
+        if position is None:
             raise NotUsableError("it does not tell its position in the log of changes")
-        return int(found.position)
+        return _State(follows, position)
 
     def _accept(self) -> None:
         self._usable = True
@@ -189,8 +222,8 @@ class ReadReplica:
         if now < self._silent_until or self._closed.is_set():
             return
         self._silent_until, self._warned = now + AGAIN_AFTER, True
-        reason = "it has not answered in time" if isinstance(error, TimeoutError) else first_line(error)
-        _log.warning("lists are read from the primary until the replica (%s) can be used: %s", self.shown, reason)
+        why = first_line(error)
+        _log.warning("lists are read from the primary until the replica (%s) can be used: %s", self.shown, why)
 
 
 def _url_of_replica(primary: Database, url: str) -> str:
@@ -208,5 +241,6 @@ def _start(connection: Connection) -> str:
     return str(connection.execute(_STARTED).scalar_one())
 
 
-def _state(connection: Connection) -> Any:
-    return connection.execute(_REPLICA).one()
+def _state(connection: Connection) -> tuple[bool, str, int | None]:
+    follows, started, position = connection.execute(_REPLICA).one()
+    return follows, started, position
