@@ -64,6 +64,26 @@ def types(horae: Horae) -> Any:
     return Types
 
 
+async def test_a_retry_of_then_sees_the_results_too(horae: Horae, types: Any) -> None:
+    fails = 2
+
+    @horae.job
+    def sum_up(job: JobContext) -> int:
+        nonlocal fails
+        fails -= 1
+        if fails >= 0:
+            raise ValueError("a mistake that is corrected before the second retry")
+        return sum(job.group.results())
+
+    group = horae.jobs.start_group([(types.square, {"n": n}) for n in range(5)], then=sum_up)
+    job_id = group.then_id or 0
+    async with running_node(horae):
+        for _ in range(2):
+            await until_state(horae, job_id, "failed")
+            job_id = (await horae.aio.jobs.retry(job_id)).id
+        assert await horae.aio.jobs.wait(job_id, timeout="30s") == 30
+
+
 async def test_then_sees_the_results_in_the_order_of_the_members(horae: Horae, types: Any) -> None:
     for then in (types.combine, types.combine_async):
         group = await horae.aio.jobs.start_group([(types.square, {"n": n}) for n in range(5)], then=then)

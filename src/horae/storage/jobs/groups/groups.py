@@ -78,7 +78,13 @@ LIST: Final = (
 )
 LIST_OF_OWNER: Final = LIST.where(groups.c.owner == bindparam("owner", type_=String()))
 _its_group = select(jobs.c.group_id).where(jobs.c.id == _job_id).scalar_subquery()
-OF_JOB: Final = select(groups.c.id).where(or_(groups.c.then_id == _job_id, groups.c.id == _its_group))
+_repeats = select(jobs.c.retry_of.label("id")).where(jobs.c.id == _job_id).cte("repeats", recursive=True)
+_repeated = _repeats.union(select(jobs.c.retry_of).where(jobs.c.id == _repeats.c.id))
+OF_JOB: Final = union_all(
+    select(groups.c.id).where(or_(groups.c.then_id == _job_id, groups.c.id == _its_group)),
+    # A retry of the job after the group, which reads the same results.
+    select(groups.c.id).where(groups.c.then_id.in_(select(_repeated.c.id)), groups.c.ended_at.is_not(None)),
+)
 _is_open: Final = and_(groups.c.id == _group_id, groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None))
 _add = update(groups).values(total=groups.c.total + _size).returning(groups.c.id)
 ADD: Final = _add.where(_is_open)
