@@ -193,6 +193,20 @@ async def test_a_node_does_its_work_and_changes_no_table(as_role: AsRole, kind: 
     assert is_refused(url, "SELECT * FROM horae_sessions") is (kind is Privileges.WORKER)
 
 
+@pytest.mark.parametrize("kind", [Privileges.READ_ONLY, Privileges.ENQUEUE])
+def test_a_role_keeps_nothing_of_its_former_kind(as_role: AsRole, owner: psycopg.Connection, kind: Privileges) -> None:
+    url = as_role(Privileges.WEB)
+    owner.execute(grants(kind, str(make_url(url).username)).encode())
+    assert is_refused(
+        url,
+        "SELECT nextval('horae_audit_id_seq')",
+        "SELECT currval('horae_schedules_id_seq')",
+        "DELETE FROM horae_audit",
+        "UPDATE horae_jobs SET priority = 9",
+        "SELECT * FROM horae_sessions",
+    )
+
+
 def test_a_node_cannot_migrate(as_role: AsRole) -> None:
     done = call("migrate", "down", "base", "--database", as_role(Privileges.WORKER))
     assert done.exit_code != 0
@@ -206,4 +220,5 @@ def test_every_table_is_named(owner: psycopg.Connection) -> None:
     missing = [name for (name,) in tables if f'REVOKE ALL ON "public"."{name}"' not in text]
     assert missing == []
     assert [name for (name,) in sequences if f'USAGE ON SEQUENCE "public"."{name}"' not in text] == []
-    assert len(tables) == text.count("REVOKE ALL")
+    assert [name for (name,) in sequences if f'REVOKE ALL ON SEQUENCE "public"."{name}"' not in text] == []
+    assert (len(tables), len(sequences)) == (text.count('REVOKE ALL ON "'), text.count("REVOKE ALL ON SEQUENCE"))

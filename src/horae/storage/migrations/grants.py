@@ -57,6 +57,7 @@ def grants(kind: Privileges, role: str, schema: str = "public") -> str:
         "BEGIN;",
         f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(role)};",
         *(f"REVOKE ALL ON {_name(schema, name)} FROM {_quoted(role)};" for name in _all_tables()),
+        *(f"REVOKE ALL ON SEQUENCE {each} FROM {_quoted(role)};" for each in _sequences(schema)),
         *(f"GRANT {what} TO {_quoted(role)};" for what in _granted(kind, schema)),
         "COMMIT;",
     ]
@@ -77,12 +78,16 @@ def _granted(kind: Privileges, schema: str) -> Iterator[str]:
         return
     yield from (f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, table.name)}" for table in SHARED)
     yield f"SELECT, INSERT, DELETE ON {_name(schema, audit.name)}"
+    yield from (f"USAGE ON SEQUENCE {each}" for each in _sequences(schema))
+    if kind is Privileges.WEB:
+        yield f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, sessions.name)}"
+
+
+def _sequences(schema: str) -> Iterator[str]:
     for table in (*SHARED, audit):
         column = table.autoincrement_column
         if column is not None:
-            yield f"USAGE ON SEQUENCE {_name(schema, f'{table.name}_{column.name}_seq')}"
-    if kind is Privileges.WEB:
-        yield f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, sessions.name)}"
+            yield _name(schema, f"{table.name}_{column.name}_seq")
 
 
 def _all_tables() -> list[str]:
