@@ -1,5 +1,6 @@
 """Exclusion calendars: days and ranges on which a schedule does not run, each with its reason in the ledger."""
 
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from horae import Horae, InvalidRequest
 from horae.domain.schedules.exclusion import excluded_spans
 from horae.domain.schedules.tick import Decision, Reason
+from tests.harness.applications import url_of
 from tests.schedules.clock import MONDAY
 from tests.schedules.conftest import Version
 from tests.schedules.driver import Driver, check_ledger, fires
@@ -211,3 +213,28 @@ def test_functions_are_asked_again_when_the_same_version_is_deployed_again(drive
     feasts.clear()
     shop.deploy()
     assert driver.get("purge").upcoming(1)[0].day == 3
+
+
+def test_a_backfill_asks_calendar_functions_for_days_long_ago(driver: Driver) -> None:
+    driver.horae.calendar(holidays)
+    driver.horae.schedules.add("work", name="daily", cron="0 3 * * *", timezone="Europe/Berlin", exclude=[holidays])
+    start = MONDAY - timedelta(days=357)  # a Tuesday
+    found = driver.horae.schedules.backfill("daily", start, start + timedelta(days=7))
+    assert (found.times, found.added, found.excluded) == (6, 6, 1)
+    with pytest.raises(InvalidRequest, match="in the future"):
+        driver.horae.schedules.backfill("daily", start, datetime.max.replace(tzinfo=UTC))
+    while driver.run(seconds=0.001):
+        pass
+    fired = [entry.nominal_time.weekday() for entry in driver.entries("daily") if entry.reason == "backfill"]
+    assert sorted(fired) == [0, 1, 3, 4, 5, 6]
+
+
+def test_a_backfill_is_refused_where_nobody_knows_the_days(driver: Driver) -> None:
+    driver.horae.calendar(broken)
+    driver.horae.schedules.add("work", name="daily", cron="0 3 * * *", exclude=[broken])
+    week = (MONDAY - timedelta(days=7), MONDAY)
+    with pytest.raises(InvalidRequest, match="broken failed: LookupError: 2026"):
+        driver.horae.schedules.backfill("daily", *week)
+    stranger = Horae(url_of(driver.database))
+    with closing(stranger), pytest.raises(InvalidRequest, match="--app names the application"):
+        stranger.schedules.backfill("daily", *week, dry_run=True)

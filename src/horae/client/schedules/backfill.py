@@ -1,7 +1,7 @@
 """Backfills: runs of a schedule for past nominal times, each at most once however often it is asked for."""
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -43,11 +43,15 @@ class Backfill:
 
 
 class Range(NamedTuple):
-    """A range of past times, `start <= time < end`, and the number of times it may have."""
+    """A range of past times, `start <= time < end`, and the number of times it may have.
+
+    `excluded`: the days in it that calendar functions exclude.
+    """
 
     start: datetime
     end: datetime
     limit: int
+    excluded: frozenset[date] = frozenset()
 
 
 def preview(connection: Connection, reference: int | str, wanted: Range) -> Backfill:
@@ -82,6 +86,8 @@ def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan,
 
 def _found(connection: Connection, row: StoredSchedule, wanted: Range) -> tuple[Backfill, list[datetime]]:
     rules = rules_of(row)
+    if wanted.excluded:
+        rules = replace(rules, calendar_days=tuple(sorted({*rules.calendar_days, *wanted.excluded})))
     start, end = _within(row, rules, wanted)
     timeline = Timeline.of(rules)
     runs = run_times(timeline, gaps_of(rules, None))

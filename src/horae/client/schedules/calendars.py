@@ -6,11 +6,12 @@ for the days to come, outside of transactions, and what it answers is planned fr
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from horae.domain.schedules.exclusion import calendars_in
 from horae.domain.schedules.schedule import Rules
+from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.types.registry import Registry
 
@@ -18,6 +19,9 @@ AHEAD: Final = timedelta(days=400)
 """How far ahead calendar functions are asked: a year, so that nodes that run once a year know the days."""
 KEPT: Final = timedelta(days=31)
 """How long days that have passed are kept, for times that are decided late."""
+FIRST_DAY: Final = date(1970, 1, 1)
+"""No nominal time is earlier."""
+DAY: Final = timedelta(days=1)
 log = guarded_log("horae.schedules")
 
 
@@ -38,6 +42,28 @@ def with_calendar_days(rules: Rules, registry: Registry, today: date, known: Rul
             registry.check_calendar(name)
         days |= before if found is None else set(found)
     return replace(rules, calendar_days=tuple(sorted(days)))
+
+
+def past_days(rules: Rules, registry: Registry, start: datetime, end: datetime) -> frozenset[date]:
+    """Return the days from `start` to `end`, in any zone, that calendar functions exclude; only recent ones are stored.
+
+    Raises `InvalidRequest` for a function that is not registered here or raises: nobody else knows the days.
+    """
+    days: set[date] = set()
+    first, last = max(start.astimezone(UTC).date(), FIRST_DAY) - DAY, end.astimezone(UTC).date() + DAY
+    window = [first + offset * DAY for offset in range((last - first).days + 1)]
+    for name in calendars_in(rules.exclude):
+        function = registry.calendars.get(name)
+        if function is None:
+            raise InvalidRequest(
+                f"the days that {name} excludes are asked of that function, which this process does not know; on the "
+                "command line --app names the application"
+            )
+        try:
+            days.update(day for day in window if function(day))
+        except Exception as error:
+            raise InvalidRequest(f"calendar function {name} failed: {type(error).__name__}: {error}") from error
+    return frozenset(days)
 
 
 def _days_of(name: str, registry: Registry, today: date) -> Iterable[date] | None:

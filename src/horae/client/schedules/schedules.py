@@ -15,7 +15,7 @@ from horae.client.listing import ListsFrom
 from horae.client.schedules import backfill, changes
 from horae.client.schedules.audit_record import change_of, run_of
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
-from horae.client.schedules.calendars import with_calendar_days
+from horae.client.schedules.calendars import past_days, with_calendar_days
 from horae.client.schedules.changes import PutOutcome
 from horae.client.schedules.definition import Definition, altered, definition_of
 from horae.client.schedules.views import ScheduleView, viewed, views_of
@@ -180,14 +180,16 @@ class Schedules(ListsFrom):
         Each time is run at most once, however often it is asked for: one that was run, or waits, is not added again.
         Times that were missed or skipped get a new decision, `fired` because of `backfill`. They begin one by one, the
         oldest first, when no other run of the schedule executes; with `allow_all` all at once. Raises `InvalidRequest`
-        for more than `limit` times, a range that is not in the past, and a disabled schedule.
+        for more than `limit` times, a range that is not in the past, a disabled schedule, and a calendar function that
+        this program does not know.
         """
         check_moment("start", start)
         check_moment("end", end)
         most = whole_number("limit", limit, 1)
         if most > LARGEST_LIMIT:
             raise InvalidRequest(f"limit is {most:,}, expected at most {LARGEST_LIMIT:,}")
-        wanted = Range(start, end, most)
+        row = schedules_row(self._database, reference)
+        wanted = Range(start, end, most, past_days(rules_of(row), self._registry, start, min(end, row.now)))
         if dry_run:
             return self._database.transact(backfill.preview, reference, wanted)
         change = change_of("schedule.backfill", reference, self._registry)
