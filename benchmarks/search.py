@@ -55,7 +55,7 @@ FILL: Final = {
                CASE WHEN n % 100000 = 7 THEN 'nights' ELSE 'default' END, 0,
                CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'finished' END, CASE WHEN n % 3 = 0 THEN 'user-' || n % 1000 END,
                json_object('asked_at', CASE WHEN n % 5 = 0 THEN 7 ELSE n % 100000 END, 'path', '/data/' || n || '.csv',
-                           'text', printf('%0480d', n), 'options', json_object('region', 'eu', 'dry', json('true'))),
+                           'options', json_object('region', 'eu', 'dry', json('true'))),
                CASE WHEN n % 50 = 0 THEN 'TimeoutError: host-' || n % 97 || ' timed out after 30 s' END,
                CASE WHEN n % 10 = 0 THEN 'key-' || n END, 1, 1, at, at, at, at,
                at + CASE WHEN n % 20000 = 0 THEN 45000000 ELSE 50000 END, CASE WHEN n % 1000 = 0 THEN '["eu"]' END
