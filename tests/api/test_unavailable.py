@@ -1,5 +1,6 @@
 """Answers while the database is unavailable: the request was not at fault, and may be repeated."""
 
+import json
 import sqlite3
 
 import psycopg
@@ -7,7 +8,7 @@ import pytest
 from psycopg import errors
 from sqlalchemy.exc import DBAPIError
 
-from horae.api.problems import status_of
+from horae.api.problems import response_to, status_of
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,26 @@ def test_a_database_that_cannot_serve_is_unavailable(origin: Exception) -> None:
     error = DBAPIError.instance("SELECT 1", (), origin, base)
     assert isinstance(error, DBAPIError)
     assert status_of(error) == (503, "ERROR_UNAVAILABLE")
+
+
+@pytest.mark.parametrize(
+    ("origin", "detail"),
+    [(errors.AdminShutdown("gone"), "the database does not answer"),
+     (errors.InsufficientPrivilege("permission denied for table horae_sessions"), "the database refuses this; see the log"),
+     (errors.UndefinedColumn("no column"), "the database refuses this; see the log")],
+    ids=repr,
+)  # fmt: skip
+def test_a_database_that_refuses_has_answered(
+    origin: psycopg.Error, detail: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As it does to a role that lacks a privilege."""
+    error = DBAPIError.instance("SELECT 1", (), origin, psycopg.Error)
+    assert isinstance(error, DBAPIError)
+    response = response_to(error)
+    assert response.status_code == 503
+    assert json.loads(bytes(response.body))["detail"].startswith(detail)
+    assert str(origin) in caplog.text
+    assert str(origin) not in bytes(response.body).decode()
 
 
 def test_values_that_cannot_be_stored_are_our_fault() -> None:

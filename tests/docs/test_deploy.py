@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from sqlalchemy import make_url
 
 from horae.cli.lazy_commands import lazy_commands
 from horae.domain.cluster.roles import parse_roles
@@ -92,6 +93,16 @@ def test_a_unit_is_valid_and_waits_for_the_grace_period(unit: Path, tmp_path: Pa
 
 def test_the_settings_of_the_units_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_settings(SHARED, monkeypatch).grace.total_seconds() == seconds(SHARED["HORAE_GRACE"])
+    assert set(variables((FOLDER / "systemd/web.env").read_text())) >= {"HORAE_TOKENS"}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_the_files_that_a_unit_names_exist_and_give_it_its_role(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str] = {}
+    for name in re.findall(r"^EnvironmentFile=/etc/horae/(.*)$", unit.read_text(), re.MULTILINE):
+        given |= variables((FOLDER / "systemd" / name).read_text())
+    of = {"horae-web": "shop_web", "horae-migrate": "shop_owner"}.get(unit.stem, "shop_worker")
+    assert make_url(check_settings(given, monkeypatch).database).username == of
 
 
 def documents() -> Iterator[dict[str, Any]]:
@@ -125,6 +136,7 @@ def test_a_pod_runs_what_exists(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert container["args"] == ["migrate", "up"]
         assert "owner" in given.database
         return
+    assert PODS[name]["enableServiceLinks"] is False
     assert PODS[name]["terminationGracePeriodSeconds"] == given.grace.total_seconds() + AFTER_GRACE
     assert "web" in parse_roles(arguments["roles"])  # for the probes
     assert given.tokens

@@ -38,7 +38,7 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.guarded_log import guarded_log
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine.failures import is_of_server, is_transient
 from horae.storage.schedules.rows import UnreadableSchedule
 
 BODY: Final = "ERROR_REQUEST_BODY_VALIDATION"
@@ -183,8 +183,11 @@ def response_to(error: Exception) -> Response:
     if isinstance(error, HoraeError) and code != INTERNAL:
         return problem(status, code, str(error), headers)
     if code == UNAVAILABLE:
-        log.warning("the database does not answer: %s", error)
-        return problem(status, code, "the database does not answer", headers)
+        if is_of_server(error):
+            log.warning("the database does not answer: %s", error)
+            return problem(status, code, "the database does not answer", headers)
+        log.warning("the database refuses a request, which `horae doctor` may explain: %s", error)
+        return problem(status, code, "the database refuses this; see the log of the server", headers)
     log.error("a request failed", exc_info=error)
     return problem(status, code, "internal error; see the log of the server")
 
