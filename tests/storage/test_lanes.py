@@ -240,6 +240,20 @@ def test_owners_take_turns_in_a_fair_queue(database: Database) -> None:
     assert taken(database, 4) == [many[2], one, other, many[3]]
 
 
+def test_an_owner_does_not_wait_until_all_jobs_of_another_are_in_their_lane(database: Database) -> None:
+    """The jobs of one call are put into lanes in steps, and nodes claim between them."""
+    fair(database)
+    many = batch(database, 300, queue="mail", owner="alice")
+    elsewhere = batch(database, 20, limited(("api", "a", ONE_AT_A_TIME)), queue="other")
+    one = started(database, queue="mail", owner="bob")
+    database.transact(filing.file, 10)
+    scope = ClaimScope(node=NODE, types=["import"], queues=["mail"])
+    first, *others = database.transact(lane_claims.claim, scope, 3, 3).claims
+    assert [first.id, *(each.id for each in others)] == [many[0], one, many[1]]
+    query = select(jobs.c.lane_id).where(jobs.c.id.in_(elsewhere), jobs.c.lane_id.is_not(None))
+    assert not database.autocommit(lambda connection: connection.execute(query).all())  # they keep their order
+
+
 def set_clock_back(database: Database, seconds: int) -> None:
     """Set the clock back: all that was stored has moments which are so much later now."""
     micros, length = seconds * 10**6, timedelta(seconds=seconds)

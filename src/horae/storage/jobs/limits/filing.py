@@ -20,6 +20,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    func,
     select,
     true,
 )
@@ -42,6 +43,8 @@ from horae.storage.jobs.tables import jobs, queues
 
 MOST_FILED: Final = 1000
 """Jobs that one transaction puts into lanes."""
+NEWEST: Final = 200
+"""The newest jobs, of which those in fair queues do not wait until all older ones are in lanes."""
 
 
 class _Unfiled(NamedTuple):
@@ -83,7 +86,7 @@ class _LaneOfJob:
 
 
 _needs_params = queues.c.limits.is_not(None) | (queues.c.fair_by != OWNER)
-UNFILED: Final = (
+_unfiled = (
     select(
         jobs.c.id, jobs.c.type, jobs.c.queue, jobs.c.priority, jobs.c.owner, cast(jobs.c.limits, Text()),
         microseconds_of(jobs.c.run_at), queues.c.fair_by, cast(queues.c.limits, Text()),
@@ -91,10 +94,15 @@ UNFILED: Final = (
     )
     .select_from(jobs.outerjoin(queues, queues.c.name == jobs.c.queue))
     .where(IS_UNFILED)
-    .order_by(jobs.c.id)
-    .limit(bindparam("limit", type_=Integer()))
     .with_for_update(skip_locked=True, of=jobs)
 )  # fmt: skip
+UNFILED: Final = _unfiled.order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+_newest = select(jobs.c.id).where(IS_UNFILED).order_by(jobs.c.id.desc()).offset(NEWEST).limit(1).scalar_subquery()
+NEWEST_UNFILED: Final = _unfiled.where(
+    queues.c.fair_by.is_not(None),
+    jobs.c.id > bindparam("after", type_=BigInteger()),
+    jobs.c.id > func.coalesce(_newest, 0),
+).order_by(jobs.c.id)
 
 
 def _limits(dialect: str) -> Select[*tuple[Any, ...]]:
@@ -167,10 +175,16 @@ FILE: Final = PerDialect(_file)
 
 
 def file(connection: Connection, most: int = MOST_FILED) -> int:
-    """Put up to so many jobs into their lanes; return their number."""
+    """Put up to so many jobs into their lanes, the oldest ones, and a few more; return their number.
+
+    If that leaves some, the newest ones in fair queues are put into lanes as well: an owner who starts a hundred
+    thousand jobs must not delay the turn of the next owner until all of these are in their lane.
+    """
     found = [_Unfiled(*row) for row in connection.execute(UNFILED, {"limit": most})]
     if not found:
         return 0
+    if len(found) == most:
+        found += [_Unfiled(*row) for row in connection.execute(NEWEST_UNFILED, {"after": found[-1].id})]
     lane_of = {job.id: _lane_of(job) for job in found}
     _put_declared(connection, {name: each for lane in lane_of.values() for name, each in lane.declared.items()})
     newest_first = sorted(lane_of.items(), key=lambda item: (item[1].place, item[0]), reverse=True)
