@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pytest
 from sqlalchemy.exc import DBAPIError
@@ -23,6 +23,7 @@ from horae import (
     Unique,
 )
 from horae.client.changes import ChangeRequest
+from horae.client.jobs import waiting
 from horae.client.operations.audit import Audit
 from horae.client.operations.depth import depths
 from horae.client.operations.queues import Queues
@@ -36,15 +37,13 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.types.hooks import hooks
 from horae.types.hooks.hooks import Hooks
 from tests.faults.lost_replies.application import FREQUENT, LIMITS, Base, Ran, declare
+from tests.faults.lost_replies.caller import TRIES, again
+from tests.faults.lost_replies.waiting_bodies import WaitingBodies
 from tests.harness.applications import execute, rows
 from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA
 from tests.harness.node_processes import wait_until
 
-T = TypeVar("T")
-
-TRIES: Final = 20
-"""How often a caller repeats a call that raised an error of the database: other faults may follow the first one."""
 QUEUES: Final = ("default", "limited")
 FAR: Final = "0 0 1 1 *"
 """Times that do not come during the test, except on 1 January."""
@@ -56,29 +55,17 @@ SELECT id, :number, :number, 'former', created_at, created_at, 'crashed' FROM ho
 """
 
 
-def again(call: Callable[[], T], *done: type[Exception]) -> T:
-    """Call, and repeat the call after an error of the database, as a careful caller would.
-
-    `done`: errors which mean that an earlier call had its effect although it raised; they are returned.
-    """
-    for _ in range(TRIES):
-        try:
-            return call()
-        except done as error:
-            return error  # type: ignore[return-value]
-        except (DBAPIError, DatabaseUnavailable):
-            continue
-    raise AssertionError("the database did not recover")
-
-
 class Story:
     """An application on a migrated database, one node, and what users do."""
 
     def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hooks, "TAKEN_AGAIN", 0.5)  # seconds until a hook is called that was taken and not called
+        monkeypatch.setattr(waiting, "HINDERED_AFTER", 0.1)  # seconds of a wait until its hindrance is looked for
         self.ran = Ran()
         self.horae = Horae(url)
         declare(self.horae, self.ran)
+        self.waiting_bodies = WaitingBodies(self.horae)
+        self.waiting_bodies.declare()
         self.url = url
         self.queues = Queues(self.horae.components.database, self.horae.components.wakeup)
 
@@ -94,6 +81,7 @@ class Story:
                 self._schedules()
                 self._operations()
                 self._teams()
+                self.waiting_bodies.run()
                 self._until_over()
                 self._deletions()
                 self._last_run()
