@@ -203,7 +203,6 @@ class TestCancel:
             assert (cancelled.state, cancelled.cancelled_by) == (JobState.CANCELLED, "bob")
             await until_released(horae, job.id)
         figure(f"the body heard after {(stopped[0] - asked) * 1000:.0f} ms (hints: {hints})")
-        assert stopped[0] - asked < 1
         assert attempts_of(horae, job.id) == ["cancelled"]
         await until(lambda: live_rows(horae, [job.id]) == 0)
 
