@@ -213,6 +213,20 @@ class TestOptions:
         with pytest.raises(InvalidRequest, match=error):
             horae.jobs.start("bill", customer=1, **options)
 
+    def test_a_reaction_to_duplicates_needs_a_rule(self, horae: Horae) -> None:
+        horae.job(name="any")(lambda: None)
+        horae.job(name="late", debounce="1m")(lambda: None)
+        for start in (horae.jobs.start, lambda name, **given: horae.jobs.start_many(name, [{}], **given)):
+            given: dict[str, Any] = {"on_duplicate": "return"}
+            if start != horae.jobs.start:
+                given = {"options": StartOptions(**given)}
+            with pytest.raises(InvalidRequest, match="on_duplicate needs unique= or unique_key="):
+                start("any", **given)
+            with pytest.raises(InvalidRequest, match="job type 'late' has a debounce, which returns the pending job"):
+                start("late", **given)
+        with pytest.raises(InvalidRequest, match="job type 'late' has a debounce, which returns the pending job"):
+            horae.jobs.start("late", unique_key="mine", on_duplicate="replace")
+
     @pytest.mark.parametrize(
         ("options", "error"),
         [

@@ -34,6 +34,7 @@ def check_batch(job_type: Any, options: StartOptions, count: int) -> None:
     for name in ("unique_key", "unique", "debounce"):
         if getattr(options, name) is not None:
             raise InvalidRequest(f"{name} concerns one job; start_many starts many")
+    _check_on_duplicate(job_type, options)
     if job_type.uniqueness is not None and count > MOST_COMPARED:
         raise InvalidRequest(
             f"{count:,} jobs at once are too many for type {job_type.type!r}, whose jobs are unique or debounced and "
@@ -52,12 +53,26 @@ def uniqueness_in(job_type: Any, options: StartOptions) -> Unique | Debounce | N
     if rule is not None:
         _check(job_type, rule)
         return rule
+    _check_on_duplicate(job_type, options)
     declared: Unique | Debounce | None = job_type.uniqueness
     if isinstance(declared, Debounce) and any(
         getattr(options, name) is not None for name in ("run_at", "delay", "after")
     ):
         raise InvalidRequest(f"job type {job_type.type!r} has a debounce, which sets the time itself")
     return None if isinstance(declared, Unique) and options.unique_key is not None else declared
+
+
+def _check_on_duplicate(job_type: Any, options: StartOptions) -> None:
+    """Raise `InvalidRequest` for a reaction to duplicates where there can be none."""
+    if options.on_duplicate is None:
+        return
+    if isinstance(job_type.uniqueness, Debounce):
+        raise InvalidRequest(f"on_duplicate: job type {job_type.type!r} has a debounce, which returns the pending job")
+    if options.unique_key is not None or job_type.uniqueness is not None:
+        return
+    raise InvalidRequest(
+        f"on_duplicate needs unique= or unique_key=: job type {job_type.type!r} allows any number of the same job"
+    )
 
 
 def unique_key_in(options: StartOptions, rule: Unique | Debounce | None, value: BaseModel) -> UniqueKey | None:
