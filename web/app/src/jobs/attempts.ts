@@ -1,0 +1,19 @@
+import type { Job } from '@horae/vue'
+
+import { secondsBetween } from '@/format/duration'
+import { agoText } from '@/format/moment'
+
+/** Return how long the latest attempt of a job has run, in seconds; null for a job that waits for its next one. */
+export function runSeconds(job: Job, now: number): number | null {
+  // A job that waits for another attempt keeps the start of the last one.
+  if (job.state === 'pending' || !job.started_on) return null
+  return secondsBetween(job.started_on, job.finished_on ?? now)
+}
+
+/** Return when the next attempt of a job is, relative to `now`; null for a job that does not wait for another one. */
+export function nextAttemptText(job: Job, now: number): string | null {
+  if (job.state !== 'pending' || !job.retry_reason) return null
+  return Date.parse(job.due_on) > now
+    ? `Next attempt ${agoText(job.due_on, now)}`
+    : 'Next attempt due'
+}

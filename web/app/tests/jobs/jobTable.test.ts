@@ -1,0 +1,54 @@
+import { createHorae, type Job } from '@horae/vue'
+import { createPinia } from 'pinia'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createApp, h, type App, type SetupContext } from 'vue'
+
+import JobTable from '@/views/jobs/JobTable.vue'
+import { at, jobOf, START } from '../jobFixtures'
+
+let app: App | null = null
+
+/** Return the texts of the cells of one job, fifteen seconds after the start. */
+function cellsOf(job: Job): string[] {
+  vi.useFakeTimers({ now: START + 15_000 })
+  const place = document.createElement('div')
+  app = createApp(JobTable, {
+    jobs: [job],
+    selected: new Map(),
+    current: null,
+    selectable: false,
+    allUsers: false,
+  })
+  app.component('RouterLink', (_: unknown, { slots }: Pick<SetupContext, 'slots'>) =>
+    h('a', slots['default']?.()),
+  )
+  app.use(createPinia()).use(createHorae())
+  app.mount(place)
+  return [...place.querySelectorAll('tbody td')].map((cell) => cell.textContent.trim())
+}
+
+afterEach(() => {
+  app?.unmount()
+  vi.useRealTimers()
+})
+
+describe('the list of jobs', () => {
+  it('shows when and why a job is tried again, and no duration meanwhile', () => {
+    const cells = cellsOf(
+      jobOf(1, 'pending', {
+        attempt: 1,
+        max_attempts: 3,
+        started_on: at(0),
+        due_on: at(60),
+        retry_reason: 'ConnectionError',
+      }),
+    )
+    expect(cells[1]).toContain('Next attempt in 45 s')
+    expect(cells[1]).toContain('ConnectionError')
+    expect(cells.at(-1)).toBe('–')
+  })
+
+  it('counts up the duration of a job that runs', () => {
+    expect(cellsOf(jobOf(1, 'started', { started_on: at(3) })).at(-1)).toBe('12 s')
+  })
+})
