@@ -141,6 +141,7 @@ def test_a_node_has_the_roles_and_queues_that_are_named(
 ) -> None:
     node = begin("--roles", roles, *(["--queues", queues] if queues else []), switches=False)
     assert "http" not in node.ready
+    assert ("runs no jobs" in node.ready) == ("worker" not in shown)
     [view] = database.autocommit(nodes.view)
     assert (view.roles, view.queues) == (shown, queues.split(",") if queues else None)
     assert database.autocommit(nodes.schedulers) == ([view.id] if "scheduler" in shown else [])

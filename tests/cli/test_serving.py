@@ -79,7 +79,7 @@ def test_an_error_of_the_database_is_logged_in_one_line(caplog: pytest.LogCaptur
     serve(Pretended(fails=ExceptionGroup("", [lost, RuntimeError("a defect")])))
     unavailable, defect = [record for record in caplog.records if "a node failed" in record.message]
     assert unavailable.message.startswith("a node failed because of the database: ")
-    assert unavailable.message.endswith("the connection is lost")
+    assert unavailable.message.endswith(": the connection is lost; run `horae doctor` to find the cause")
     assert (unavailable.exc_info, defect.exc_info is not None) == (None, True)
 
 

@@ -213,6 +213,16 @@ def test_a_node_cannot_migrate(as_role: AsRole) -> None:
     assert "must be owner of" in done.stderr
 
 
+@pytest.mark.usefixtures("finished")
+def test_a_command_without_its_privileges_says_where_they_are_listed(as_role: AsRole) -> None:
+    result = call("--database", as_role(Privileges.READ_ONLY), "queues", "pause", "default")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: database error: permission denied for table horae_queues; `horae grants` prints the privileges that "
+        "its role needs\n"
+    )
+
+
 def test_every_table_is_named(owner: psycopg.Connection) -> None:
     tables = owner.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'horae%'").fetchall()
     sequences = owner.execute("SELECT sequencename FROM pg_sequences WHERE sequencename LIKE 'horae%'").fetchall()

@@ -61,10 +61,11 @@ def failures_as_exit_codes() -> Generator[None]:
     except Exception as error:
         if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # Typer reports these itself
             raise
-        from horae.storage.operations.doctor import database_error_of  # noqa: PLC0415 - loads SQLAlchemy, as above
+        from horae.storage.engine.failures import advice_for  # noqa: PLC0415 - loads SQLAlchemy, as above
+        from horae.storage.operations.doctor import database_error_of  # noqa: PLC0415 - as above
 
         if (complaint := database_error_of(error)) is None:
             _report_bug(error)
             raise typer.Exit(FAILED) from error
-        complain(f"database error: {complaint}; run `horae doctor` to find the cause")
+        complain(f"database error: {complaint}; {advice_for(error)}")
         raise typer.Exit(FAILED) from error

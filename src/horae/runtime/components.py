@@ -127,6 +127,14 @@ class NodeOptions:
         return size
 
     @property
+    def work(self) -> str:
+        """What the node does, for the log."""
+        if not (self.worker or self.backend_worker):
+            return "fires schedules and runs no jobs"
+        beside = "" if self.processes is None else f", and {self.processes} in child processes"
+        return f"runs up to {self.concurrency} jobs at a time{beside}"
+
+    @property
     def most_children(self) -> int:
         """How many child processes there may be at a time."""
         return self.concurrency if self.processes is None else self.processes

@@ -145,7 +145,7 @@ def run(  # noqa: PLR0913 - one argument for each option
         is_node = not {Role.WORKER, Role.SCHEDULER}.isdisjoint(chosen)
         nodes = [horae.node(slots=slots, roles=kept, **options) for horae in horaes] if is_node else []
         tune_garbage_collector()
-        on_ready = partial(announce, horaes, nodes, servers, options, as_json=as_json)
+        on_ready = partial(announce, horaes, nodes, servers, {**options, "roles": kept}, as_json=as_json)
         succeeded = Service(nodes, servers, on_ready).run()
     if not succeeded:
         raise typer.Exit(FAILED)
@@ -202,13 +202,14 @@ def announce(
     else:
         typer.echo(f"horae {version('horae')} is ready: {'; '.join([*map(_in_words, ready), *urls])}")
     for node in ready:
-        if not node["types"]:
+        if Role.WORKER in node["roles"] and not node["types"]:
             log.warning("node %s has no job types, so it will run no jobs", node["id"])
 
 
 def _described(horae: Horae, node: Node, options: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": node.id,
+        "roles": options["roles"],
         "database": shown(horae.settings.database),
         "types": sorted(horae.registry.by_name),
         "queues": options.get("queues", horae.settings.queues),
@@ -218,6 +219,8 @@ def _described(horae: Horae, node: Node, options: dict[str, Any]) -> dict[str, A
 
 
 def _in_words(node: dict[str, Any]) -> str:
+    if Role.WORKER not in node["roles"]:
+        return f"node {node['id']}, which fires schedules and runs no jobs, {node['database']}"
     queues = "all queues" if node["queues"] is None else f"queues {', '.join(node['queues'])}"
     count = len(node["types"])
     beside = "" if node["processes"] is None else f" and {node['processes']} in child processes"

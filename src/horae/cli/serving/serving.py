@@ -14,7 +14,8 @@ from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import loop_guard
 from horae.runtime.node.node import Node
-from horae.storage.engine.failures import first_line, first_of, is_only_transient
+from horae.storage.engine.failures import advice_for, first_line, first_of, is_only_transient
+from horae.storage.operations.doctor import database_error_of
 
 if TYPE_CHECKING:
     from horae.api.serving.server import HttpServer  # needs the extra `web`
@@ -76,7 +77,9 @@ class Service:
         except Exception as error:
             self.failed = True
             if is_only_transient(error):
-                log.error("%s failed because of the database: %s", name, first_line(first_of(error)))  # noqa: TRY400
+                first = first_of(error)
+                why = database_error_of(first) or first_line(first)
+                log.error("%s failed because of the database: %s; %s", name, why, advice_for(first))  # noqa: TRY400
             else:
                 log.exception("%s failed", name)
         self._stop()  # the others too: a process that runs half of its parts would pass for healthy

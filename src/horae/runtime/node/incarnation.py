@@ -39,6 +39,7 @@ from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
 from horae.runtime.node.without_hints import log_pooler, reread_schedules
 from horae.runtime.signals import Signals
+from horae.storage.engine.failures import first_line
 from horae.storage.jobs.claims import ClaimScope
 from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
@@ -112,8 +113,7 @@ class Incarnation:
             await self._components.database.in_service(partial(self._membership.join, reports.watcher()))
             await self._components.database.in_service(partial(self._journals.open, self._environment.journal, self.id))
             listening.callback(self._components.wakeup.subscribe(partial(post, loop, self._on_hint)))
-            beside = "" if self._options.processes is None else f", and {self._options.processes} in child processes"
-            log.info("node %s runs up to %d jobs at a time%s", self.id, self._options.concurrency, beside)
+            log.info("node %s %s", self.id, self._options.work)
             log_pooler(self.id, self._components, self._timing)
             sweeping = [
                 services.create_task(self._sustained("the sweeper", self._sweeper.run)),
@@ -267,7 +267,7 @@ class Incarnation:
                 await self._components.database.in_service(self._reporter.publish)
                 await self._components.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - the node has stopped all the same
-            text = str(error) or "the database does not answer"
+            text = first_line(error) or "the database does not answer"
             log.warning("node %s could not unregister; other nodes will remove it: %s", self.id, text)
             self._journals.close(self._environment.journal, keep=True)
         else:

@@ -30,6 +30,7 @@ OF_FILE: Final = frozenset({
 """Primary codes of SQLite's errors that no statement causes."""
 RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})
 """Serialization failure, deadlock."""
+NO_PRIVILEGE: Final = "42501"
 PRIMARY: Final = 0xFF
 """The bits of SQLite's error codes that are the primary code."""
 
@@ -70,6 +71,14 @@ def has_answered(error: DBAPIError | PoolTimeout) -> bool:
 def reason_of(error: DBAPIError | PoolTimeout) -> str:
     """Return the first line of what the database, or its driver, says about the error."""
     return first_line(error.orig if isinstance(error, DBAPIError) else error)
+
+
+def advice_for(error: BaseException) -> str:
+    """Return what the operator of a program that failed with an error of the database does next."""
+    origin = error.orig if isinstance(error, DBAPIError) else None
+    if getattr(origin, "sqlstate", None) == NO_PRIVILEGE:
+        return "`horae grants` prints the privileges that its role needs"
+    return "run `horae doctor` to find the cause"
 
 
 def first_line(error: BaseException | None) -> str:
