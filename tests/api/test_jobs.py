@@ -22,7 +22,7 @@ COMMON = {
     "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "expires_on", "error_code", "node",
     "cancelled_by", "schedule_id", "tags", "group_id", "waits_for",
 }  # fmt: skip
-DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused", "waiting_reason"}
+DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused", "waiting_reason", "weight"}
 
 
 def start(horae: Horae, owner: str | None = "alice", kind: str = "rebuild_index", **values: Any) -> int:

@@ -185,7 +185,7 @@ def test_list_refuses_a_state_that_there_is_not(bare: Call) -> None:
 def test_show(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "refuse", "reason=rain", "--owner", "ann", "--sync")
     job = values(bare("jobs", "show", "1", "--json"))
-    assert set(job) == JOB_FIELDS | {"attempts", "waiting_reason"}
+    assert set(job) == JOB_FIELDS | {"attempts", "waiting_reason", "weight"}
     assert (set(job["attempts"][0]), job["attempts"][0]["outcome"]) == (ATTEMPT_FIELDS, "failed")
     text = bare("jobs", "show", "1").stdout
     assert "ValueError: rain" in text
@@ -209,7 +209,9 @@ def test_cancel_goes_on_after_one_that_refuses(horae: Call, bare: Call, database
     assert bare("jobs", "cancel", "1", "9").exit_code == 2
     horae("jobs", "start", "import_csv", "path=b")
     cancelled = values(bare("jobs", "cancel", "3", "--json"))
-    assert {**cancelled, "attempts": [], "waiting_reason": None} == values(bare("jobs", "show", "3", "--json"))
+    assert {**cancelled, "attempts": [], "waiting_reason": None, "weight": 1} == values(
+        bare("jobs", "show", "3", "--json")
+    )
     assert cancelled["state"] == "cancelled"
 
 

@@ -214,6 +214,24 @@ def test_the_command_line(horae: Horae, database: Database) -> None:
     assert run("queues", "fair", "mail", "--by", "none") == {"name": "mail", "fair_by": None}
 
 
+def test_a_heavy_job_says_how_much_it_needs_and_what_is_free(horae: Horae, database: Database) -> None:
+    horae.job(name="four", limits=[Limit(concurrency=4)])(lambda: None)
+    running = [horae.jobs.start("four").id for _ in range(3)]
+    heavy = horae.jobs.start("four", weight=2).id
+    assert (horae.jobs.weight(running[0]), horae.jobs.weight(heavy)) == (1, 2)
+    assert claim(horae) == running
+    held = "Limit 'four.concurrency' (4 at a time) holds it back, until running jobs end: it needs 2 of 4, and "
+    assert horae.jobs.waiting_reason(heavy) == f"{held}1 is free."
+    horae.limits.set("four.concurrency", concurrency=3)
+    assert claim(horae) == []
+    assert str(horae.jobs.waiting_reason(heavy)).endswith("it needs 2 of 3, and 0 are free.")
+    horae.limits.set("four.concurrency", concurrency=1)
+    assert claim(horae) == []
+    assert str(horae.jobs.waiting_reason(heavy)).endswith("(1 at a time) holds it back, until a running job ends.")
+    shown = CliRunner().invoke(command_line, ["--database", url_of(database), "jobs", "show", f"{heavy}"])
+    assert ["weight", "2"] in [line.split() for line in shown.stdout.splitlines()]
+
+
 def test_why_a_job_waits(horae: Horae) -> None:
     def reason(job_id: int) -> str:
         return horae.jobs.waiting_reason(job_id) or ""

@@ -15,6 +15,7 @@ from horae.domain.jobs.job import Job, JobId, JobState
 from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
+from horae.storage.jobs.limits.own_limits import weight_of
 from horae.storage.jobs.reading import Attempt
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.queues import queues
@@ -94,6 +95,7 @@ class JobDetail(JobView):
     error: str | None = Field(None, description="Why the job failed, for its developer; shown to staff.")
     unique_key: str | None = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
+    weight: int = Field(1, description="How much the job counts under the limits of its type.")
     waiting_reason: str | None = Field(None, description="Why a pending job has not started, in one sentence.")
     queue_is_paused: bool = Field(default=False, description="The job is pending, and its queue is paused.")
 
@@ -160,6 +162,7 @@ class JobViews:
         detail.params = shown_parameters(self._registry, job.type, job.params)
         detail.error = job.error if technical else None
         detail.queue_is_paused = self._is_paused(job)
+        detail.weight = self._database.autocommit(weight_of, job.id)
         detail.waiting_reason = self._database.autocommit(waiting_reason, job)
         return detail
 

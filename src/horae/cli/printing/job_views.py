@@ -38,7 +38,7 @@ ATTEMPT_COLUMNS: Final[Columns] = {
 }  # fmt: skip
 
 
-def print_job(job: Job, attempts: Sequence[Attempt], waiting_reason: str | None = None) -> None:
+def print_job(job: Job, attempts: Sequence[Attempt], waiting_reason: str | None = None, weight: int = 1) -> None:
     """Print all fields of a job and its attempts."""
     shown = {
         **as_values(job),
@@ -47,6 +47,7 @@ def print_job(job: Job, attempts: Sequence[Attempt], waiting_reason: str | None 
         "attempt": f"{job.attempt} of {job.max_attempts}",
         "meta": job.meta or None,
         "tags": ", ".join(job.tags) or None,
+        "weight": weight if weight != 1 else None,
         "waiting_reason": waiting_reason,
     }
     del shown["max_attempts"]

@@ -45,6 +45,7 @@ class AsyncJobs(AsyncChangesManyJobs):
     count = on_thread(Jobs.count)
     reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
     waiting_reason = on_thread(Jobs.waiting_reason)
+    weight = on_thread(Jobs.weight)
     get_group = on_thread(Jobs.get_group)
     delete = on_thread(Jobs.delete, Use.HOOK)
     clean_up = on_thread(Jobs.clean_up, Use.HOOK)

@@ -10,7 +10,8 @@ from horae.domain.limits.numbers import LimitNumbers
 from horae.quoting import quoted
 from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now, seconds_since
 from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.limit_tables import buckets, lanes, limits
+from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
+from horae.storage.jobs.limits.lane_statements import running_weights
 from horae.storage.jobs.tables import jobs, queues
 
 MOST_NAMED: Final = 5
@@ -22,7 +23,7 @@ FACTS: Final = (
         cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"), jobs.c.lane_id, queues.c.paused_at,
         seconds_since(jobs.c.sent_at).label("sent"), queues.c.backend,
         queues.c.concurrency_limit, queues.c.fair_by, buckets.c.limit_name, buckets.c.key, buckets.c.opens_at,
-        limits.c.declared, limits.c.changed,
+        limits.c.declared, limits.c.changed, lanes.c.weight, lanes.c.held_by,
     )
     .select_from(
         jobs.outerjoin(queues, queues.c.name == jobs.c.queue)
@@ -38,6 +39,7 @@ AWAITED: Final = (
     .order_by(dependencies.c.after_id)
     .limit(MOST_NAMED + 1)
 )
+RUNNING: Final = running_weights(lane_buckets.c.bucket_id == bindparam("bucket"))
 GROUP: Final = select(groups.c.id).where(groups.c.then_id == bindparam("job_id"))
 
 
@@ -48,10 +50,10 @@ def waiting_reason(connection: Connection, job: Job) -> str | None:
     if job.waits_for is WaitsFor.JOBS:
         return _of_dependencies(connection, job.id)
     facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
-    return None if facts is None else _held_back(job, facts) or _next_in_line(job, facts)
+    return None if facts is None else _held_back(connection, job, facts) or _next_in_line(job, facts)
 
 
-def _held_back(job: Job, facts: Any) -> str | None:
+def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
     """Return what keeps the job from being claimed."""
     if not facts.is_due:
         return f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
@@ -62,7 +64,7 @@ def _held_back(job: Job, facts: Any) -> str | None:
             f"It cannot start: its limits hold only on Horae's nodes, and queue {quoted(job.queue)} has the backend "
             f"{quoted(facts.backend)}."
         )
-    return None if facts.limit_name is None else _of_limit(facts)
+    return None if facts.limit_name is None else _of_limit(connection, facts)
 
 
 def _next_in_line(job: Job, facts: Any) -> str:
@@ -82,13 +84,24 @@ def _next_in_line(job: Job, facts: Any) -> str:
     return "No node that knows its type and serves its queue has a free slot."
 
 
-def _of_limit(facts: Any) -> str:
+def _of_limit(connection: Connection, facts: Any) -> str:
     numbers = LimitNumbers.from_json(facts.declared if facts.changed is None else facts.changed)
     key = f" for key {quoted(facts.key)}" if facts.key else ""
-    until = "until a running job ends"
+    until = f"until {_needed(connection, facts, numbers)}"
     if facts.opens_at is not None:
         until = f"until {EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
     return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, {until}."
+
+
+def _needed(connection: Connection, facts: Any, numbers: LimitNumbers) -> str:
+    """Return what has to happen before a job of this weight fits under a limit of running jobs."""
+    allowed = numbers.concurrency or 0
+    needed = min(facts.weight, allowed)  # a heavier job may run alone
+    if needed <= 1:
+        return "a running job ends"
+    running = connection.execute(RUNNING, {"bucket": facts.held_by}).one_or_none()
+    free = max(0, allowed - (0 if running is None else int(running.weight)))
+    return f"running jobs end: it needs {needed} of {allowed}, and {free} {'is' if free == 1 else 'are'} free"
 
 
 def _of_dependencies(connection: Connection, job_id: JobId) -> str:

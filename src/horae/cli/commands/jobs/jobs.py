@@ -77,10 +77,11 @@ def show(context: typer.Context, job: JobId, *, owner: Owner = None, as_json: As
         found = horae.jobs.get(job, owner=whose(owner))
         attempts = horae.jobs.attempts(job, owner=whose(owner))
         reason = horae.jobs.waiting_reason(job, owner=whose(owner))
+        weight = horae.jobs.weight(job, owner=whose(owner))
     if as_json:
-        print_json({**as_values(found), "waiting_reason": reason, "attempts": attempts})
+        print_json({**as_values(found), "weight": weight, "waiting_reason": reason, "attempts": attempts})
     else:
-        print_job(found, attempts, reason)
+        print_job(found, attempts, reason, weight)
 
 
 @jobs_app.command()

@@ -19,6 +19,7 @@ from horae.domain.jobs.query import Query
 from horae.errors import InvalidRequest, JobFailed, JobWasCancelled
 from horae.quoting import quoted
 from horae.storage.jobs import logs, reading
+from horae.storage.jobs.limits.own_limits import weight_of
 from horae.storage.jobs.reading import Attempt, JobFilter
 from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
@@ -81,6 +82,10 @@ class ReadsJobs(JobsBase):
     def waiting_reason(self, job_id: int, *, owner: Whose = EVERYBODY) -> str | None:
         """Return in one sentence why a pending job has not started; None for other jobs. Raises `JobDoesNotExist`."""
         return self._database.autocommit(waiting_reason, self._stored(job_id, owner))
+
+    def weight(self, job_id: int, *, owner: Whose = EVERYBODY) -> int:
+        """Return how much the job counts under the limits of its type. Raises `JobDoesNotExist`."""
+        return self._database.autocommit(weight_of, self._stored(job_id, owner).id)
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
         """Return how each attempt of the job ended, oldest first."""

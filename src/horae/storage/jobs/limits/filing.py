@@ -39,6 +39,7 @@ from horae.storage.engine.dialect import (
 )
 from horae.storage.jobs.limit_tables import IS_UNFILED, buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.limits.lane_statements import by_rows
+from horae.storage.jobs.limits.own_limits import object_in, own_limits
 from horae.storage.jobs.tables import jobs, queues
 
 MOST_FILED: Final = 1000
@@ -245,8 +246,8 @@ def _buckets_of(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int
 def _lane_of(job: _Unfiled) -> _LaneOfJob:
     """Return the lane of a job. What cannot be read limits nothing: no bad row may stop the others."""
     weight, entries = own_limits(job.limits)
-    params = _object(job.params)
-    for name, limit in _object(job.queue_limits).items():
+    params = object_in(job.params)
+    for name, limit in object_in(job.queue_limits).items():
         if isinstance(limit, dict):
             key = key_of(limit.get("key"), None, params, job.owner)
             entries.append((name, key or "", limit.get("numbers")))
@@ -258,29 +259,11 @@ def _lane_of(job: _Unfiled) -> _LaneOfJob:
     )  # fmt: skip
 
 
-def own_limits(stored: str | None) -> tuple[int, list[tuple[str, str, Any]]]:
-    """Return the weight of a job, and the names, keys and numbers of its own limits."""
-    given = _object(stored)
-    weight, entries = given.get("weight", 1), given.get("limits", [])
-    try:
-        return int(weight), [(str(name), str(key), numbers) for name, key, numbers in entries]
-    except (TypeError, ValueError):
-        return 1, []
-
-
 def _turn_taker(job: _Unfiled, params: Mapping[str, Any]) -> str:
     """Return in whose place the job waits in a fair queue."""
     if job.fair_by == OWNER:
         return job.owner or ""
     return key_of(f"{{{job.fair_by}}}", None, params, job.owner) or ""
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _is_readable(numbers: Any) -> bool:

@@ -23,8 +23,9 @@ from horae.storage.jobs.limit_tables import (
     lanes,
     limits,
 )
-from horae.storage.jobs.limits.filing import Pair, own_limits
+from horae.storage.jobs.limits.filing import Pair
 from horae.storage.jobs.limits.lane_statements import running_weights
+from horae.storage.jobs.limits.own_limits import own_limits
 from horae.storage.jobs.tables import has_not_expired, jobs
 
 _COUNT: Final = (func.count(), func.max(seconds_since(jobs.c.run_at)))

@@ -1540,6 +1540,12 @@ export interface components {
              * @description What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.
              */
             waits_for?: string | null;
+            /**
+             * Weight
+             * @description How much the job counts under the limits of its type.
+             * @default 1
+             */
+            weight: number;
         } & {
             [key: string]: unknown;
         };
