@@ -18,6 +18,7 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.postgres import PostgresChannel
 from horae.wakeup.redis import RedisChannel
+from tests.client.test_fork import child_does
 from tests.harness.postgres import PostgresServer
 from tests.storage.hint_recorder import PATIENCE, HintRecorder, cancel, ended, work
 
@@ -255,3 +256,16 @@ def test_every_kind_goes_at_once_in_one_batch(make: MakeChannel, caplog: pytest.
         sender.send(Hint(kind))
     recorder.wait_until(lambda: {hint.kind for hint in recorder.received} == set(HintKind))
     assert caplog.text == ""
+
+
+def test_a_process_gets_the_hints_of_those_that_it_has_forked(make: MakeChannel) -> None:
+    channel = make()
+    recorder = HintRecorder.on(channel)
+
+    def send() -> None:
+        channel.send(ended(7))
+        channel.close()
+
+    assert child_does(send)
+    recorder.wait_for(ended(7))
+    assert recorder.received == [ended(7)]
