@@ -9,6 +9,7 @@ import pytest
 
 from horae import Horae
 from horae.live.store import CancelRequest
+from horae.runtime.timing import DispatcherTiming
 from horae.storage.engine.database import Database
 from tests.contrib.celery_messages import send_twice
 from tests.contrib.conftest import application
@@ -74,6 +75,15 @@ async def test_the_queue_of_a_job_decides_as_well(horae: Horae) -> None:
     own, report = horae.jobs.start("own"), horae.jobs.start("report")
     assert (await until_state(horae, report.id, "finished")).result != os.getpid()
     assert horae.jobs.get(own.id).state == "pending"
+
+
+async def test_the_jobs_of_a_queue_with_a_limit_follow_each_other_at_once(horae: Horae) -> None:
+    """Its worker has forked the processes whose hints it receives."""
+    horae.queues.limit("default", 1)
+    jobs = [horae.jobs.start("charge", number=number).id for number in range(8)]
+    within = 3 * DispatcherTiming().limits_every  # without a hint each would wait for as long as a third of it
+    await until(lambda: all(horae.jobs.get(job_id).state == "finished" for job_id in jobs), within=within)
+    horae.queues.limit("default", None)
 
 
 async def test_progress_is_seen_and_a_cancel_heard(horae: Horae) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs.job import JobId, NodeId
 from horae.runtime.claims.peers import Peers
 from horae.runtime.signals import Signals
 from horae.runtime.timing import PeersTiming
@@ -70,6 +70,18 @@ def test_few_hints_wake_a_node_among_many() -> None:
 @pytest.mark.parametrize(("seed", "count"), [(None, None), (None, 1), (3, None)])
 def test_a_hint_without_a_number_wakes_every_node(seed: int | None, count: int | None) -> None:
     assert Scene().receive(seed, count) == 1
+
+
+def test_few_nodes_among_many_respond_to_the_end_of_a_job() -> None:
+    scene = Scene()
+    responses: list[int] = []
+    scene.signals.ended_elsewhere.connect(lambda: responses.append(len(responses)))
+    for number in range(1, 201):
+        scene.peers.receive_ended(Hint(HintKind.ENDED, (JobId(number),)))
+    assert 10 <= len(responses) <= 50
+    before = len(responses)
+    scene.peers.receive_ended(Hint(HintKind.ENDED))  # it may be about any job
+    assert len(responses) == before + 1
 
 
 def test_a_hint_for_many_jobs_wakes_every_node() -> None:
@@ -143,6 +155,7 @@ def test_peers_are_live_workers_of_the_same_types_and_queues(database: Database)
     for each in (
         record("own"), record("same"), record("silent"), record("fewer queues", queues='["x"]'),
         record("other types", types='["b"]'), record("scheduler", roles='["scheduler"]'),
+        *(record(name, roles='["celery worker"]', queues='["celery"]') for name in ("celery", "celery too")),
     ):  # fmt: skip
         database.transact(nodes.register, each)
     with database.engine.begin() as connection:
@@ -150,7 +163,8 @@ def test_peers_are_live_workers_of_the_same_types_and_queues(database: Database)
             "UPDATE horae_nodes SET heartbeat_at = heartbeat_at - interval '1 minute' WHERE id = 'silent'"
         )
     found = database.autocommit(peers.peers_of, NodeId("own"))
-    assert (sorted(found.alike), found.informed) == (["own", "same"], 3)
+    assert (sorted(found.alike), found.informed) == (["own", "same"], 5)
+    assert sorted(database.autocommit(peers.peers_of, NodeId("celery")).alike) == ["celery", "celery too"]
     assert not database.autocommit(peers.peers_of, NodeId("gone")).alike
 
 

@@ -82,6 +82,9 @@ class Signals:
     lanes_freed: Signal[Collection[int]] = field(default_factory=Signal)
     """Jobs from lanes have ended, so their limits may let the next ones start."""
 
+    ended_elsewhere: Signal[[]] = field(default_factory=Signal)
+    """A hint says that jobs have ended, whoever has run them, and this node is among those that respond."""
+
     rescued: Signal[Sequence[Rescued]] = field(default_factory=Signal)
     """This node has dealt with these jobs of dead nodes."""
 

@@ -104,6 +104,8 @@ class DispatcherTiming:
     """Between two rounds, unless a hint comes first."""
     limits_every: float = 5.0
     """Between two rounds that also look at queues with a limit, unless a hint comes first."""
+    limits_rest: float = 5.0
+    """How many times as long as such a look took hints are left to the next one."""
     compare_every: float = 5.0
     """Between two comparisons of the jobs that were sent with the messages that wait."""
     compare_seldom: float = 60.0

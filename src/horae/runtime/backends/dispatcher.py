@@ -18,7 +18,7 @@ from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import DispatcherTiming
 from horae.storage.engine.threads import Threads
 from horae.storage.jobs import dispatching
-from horae.storage.jobs.dispatching import Dispatched, SentJobs
+from horae.storage.jobs.dispatching import Dispatched, SentJobs, SentScope
 from horae.types.backends import Message
 from horae.types.routes import Place, Routes
 
@@ -28,16 +28,19 @@ class Dispatcher:
 
     def __init__(self, components: Components, signals: Signals, timing: DispatcherTiming, rng: Random) -> None:
         self._database, self._registry = components.database, components.registry
-        self._queue_backends, self._timing, self._rng = components.queue_backends, timing, rng
+        self._queue_backends, self._wakeup = components.queue_backends, components.wakeup
+        self._timing, self._rng = timing, rng
         self._wake = asyncio.Event()
         # A thread of its own: a broker that does not answer must not delay the other services.
         self._thread = Threads(1, "horae-dispatch")
-        self._compare_at = self._limits_at = time.monotonic()
+        self._compare_at = self._limits_at = self._limits_from = time.monotonic()
+        self._held_back = False
         self._pause = timing.failing.shortest
         self._failed: set[Place] = set()
         self._warnings: dict[Place, ThrottledWarning] = defaultdict(ThrottledWarning)
         self._unavailable = ThrottledWarning()
-        signals.work.connect(self._wake.set)
+        signals.work.connect(self._work)
+        signals.ended_elsewhere.connect(self._ended)
 
     async def run(self) -> None:
         """Dispatch until cancelled."""
@@ -48,6 +51,26 @@ class Dispatcher:
                 await self._rest(more=more)
         finally:
             self._thread.shutdown(wait=False)
+
+    def _work(self) -> None:
+        self._look_soon()
+        self._wake.set()
+
+    def _ended(self) -> None:
+        if self._held_back:
+            self._look_soon()
+
+    def _look_soon(self) -> None:
+        """Look at the queues with a limit in the next round, or else once the rest after the last look is over."""
+        now = time.monotonic()
+        at = max(now, self._limits_from)
+        if at >= self._limits_at:
+            return
+        self._limits_at = at
+        if at > now:
+            asyncio.get_running_loop().call_later(at - now, self._wake.set)
+        else:
+            self._wake.set()
 
     async def _round(self) -> bool:
         """Send what is due; return whether there may be more."""
@@ -96,10 +119,25 @@ class Dispatcher:
 
     def _send_due(self, routes: Routes, batch: int, now: float) -> list[Dispatched]:
         sent = self._database.transact(dispatching.send, routes.scope, batch)
-        if now >= self._limits_at or self._wake.is_set():
-            self._limits_at = now + self._timing.limits_every
-            sent += self._database.transact(dispatching.send_limited, routes.scope, batch)
+        if now >= self._limits_at:
+            sent += self._send_limited(routes.scope, batch)
         self._failed = self._deliver(sent, routes)
+        return sent
+
+    def _send_limited(self, scope: SentScope, batch: int) -> list[Dispatched]:
+        """Send what limits allow; note whether jobs wait for that, so that the ends of others are of interest."""
+        began = time.monotonic()
+        self._limits_at = began + self._timing.limits_every
+        due = self._database.autocommit(dispatching.limited_and_due, scope)
+        sent: list[Dispatched] = []
+        for queue, room in due.items():
+            if room > 0:
+                sent += self._database.transact(partial(dispatching.send_limited, queue=queue), scope, batch)
+        self._held_back = bool(due)
+        if due and not self._wakeup.connected:
+            self._limits_at = began + self._timing.poll
+        now = time.monotonic()
+        self._limits_from = now + self._timing.limits_rest * (now - began)
         return sent
 
     def _deliver(self, sent: Iterable[Dispatched], routes: Routes) -> set[Place]:

@@ -96,6 +96,11 @@ class Peers:
             self._responded_at, self._expected = now, hint.count
             self._signals.work.send()
 
+    def receive_ended(self, hint: Hint) -> None:
+        """Notify the dispatcher if this node responds to the hint that jobs have ended. Called on the node's loop."""
+        if not hint.job_ids or self._is_chosen(hint.job_ids[0], len(hint.job_ids), time.monotonic()):
+            self._signals.ended_elsewhere.send()
+
     def delay(self, key: int | None) -> float:
         """Return how much later than the job with the next due time this node wakes; zero for few nodes.
 

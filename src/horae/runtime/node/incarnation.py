@@ -224,6 +224,8 @@ class Incarnation:
     def _on_hint(self, hint: Hint) -> None:
         if hint.kind is HintKind.WORK:
             self._peers.receive(hint, self._worker)
+        elif hint.kind is HintKind.ENDED:
+            self._peers.receive_ended(hint)
         elif hint.kind is HintKind.SCHEDULES:
             self.signals.schedules_changed.send(hint.job_ids)
         elif hint.kind is HintKind.CANCEL:

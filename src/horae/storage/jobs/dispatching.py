@@ -105,9 +105,20 @@ _occupied = (
     .correlate(queues)
     .scalar_subquery()
 )
-ROOM: Final = select(queues.c.name, queues.c.concurrency_limit - _occupied).where(
-    queues.c.concurrency_limit.is_not(None), queues.c.paused_at.is_(None)
+_room = queues.c.concurrency_limit - _occupied
+LIMITED_AND_DUE: Final = PerDialect(
+    lambda dialect: (
+        select(queues.c.name, _room.label("room"))
+        .where(
+            queues.c.concurrency_limit.is_not(None),
+            queues.c.paused_at.is_(None),
+            _due(dialect, jobs.c.queue == queues.c.name).order_by(None).correlate(queues).exists(),
+        )
+        .order_by(queues.c.name)
+    )
 )
+LOCK_LIMITED: Final = select(queues.c.name).where(queues.c.name == bindparam("queue")).with_for_update()
+ROOM: Final = select(_room).where(queues.c.name == bindparam("queue"))
 
 
 def _send_again(dialect: str) -> Executable:
@@ -177,13 +188,17 @@ def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatche
     return _dispatched(connection, SEND, scope, limit)
 
 
-def send_limited(connection: Connection, scope: SentScope, limit: int) -> list[Dispatched]:
-    """The same in queues with a limit: no more than have room beside the running jobs and those that were sent."""
-    sent: list[Dispatched] = []
-    for name, room in connection.execute(ROOM).all():
-        if room > 0:
-            sent += _dispatched(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=name)
-    return sent
+def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
+    """Return the queues with a limit in which due jobs wait, and for how many of these each has room."""
+    found = connection.execute(LIMITED_AND_DUE.on(connection), _parameters(scope))
+    return {row.name: row.room for row in found}
+
+
+def send_limited(connection: Connection, scope: SentScope, limit: int, *, queue: str) -> list[Dispatched]:
+    """The same in a queue with a limit: no more than have room beside the running jobs and those that were sent."""
+    connection.execute(LOCK_LIMITED, {"queue": queue})  # else two nodes would send about as many jobs each
+    room = connection.execute(ROOM, {"queue": queue}).scalar_one_or_none()
+    return _dispatched(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=queue) if room and room > 0 else []
 
 
 def send_again(connection: Connection, scope: SentScope, limit: int, *, seconds: float) -> list[Dispatched]:

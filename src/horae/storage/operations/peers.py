@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, Text, bindparam, cast, func, select
+from sqlalchemy import Connection, Text, bindparam, cast, func, or_, select
 
+from horae.domain.cluster.capabilities import CELERY_WORKER
+from horae.domain.cluster.roles import Role
 from horae.domain.jobs.job import NodeId
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import nodes
@@ -30,7 +32,12 @@ PEERS: Final = (
     .join(_own, _own_types == _types)
     .where(
         _own.c.id == bindparam("node"),
-        cast(nodes.c.roles, Text()).contains('"worker"', autoescape=True),
+        or_(
+            *(
+                cast(nodes.c.roles, Text()).contains(f'"{role}"', autoescape=True)
+                for role in (Role.WORKER, CELERY_WORKER)
+            )
+        ),
         nodes.c.heartbeat_at > seconds_from_now("since"),
     )
 )
