@@ -345,6 +345,17 @@ async def test_asking_for_ids_is_never_cut_short(horae: Horae, client: Client) -
     assert page["next"] is None
 
 
+@pytest.mark.parametrize(("given", "text"), [("x" * 1001, "at most 1000 characters"), ("", "at least 1 character")])
+async def test_the_length_of_a_text_is_counted_in_characters(client: Client, given: str, text: str) -> None:
+    for refused in (
+        await client("alice").get("/api/jobs/", params={"q": given}),
+        await client("root").post("/api/jobs/bulk/cancel/", json={"query": given}),
+    ):
+        assert refused.status_code == 400
+        ((error,),) = refused.json()["detail"].values()
+        assert error["error"] == f"String should have {text}"
+
+
 async def test_types_and_queues_filter(horae: Horae, client: Client) -> None:
     export = start(horae, kind="export_table", table_id=1)
     other = start(horae)

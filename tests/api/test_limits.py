@@ -7,7 +7,7 @@ import pytest
 from horae import Horae, Limit
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
-from tests.api.clients import Client, error_of
+from tests.api.clients import Client, application_of, client_of, error_of
 from tests.harness.applications import ELSEWHERE, claim_as_another_node
 
 
@@ -52,6 +52,18 @@ async def test_a_limit_says_what_it_holds_back_and_is_changed(limited: Horae, cl
     limited.jobs.cancel(first)
     assert claim(limited) == [], "one job runs, as many as declared"
     assert (await root.get(f"/api/jobs/{third}/")).json()["state"] == "pending"
+
+
+async def test_a_start_whose_key_cannot_be_computed_is_refused(horae: Horae) -> None:
+    @horae.job(public=True, limits=[Limit(concurrency=1, key=lambda given: given.codes["eu"], name="region")])
+    def ship(codes: dict[str, str]) -> None: ...
+
+    refused = await client_of(application_of(horae), "alice").post("/api/jobs/types/ship/", json={"codes": {}})
+    assert error_of(refused) == (400, "ERROR_INVALID_REQUEST")
+    assert (
+        refused.json()["detail"]
+        == "job type 'ship': the key function of limit 'region' raised KeyError for these parameters"
+    )
 
 
 async def test_the_limit_of_a_queue_holds_for_jobs_of_any_type(horae: Horae, client: Client) -> None:

@@ -138,6 +138,15 @@ def test_what_is_refused(options: dict[str, Any], text: str) -> None:
         Horae("sqlite://").queue("mail", **options)
 
 
+def test_two_declarations_of_a_queue_must_agree() -> None:
+    horae = Horae("sqlite://")
+    for _ in range(2):
+        horae.queue("mail", concurrency=4, limits=[Limit(rate="1/s")])
+    with pytest.raises(InvalidRequest, match=r"queue 'mail' is declared twice, with .*: 4, .* and with .*: 5}"):
+        horae.queue("mail", concurrency=5)
+    assert horae.registry.queues["mail"].concurrency_limit == 4
+
+
 def test_the_command_line(deploy: Deploy, database: Database) -> None:
     horae = deploy(mail={"fair_by": "owner"})
 

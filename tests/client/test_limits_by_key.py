@@ -214,6 +214,23 @@ def test_the_command_line(horae: Horae, database: Database) -> None:
     assert run("queues", "fair", "mail", "--by", "none") == {"name": "mail", "fair_by": None}
 
 
+def test_a_key_function_that_fails_starts_nothing(horae: Horae) -> None:
+    horae.job(name="keyed", limits=[Limit(concurrency=4, key=lambda given: given.codes["s3cret"])])(keyed)
+    told = "job type 'keyed': the key function of limit 'keyed.concurrency.lambda' raised KeyError for these parameters"
+    for start in (
+        lambda: horae.jobs.start("keyed", codes={}),
+        lambda: horae.jobs.start_many("keyed", [{"codes": {"s3cret": "1"}}, {"codes": {}}]),
+        lambda: horae.jobs.start_group([("keyed", {"codes": {}})]),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            start()
+        assert str(refused.value) == told
+    assert horae.jobs.list(types=["keyed"]).jobs == []
+
+
+def keyed(codes: dict[str, str]) -> None: ...
+
+
 def test_a_heavy_job_says_how_much_it_needs_and_what_is_free(horae: Horae, database: Database) -> None:
     horae.job(name="four", limits=[Limit(concurrency=4)])(lambda: None)
     running = [horae.jobs.start("four").id for _ in range(3)]

@@ -264,6 +264,12 @@ def test_ages_count_back_from_the_clock_of_the_database(database: Database) -> N
     assert found_in(database, parse_query("created:36500d..1s")) == every
 
 
+@pytest.mark.parametrize("query", ["created:..9999-12-31", "-created:9999-12-31", "-created:>9999-12-31"])
+def test_the_last_day_has_no_day_after_it(database: Database, query: str) -> None:
+    database.transact(fill)
+    assert len(found_in(database, parse_query(query))) == COUNT
+
+
 def test_parameters_that_are_no_json_stop_no_search(sqlite_database: Database) -> None:
     ids = sqlite_database.transact(fill)
     broken = text("UPDATE horae_jobs SET params = '{broken' WHERE id = :id")

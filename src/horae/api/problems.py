@@ -100,6 +100,7 @@ RESPONSES: Final[Mapping[type[Exception], tuple[int, str]]] = {
 }
 """The nearest base class of an error decides."""
 
+_LENGTHS: Final = {"too_long": ("at most", "max_length"), "too_short": ("at least", "min_length")}
 NO_SUCH: Final[Mapping[str, str]] = {
     "job_id": RESPONSES[JobDoesNotExist][1],
     "group_id": RESPONSES[GroupDoesNotExist][1],
@@ -242,4 +243,7 @@ async def _on_validation(request: Request, error: Exception) -> Response:
 
 
 def _text(item: Mapping[str, Any]) -> str:
+    if item["type"] in _LENGTHS and isinstance(item["input"], str):  # of an optional field, where Pydantic says "items"
+        which, bound = _LENGTHS[item["type"]]
+        return f"String should have {which} {item['ctx'][bound]} character{'' if item['ctx'][bound] == 1 else 's'}"
     return str(item["msg"]).removeprefix("Value error, ")

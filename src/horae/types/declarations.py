@@ -110,10 +110,9 @@ class Declarations:
         They come into force when the module is deployed, as a node does when it starts. What is changed at run time
         (`horae.queues`) stays in force until code with another declaration is deployed, or until `queues.reset`.
         `concurrency`: how many of its jobs may run at a time; `limits`: limits of all its jobs, by keys that are
-        formats. A later declaration of the queue replaces this one. Raises `InvalidRequest`.
+        formats. Raises `InvalidRequest`, also for a queue that was declared with other settings.
         """
-        declared = DeclaredQueue.of(name, concurrency=concurrency, fair_by=fair_by, limits=limits)
-        self.registry.queues[declared.name] = declared
+        self.registry.add_queue(DeclaredQueue.of(name, concurrency=concurrency, fair_by=fair_by, limits=limits))
 
     def calendar(self, function: CalendarFunction) -> CalendarFunction:
         """Register a function that returns whether a day is excluded, for schedules that are added at run time.

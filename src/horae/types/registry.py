@@ -89,6 +89,14 @@ class Registry:
         """Register a calendar function under the name of its module and its own. Raises `InvalidRequest`."""
         self.calendars[calendar_name(function)] = function
 
+    def add_queue(self, declared: DeclaredQueue) -> None:
+        """Register a declared queue. Raises `InvalidRequest` if it was declared with other settings."""
+        present = self.queues.setdefault(declared.name, declared)
+        if present.values != declared.values:
+            raise InvalidRequest(
+                f"queue {quoted(declared.name)} is declared twice, with {present.text} and with {declared.text}"
+            )
+
     def check_calendar(self, name: str) -> None:
         """Raise `InvalidRequest` unless a calendar function of this name is registered."""
         if name not in self.calendars:

@@ -220,7 +220,7 @@ def job_options_of(kind: JobType[Any], params: str | None) -> JobOptions:
 
     They are stored with the schedule, as it may be fired by a node that does not know its job type.
     """
-    limits = limits_of_job(kind.named_limits, kind.parameters.load(params)) if kind.named_limits else None
+    limits = limits_of_job(kind.type, kind.named_limits, kind.parameters.load(params)) if kind.named_limits else None
     tags = json.dumps(kind.tags, ensure_ascii=False) if kind.tags else None
     return {"limits": limits, "tags": tags}
 

@@ -265,6 +265,8 @@ _EXPECTED_TIME: Final = (
     "expected a day such as 2026-11-22, or a range of days, moments or ages: 2026-11-01..2026-11-22, "
     "2026-11-22T10:00.., >2h (longer ago than two hours), <2h"
 )
+LATEST: Final = datetime.max.replace(tzinfo=UTC)
+"""The end of the last day: there is none after it."""
 _AGE: Final = re.compile(r"\d+(?:\.\d+)?\s*[a-z]", re.IGNORECASE)
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -278,9 +280,11 @@ def _moment(text: str) -> tuple[Bound, Bound]:
         moment = datetime.fromisoformat(text)
         known = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         known = known.astimezone(UTC)
-        return known, known + timedelta(days=1) if _DAY.fullmatch(text) else known
     except (ValueError, OverflowError):
         raise InvalidRequest(_EXPECTED_TIME) from None
+    if not _DAY.fullmatch(text):
+        return known, known
+    return known, LATEST if known.date() == LATEST.date() else known + timedelta(days=1)
 
 
 def _is_reversed(start: Bound, end: Bound) -> bool:

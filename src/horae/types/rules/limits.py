@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from horae.domain.limits.limit import Limit, check_key, fields_of, key_of, named
-from horae.errors import InvalidJobType, InvalidRequest
+from horae.errors import HoraeError, InvalidJobType, InvalidRequest
 from horae.quoting import quoted
 from horae.types.values.secret import is_secret
 
@@ -46,27 +46,20 @@ def _refuse_secrets(limit: Limit, model: type[BaseModel]) -> None:
 
 
 def limits_of_job(
-    limits: Sequence[NamedLimit], value: BaseModel, owner: str | None = None, weight: int = 1
+    job_type: str, limits: Sequence[NamedLimit], value: BaseModel, owner: str | None = None, weight: int = 1
 ) -> str | None:
-    """Return the limits of a job with these parameters as they are stored with it; see `stored_limits`."""
+    """Return the limits of a job of this type as they are stored with it: its weight, and names, keys and numbers.
+
+    `value`: its parameters, as a function gets them for the key. None: nothing limits it. Raises `InvalidRequest` for a
+    weight that is larger than a limit allows, and for a function of a key that fails.
+    """
     if not limits:
         return None
     by_name = {name: getattr(value, name) for name in type(value).model_fields}
-    return stored_limits(limits, value, by_name, owner, weight)
-
-
-def stored_limits(
-    limits: Sequence[NamedLimit], value: Any, values: Mapping[str, Any], owner: str | None, weight: int
-) -> str | None:
-    """Return the limits of one job as they are stored with it: its weight, and names, keys and numbers.
-
-    `value`: its parameters, as a function gets them for the key; `values`: the same by name. None: nothing limits it.
-    Raises `InvalidRequest` for a weight that is larger than a limit allows.
-    """
     entries: list[Any] = []
     for each in limits:
         limit = each.limit
-        key = key_of(limit.key, value, values, owner)
+        key = _key_of(job_type, each, value, by_name, owner)
         if key is None:
             continue
         if weight > limit.numbers.largest_weight:
@@ -76,3 +69,17 @@ def stored_limits(
             )
         entries.append([each.name, key, limit.numbers.to_json()])
     return json.dumps({"weight": weight, "limits": entries}) if entries else None
+
+
+def _key_of(
+    job_type: str, each: NamedLimit, value: BaseModel, values: Mapping[str, Any], owner: str | None
+) -> str | None:
+    try:
+        return key_of(each.limit.key, value, values, owner)
+    except HoraeError:
+        raise
+    except Exception as error:  # its text may repeat a secret parameter, and callers over HTTP read ours
+        raise InvalidRequest(
+            f"job type {quoted(job_type)}: the key function of limit {quoted(each.name)} raised "
+            f"{type(error).__name__} for these parameters"
+        ) from error

@@ -103,7 +103,8 @@ def _with_limits(job_type: JobType[Any], options: StartOptions, value: Any) -> S
     stored = storable_parameters(job_type, value)
     if not job_type.named_limits:
         return stored
-    return replace(stored, limits=limits_of_job(job_type.named_limits, value, options.owner, options.weight or 1))
+    weight = options.weight or 1
+    return replace(stored, limits=limits_of_job(job_type.type, job_type.named_limits, value, options.owner, weight))
 
 
 def checked_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Any:
