@@ -20,6 +20,7 @@ from tests.harness.waiting import Record
 
 HOUR = timedelta(hours=1)
 LATER = datetime(2090, 1, 1, tzinfo=UTC)
+EARLIER = datetime(2001, 1, 1, tzinfo=UTC)
 OFTEN = Timing(sweeper=SweeperTiming(round=0.1, limits_every=1))
 
 
@@ -182,6 +183,25 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_a_wrong_option_is_refused(shop: Horae, options: dict[str, Any], error: str) -> None:
     with pytest.raises(InvalidRequest, match=error):
         shop.jobs.start("offer", **options)
+
+
+NEVER: list[tuple[dict[str, Any], str]] = [
+    ({"expires": EARLIER}, "expires 2001-.* is in the past: it is 20.* by the clock of the database"),
+    ({"expires": EARLIER, "unique_key": "x"}, "expires 2001-.* is in the past"),
+    ({"expires": LATER, "delay": "36500d"}, "expires 2090-.* is not after 21.*, before which the job may not start"),
+]
+
+
+@pytest.mark.parametrize(("options", "error"), NEVER)
+def test_a_job_that_could_never_run_is_refused(shop: Horae, options: dict[str, Any], error: str) -> None:
+    with pytest.raises(InvalidRequest, match=error):
+        shop.jobs.start("offer", **options)
+    options = {name: value for name, value in options.items() if name != "unique_key"}
+    with pytest.raises(InvalidRequest, match=error):
+        shop.jobs.start_many("offer", [{}], options=StartOptions(**options))
+    with pytest.raises(InvalidRequest, match=error):
+        shop.jobs.start_group([("offer", {}, StartOptions(**options))])
+    assert shop.jobs.list().jobs == []
 
 
 @pytest.mark.parametrize("given", ["0s", 30, LATER])

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.jobs.creating import duplicates
-from horae.client.jobs.creating.startable import check_startable, runs_here
+from horae.client.jobs.creating.startable import check_expiry, check_startable, runs_here
 from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.groups import GroupId, OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
@@ -142,6 +142,7 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     """Insert the job; return it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`."""
     new = wanted.new
     check_startable(connection, wanted.job_type, new.queue, limited=new.limits is not None)
+    check_expiry(connection, new)
     if wanted.key is not None and (found := _found_before(connection, wanted, wanted.key)) is not None:
         return found, False
     after = _dependencies(connection, wanted) if wanted.after else ()
@@ -223,6 +224,7 @@ def create_many(
     new, limit = template.new, template.limit
     limited = any(item.limits is not None for item in stored)
     check_startable(connection, template.job_type, new.queue, limited=limited)
+    check_expiry(connection, new)
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:

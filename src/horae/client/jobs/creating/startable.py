@@ -1,5 +1,9 @@
-"""Refuses jobs that would wait for ever: another system runs them, and only Horae's nodes claim jobs under limits."""
+"""Refuses jobs that could never start.
 
+Another system runs them, and only Horae's nodes claim jobs under limits; or they expire before they may start.
+"""
+
+from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -8,6 +12,8 @@ from horae.domain.jobs.backend import OWN_BACKEND
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.jobs import creation
+from horae.storage.jobs.creation import NewJob
+from horae.storage.schedules.reading import now as now_of_database
 from horae.types.job_type import JobType
 
 _ELSEWHERE: Final = "which hold only for jobs that Horae's nodes run; choose another queue"
@@ -40,4 +46,18 @@ def check_startable(
         raise InvalidRequest(
             f"queue {quoted(queue)} has backend {quoted(backend)}, and job type {quoted(kind.type)} has limits, "
             f"{_ELSEWHERE}"
+        )
+
+
+def check_expiry(connection: Connection, new: NewJob) -> None:
+    """Raise `InvalidRequest` for a job that expires at a moment at which it may not start yet, or that has passed."""
+    if new.expires_at is None:
+        return
+    now = now_of_database(connection)
+    if new.expires_at <= now:
+        raise InvalidRequest(f"expires {new.expires_at} is in the past: it is {now} by the clock of the database")
+    due = new.run_at or now + timedelta(seconds=new.delay or 0)
+    if new.expires_at <= due:
+        raise InvalidRequest(
+            f"expires {new.expires_at} is not after {due}, before which the job may not start, so it could never run"
         )
