@@ -12,7 +12,9 @@ export type Queue = Readonly<Schemas['QueueItem']>
 export type KeyLimit = Readonly<Schemas['LimitItem']>
 /** New numbers of a limit by key: starts per period, or jobs at a time. */
 export type LimitNumbers =
-  { readonly rate: string; readonly burst?: number } | { readonly concurrency: number }
+  | { readonly rate: string; readonly burst?: number }
+  | { readonly rate: string; readonly window: 'sliding' }
+  | { readonly concurrency: number }
 /** Jobs that are watched and cancelled together. */
 export type Group = Readonly<Schemas['GroupView']>
 /** A line that a job has logged. */

@@ -2,12 +2,12 @@
 export type NewTime = { readonly delay: string } | { readonly run_at: string }
 
 /**
- * Parse the input of a delay (`90s`, `10 min`) or of a local date and time (`2026-11-22T09:00`). An empty input means at
- * once. Returns undefined for an invalid input.
+ * Parse the input of a delay (`90s`, `10 min`; empty: at once) or of a local date and time (`2026-11-22T09:00`). Returns
+ * undefined for an invalid input.
  */
 export function newTimeOf(kind: 'delay' | 'moment', input: string): NewTime | undefined {
   const text = input.trim()
-  if (text === '') return { delay: '0s' }
+  if (kind === 'delay' && text === '') return { delay: '0s' }
   if (kind === 'delay') return /^\d/.test(text) ? { delay: text } : undefined
   const moment = new Date(text)
   return Number.isNaN(moment.getTime()) ? undefined : { run_at: moment.toISOString() }

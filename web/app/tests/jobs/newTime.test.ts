@@ -16,5 +16,6 @@ describe('the new time of a job', () => {
   it('is undefined for an invalid input', () => {
     expect(newTimeOf('delay', 'tomorrow')).toBeUndefined()
     expect(newTimeOf('moment', 'soon')).toBeUndefined()
+    expect(newTimeOf('moment', '')).toBeUndefined()
   })
 })

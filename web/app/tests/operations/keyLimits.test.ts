@@ -1,15 +1,23 @@
 import { describe, expect, it } from 'vitest'
 
-import { limitNumbersOf } from '@/views/operations/keyLimits'
+import { inputOf, limitNumbersOf, type LimitInput } from '@/views/operations/keyLimits'
+
+const RATE: LimitInput = { kind: 'rate', text: '10/s', burst: '', sliding: false }
 
 describe('the input of a limit by key', () => {
   it('is a rate, with a burst if one is entered', () => {
-    expect(limitNumbersOf('rate', ' 10/s ', '')).toEqual({ rate: '10/s' })
-    expect(limitNumbersOf('rate', '5/30s', '20')).toEqual({ rate: '5/30s', burst: 20 })
+    expect(limitNumbersOf({ ...RATE, text: ' 10/s ' })).toEqual({ rate: '10/s' })
+    expect(limitNumbersOf({ ...RATE, burst: '20' })).toEqual({ rate: '10/s', burst: 20 })
+  })
+
+  it('is a rate in a sliding window, which has no burst', () => {
+    const numbers = limitNumbersOf({ ...RATE, burst: 'ignored', sliding: true })
+    expect(numbers).toEqual({ rate: '10/s', window: 'sliding' })
   })
 
   it('is a number of jobs at a time', () => {
-    expect(limitNumbersOf('concurrency', '3', 'ignored')).toEqual({ concurrency: 3 })
+    const input = { kind: 'concurrency', text: '3', burst: 'ignored', sliding: true } as const
+    expect(limitNumbersOf(input)).toEqual({ concurrency: 3 })
   })
 
   it.each([
@@ -19,7 +27,32 @@ describe('the input of a limit by key', () => {
     ['concurrency', '0', ''],
     ['concurrency', '1.5', ''],
     ['concurrency', '', ''],
-  ] as const)('is undefined for %s %j with burst %j', (kind, input, burst) => {
-    expect(limitNumbersOf(kind, input, burst)).toBeUndefined()
+  ] as const)('is undefined for %s %j with burst %j', (kind, text, burst) => {
+    expect(limitNumbersOf({ kind, text, burst, sliding: false })).toBeUndefined()
+  })
+})
+
+describe('the input for the numbers in force', () => {
+  it.each([
+    [1_000_000, '10/s'],
+    [30_000_000, '10/30s'],
+    [5_400_000_000, '10/90m'],
+    [86_400_000_000, '10/d'],
+    [500_000, '10/500ms'],
+    [1_000_001, '10/1000001us'],
+  ])('has the period of %d microseconds as %s', (period, text) => {
+    const input = inputOf({ amount: 10, period, burst: 10, window: 'bucket' })
+    expect(input).toEqual({ ...RATE, text })
+  })
+
+  it('keeps a burst of its own, and a sliding window', () => {
+    const rate = { amount: 10, period: 1_000_000 }
+    expect(inputOf({ ...rate, burst: 1, window: 'bucket' })).toEqual({ ...RATE, burst: '1' })
+    expect(inputOf({ ...rate, window: 'sliding' })).toEqual({ ...RATE, sliding: true })
+  })
+
+  it('is a number of jobs at a time, or empty', () => {
+    expect(inputOf({ concurrency: 3 })).toMatchObject({ kind: 'concurrency', text: '3' })
+    expect(inputOf(null)).toEqual({ ...RATE, text: '' })
   })
 })

@@ -1,21 +1,53 @@
 import type { LimitNumbers } from '@/api/model'
 import { LARGEST_LIMIT } from './limits'
 
+/** What a user enters for a limit: starts per period, with a burst or in a sliding window, or jobs at a time. */
+export interface LimitInput {
+  readonly kind: 'rate' | 'concurrency'
+  readonly text: string
+  readonly burst: string
+  readonly sliding: boolean
+}
+
+/** Units of a period, in microseconds. */
+const UNITS = [
+  ['d', 86_400_000_000],
+  ['h', 3_600_000_000],
+  ['m', 60_000_000],
+  ['s', 1_000_000],
+  ['ms', 1000],
+] as const
+
+/** Return the input that gives the numbers of a limit, as they are stored; an empty one if there are none. */
+export function inputOf(numbers: Readonly<Record<string, unknown>> | null): LimitInput {
+  const { concurrency, amount, period, burst, window } = numbers ?? {}
+  const input: LimitInput = { kind: 'rate', text: '', burst: '', sliding: window === 'sliding' }
+  if (typeof concurrency === 'number')
+    return { ...input, kind: 'concurrency', text: String(concurrency) }
+  if (typeof amount !== 'number' || typeof period !== 'number') return input
+  // The burst follows the rate unless it was given.
+  const ownBurst = typeof burst === 'number' && burst !== amount ? String(burst) : ''
+  return { ...input, text: `${amount}/${periodText(period)}`, burst: ownBurst }
+}
+
+function periodText(period: number): string {
+  const [unit, size] = UNITS.find(([, length]) => period % length === 0) ?? ['us', 1]
+  return period === size ? unit : `${period / size}${unit}`
+}
+
 /**
  * Parse the input of a limit. Returns undefined for an invalid input. The server checks the rate, such as `10/s` or
  * `5/30s`.
  */
-export function limitNumbersOf(
-  kind: 'rate' | 'concurrency',
-  input: string,
-  burst: string,
-): LimitNumbers | undefined {
+export function limitNumbersOf(input: LimitInput): LimitNumbers | undefined {
+  const { kind, text, burst, sliding } = input
   if (kind === 'concurrency') {
-    const concurrency = wholeNumber(input)
+    const concurrency = wholeNumber(text)
     return concurrency === undefined ? undefined : { concurrency }
   }
-  const rate = input.trim()
+  const rate = text.trim()
   if (!/^[1-9]\d*\/\S+/.test(rate)) return undefined
+  if (sliding) return { rate, window: 'sliding' }
   if (burst.trim() === '') return { rate }
   const most = wholeNumber(burst)
   return most === undefined ? undefined : { rate, burst: most }
