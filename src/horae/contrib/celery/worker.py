@@ -6,7 +6,7 @@ job, and hold the leases of the jobs that run there.
 
 import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -14,20 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 from horae.contrib.celery.broker import queue_of
 from horae.contrib.celery.ended_timers import forget_ended_timers
 from horae.contrib.celery.library import celery_module
+from horae.contrib.celery.main_node import MainNode
 from horae.contrib.celery.pool_exit import end_with_worker
 from horae.domain.jobs.backend import CELERY, BackendAddress
 from horae.domain.jobs.job import JobId
-from horae.errors import HoraeError
+from horae.errors import DatabaseReadOnly, HoraeError
 from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
 from horae.runtime.backends.checks import check_backends
 from horae.runtime.inline.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
+from horae.runtime.throttled_warning import ThrottledWarning
+from horae.storage.engine.failures import is_transient
 from horae.types.routes import Routes
 
 if TYPE_CHECKING:
     from horae.app import Horae
     from horae.runtime.components import NodeKeywords
-    from horae.runtime.node.node import Node
 
 PLACES: Final[Mapping[str, str | None]] = MappingProxyType(
     {
@@ -56,12 +58,17 @@ class WorkerProcesses:
         self._takes_all, self._excluded = True, frozenset[str]()
         self._place: str | None = OWN_PROCESS
         self._runs: tuple[int, MessageNode] | None = None
-        self._main: AbstractContextManager[Node] | None = None
+        self._main: MainNode | None = None
+        self._unavailable = ThrottledWarning()
 
     def run_job(self, job_id: int) -> None:
-        """Run a job in this process, unless it needs no run."""
+        """Run a job in this process, unless it needs no run or the database is unavailable: it gets another message."""
         try:
             self._node().run_job(JobId(job_id))
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            self._unavailable.warn("job %d cannot be claimed now, and gets another message later: %s", job_id, error)
         except SystemExit as error:  # the body has raised it, which fails the job but must not end the worker
             if type(error) is not SystemExit:  # Celery's own, or of a signal: they end the process
                 raise
@@ -81,6 +88,8 @@ class WorkerProcesses:
         self._place = PLACES[pool]
         try:
             check_backends(self._horae.components)
+        except DatabaseReadOnly as error:  # the node checks them when it starts
+            log.warning("the backends cannot be checked yet: %s", error)
         except HoraeError as error:
             raise SystemExit(f"horae: {error}") from error
         if self._takes_all:
@@ -109,9 +118,9 @@ class WorkerProcesses:
         slots = max(worker.pool.limit or 1, worker.max_concurrency or 1)
         consumed: NodeKeywords = {"backend_worker": True, "concurrency": slots, "queues": self._served(worker)}
         options: NodeKeywords = {**usual, **self._options, "worker": False, **consumed}
+        main = MainNode(lambda: self._horae.node(**options).running())
         try:
-            main = self._horae.node(**options).running()
-            main.__enter__()
+            main.start()
         except Exception as error:
             raise SystemExit(f"horae: the node of this worker cannot start: {error}") from error
         self._main = main
@@ -121,7 +130,7 @@ class WorkerProcesses:
         end_with_worker(worker.pool)
         main, self._main = self._main, None
         if main is not None:
-            main.__exit__(None, None, None)
+            main.stop()
 
     def leave(self) -> None:
         """Unregister the node of this process that runs jobs, if there is one."""
