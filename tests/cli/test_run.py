@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.operations import nodes
 from tests.cli.conftest import call
-from tests.cli.running import Begin
+from tests.cli.running import Begin, Running
 
 
 def state_of(database: Database, job_id: JobId) -> JobState:
@@ -41,6 +42,14 @@ def test_a_term_in_the_middle_lets_the_job_end(
     assert database.autocommit(nodes.view) == []
     assert "SIGTERM: shutting down" in node.log
     assert f"at the gate [job={job} type=wait_at_the_gate lease=1 node=" in node.log
+
+
+def test_a_term_while_the_application_is_loaded_is_no_crash(url: str, folder: Path) -> None:
+    (folder / "application.py").write_text("import threading\nprint('loading', flush=True)\nthreading.Event().wait()")
+    with closing(Running(folder, url)) as node:
+        assert node.ready == "loading"
+        node.signal(signal.SIGTERM)
+        assert (node.end(), node.log) == (0, "")
 
 
 def test_a_second_signal_ends_it_at_once(begin: Begin, start: Callable[..., JobId], database: Database) -> None:

@@ -15,7 +15,7 @@ from horae.cli.failures import FAILED
 from horae.cli.printing.output import print_json
 from horae.cli.serving.logs import LogFormat, LogLevel, configure
 from horae.cli.serving.process import raise_descriptor_limit, tune_garbage_collector
-from horae.cli.serving.serving import Service
+from horae.cli.serving.serving import Service, ending_in_order
 from horae.cli.values import duration
 from horae.domain.cluster.roles import Role, parse_roles
 from horae.errors import ConfigurationError
@@ -114,6 +114,7 @@ def run(  # noqa: PLR0913 - one argument for each option
     HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_ROLES, HORAE_QUEUES, HORAE_NODE_NAME, HORAE_GRACE,
     HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
     """
+    context.with_resource(ending_in_order())
     given = {
         "concurrency": concurrency,
         "processes": processes,
@@ -146,9 +147,8 @@ def run(  # noqa: PLR0913 - one argument for each option
         nodes = [horae.node(slots=slots, roles=kept, **options) for horae in horaes] if is_node else []
         tune_garbage_collector()
         on_ready = partial(announce, horaes, nodes, servers, {**options, "roles": kept}, as_json=as_json)
-        succeeded = Service(nodes, servers, on_ready).run()
-    if not succeeded:
-        raise typer.Exit(FAILED)
+        if not Service(nodes, servers, on_ready).run():
+            raise typer.Exit(FAILED)
 
 
 def chosen_roles(settings: Sequence[Role], named: str | None, switches: Mapping[Role, bool | None]) -> tuple[Role, ...]:

@@ -5,8 +5,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ LAST_RESORT: Final = 4.8
 """Seconds that the process may take to exit after the grace period of its nodes, and after they have stopped."""
 SETTLED: Final = b"all jobs are settled, but a thread or task of theirs does not end: exiting without waiting for it\n"
 LATE: Final = b"the grace period is over, but a thread or task does not end: exiting without waiting for it\n"
+UNBEGUN: Final = b"stopped before a node has begun, but a thread does not end: exiting without waiting for it\n"
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 log = guarded_log("horae.cli")
@@ -111,13 +112,35 @@ class Service:
         self._stop()
 
 
+@contextmanager
+def ending_in_order() -> Generator[None]:
+    """Let SIGTERM end the program with 0 until `listen` is called: to load an application may take long."""
+    usual = signal.getsignal(signal.SIGTERM)
+    if usual is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, _end_unbegun)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is _end_unbegun:
+            signal.signal(signal.SIGTERM, usual)
+
+
+def _end_unbegun(number: int, _frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+    log.info("%s: no node has begun; shutting down", signal.Signals(number).name)
+    end_for_certain(0, text=UNBEGUN)
+    raise SystemExit(0)
+
+
 def listen(on_signal: Callable[[int], None]) -> None:
     """Call `on_signal` for each signal on a thread of its own, so that a body which blocks the loop cannot delay it."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)  # written at once, whatever the main thread does
     for number in SIGNALS:
         signal.signal(number, _ignore)
-    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)  # written at once, whatever the main thread does
     threading.Thread(target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True).start()
     os.register_at_fork(after_in_child=_restore_signals)
 
