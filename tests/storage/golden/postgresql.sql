@@ -185,8 +185,7 @@ END),
     CONSTRAINT horae_jobs_state CHECK ((((state)::text = 'pending'::text) OR ((state)::text = 'started'::text) OR ((state)::text = 'finished'::text) OR ((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
 );
-CREATE INDEX horae_jobs_created ON horae_jobs USING btree (created_at) WHERE (finished_at IS NOT NULL);
-CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX horae_jobs_ended_values ON horae_jobs USING btree (finished_at, type text_pattern_ops, queue, created_at, id) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE ((expires_at IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
@@ -202,7 +201,6 @@ CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHE
 CREATE INDEX horae_jobs_sent ON horae_jobs USING btree (sent_at, id) WHERE ((sent_at IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE INDEX horae_jobs_slow ON horae_jobs USING btree (id) WHERE ((finished_at - started_at) > '00:00:01'::interval);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
-CREATE INDEX horae_jobs_type ON horae_jobs USING btree (type text_pattern_ops, queue) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((waits_for)::text = 'limit'::text) AND (lane_id IS NULL) AND (finished_at IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (key_is_shared IS NULL) AND (finished_at IS NULL));
 CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE ((awaited > 0) AND (finished_at IS NOT NULL));

@@ -56,16 +56,16 @@ def upgrade() -> None:
     _create_index("slow", "id", _took_longer(1))
     if _is_postgresql():
         _create_live_waits()
-        _create_index("type", "type text_pattern_ops, queue", _ENDED)
-        _create_index("created", "created_at", _ENDED)
+        op.drop_index("horae_jobs_ended", "horae_jobs")
+        _create_index("ended_values", "finished_at, type text_pattern_ops, queue, created_at, id", _ENDED)
 
 
 def downgrade() -> None:
     """Take back; every node may claim the jobs that were sent to another system."""
     if _is_postgresql():
         op.drop_table("horae_live_waits")
-        for name in ("type", "created"):
-            op.drop_index(f"horae_jobs_{name}", "horae_jobs")
+        op.drop_index("horae_jobs_ended_values", "horae_jobs")
+        _create_index("ended", "finished_at", _ENDED)
     op.drop_index("horae_jobs_slow", "horae_jobs")
     _create_index("slow", "id", _took_longer(10))
     op.drop_column("horae_alembic_version", "oldest_compatible")
