@@ -1,6 +1,7 @@
 """What is sent through the broker of a Celery application, and what its workers keep about it."""
 
 import json
+import re
 from contextlib import closing
 from typing import Any
 
@@ -14,8 +15,12 @@ from horae.contrib.celery.ended_timers import forget_ended_timers
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.tasks import percentage_in
 from horae.domain.jobs.job import JobId
+from horae.errors import ConfigurationError
+from horae.storage.engine.database import Database
 from horae.types.backends import Message
+from tests.harness.applications import url_of
 from tests.harness.redis import RedisServer
+from tests.runtime.test_dispatching import found_by_doctor
 
 
 def messages_in(broker: RedisServer, queue: str) -> list[Any]:
@@ -70,6 +75,48 @@ def test_a_usual_rate_of_tasks_does_not_hold_for_jobs() -> None:
     with closing(Horae("sqlite://")) as horae:
         setup(app, horae)
         assert not app.tasks[RUN_JOB].rate_limit
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        (
+            {"accept_content": ["pickle", "yaml"]},
+            "writes messages as .json. .* accept only .pickle., .yaml. .*; add .json. to accept_content",
+        ),
+        ({"task_serializer": "pickle"}, "writes messages as 'pickle' .* accept only 'json' .*; add 'pickle'"),
+        ({"accept_content": []}, "writes messages as 'json' .* accept only none"),
+        ({"task_serializer": "xml"}, "task_serializer='xml', and there is no such serializer, .* expected one of json"),
+    ],
+)
+async def test_messages_that_workers_would_reject(
+    sqlite_database: Database, settings: dict[str, Any], problem: str
+) -> None:
+    app = celery_module("celery").Celery("shop", broker="memory://")
+    with closing(Horae(url_of(sqlite_database))) as horae:
+        horae.job(name="export", backend="celery")(lambda: None)
+        setup(app, horae)
+        app.conf.update(settings)  # as an application may that reads its settings after that
+        with pytest.raises(ConfigurationError, match=problem):
+            await horae.node().run()
+        [(level, message)] = found_by_doctor(horae)
+        assert level == "problem"
+        assert re.search(problem, message)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"accept_content": ["application/json"]},
+        {"accept_content": None},
+        {"accept_content": ["pickle"], "task_serializer": "pickle"},
+        {"accept_content": ["json", "not installed"]},
+    ],
+)
+def test_messages_that_workers_accept(settings: dict[str, Any]) -> None:
+    app = celery_module("celery").Celery("shop", broker="memory://")
+    app.conf.update(settings)
+    CeleryBackend(app, "export").check()
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,13 @@ class TestRefusedStarts:
         log = self.refuse(database, tmp_path, broker="")
         assert "horae: the Celery application 'tests' has no broker" in log
 
+    def test_messages_that_it_would_reject(self, database: Database, tmp_path: Path) -> None:
+        settings = {"HORAE_TEST_CELERY": '{"accept_content": ["yaml"]}'}
+        log = self.refuse(database, tmp_path, environment=settings)
+        assert (
+            "horae: the Celery application 'tests' writes messages as 'json' (task_serializer), and its workers" in log
+        )
+
     def test_messages_without_bound(self, horae: Horae, database: Database, tmp_path: Path) -> None:
         settings = {"HORAE_TEST_CELERY": '{"worker_prefetch_multiplier": 0}'}
         log = self.refuse(database, tmp_path, environment=settings)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.storage.engine.database import Database
 from horae.storage.jobs import dispatching
@@ -48,6 +49,9 @@ def _of_place(registry: Registry, place: Place, late: Finding | None) -> Iterato
     try:
         backend.check()
         waiting = backend.waiting(destination)
+    except ConfigurationError as error:
+        yield problem(system, f"{error}", "Nodes and workers refuse to start with this; jobs wait, and none is lost.")
+        return
     except Exception as error:  # noqa: BLE001 - each transport has errors of its own
         yield problem(
             system,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from horae.contrib.celery.library import celery_module
 from horae.errors import ConfigurationError
 from horae.forking import register_for_reset
 from horae.types.backends import Backend, Message
@@ -42,13 +43,14 @@ class CeleryBackend:
         return self._usual_destination
 
     def check(self) -> None:
-        """Raise `ConfigurationError` for an application without a broker."""
+        """Raise `ConfigurationError` if there is no broker, or if workers would reject the messages."""
         conf = self.app.conf
         if not (conf.broker_url or conf.broker_write_url or os.environ.get("CELERY_BROKER_URL")):
             raise ConfigurationError(
                 f"the Celery application {self.app.main!r} has no broker, so its workers would receive no jobs; set "
                 "broker_url, as in Celery('shop', broker='redis://localhost')"
             )
+        _check_serializer(self.app)
 
     def send(self, destination: str, messages: Sequence[Message]) -> None:
         """Send the messages over one connection; raises the errors of the transport."""
@@ -114,6 +116,28 @@ def queue_of(app: Any, name: str) -> Any:
     """Return a queue as the Celery application defines it, or as it would define one that is missing."""
     queues = app.amqp.queues
     return queues[name] if name in queues or queues.create_missing else queues.add(queues.new_missing(name))
+
+
+def _check_serializer(app: Any) -> None:
+    """Raise `ConfigurationError` if workers do not accept messages as the application writes them."""
+    serialization = celery_module("kombu.serialization")
+    types, used = serialization.registry.name_to_type, app.conf.task_serializer
+    if used not in types:
+        known = ", ".join(sorted(types))
+        raise ConfigurationError(
+            f"the Celery application {app.main!r} has task_serializer={used!r}, and there is no such serializer, or "
+            f"its library is not installed; expected one of {known}"
+        )
+    accepted = app.conf.accept_content
+    if accepted is None:
+        return
+    if types[used] not in {*serialization.TRUSTED_CONTENT, *(types.get(name, name) for name in accepted)}:
+        named = ", ".join(map(repr, sorted(accepted))) or "none"
+        raise ConfigurationError(
+            f"the Celery application {app.main!r} writes messages as {used!r} (task_serializer), and its workers "
+            f"accept only {named} (accept_content), so they would reject each message about a job; add {used!r} to "
+            "accept_content, or set task_serializer to one that it names"
+        )
 
 
 def _batch(producer: Any) -> AbstractContextManager[Any]:
