@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from horae import Horae, Limit
+from horae.client.doctor.other_systems import check_other_systems
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.runtime.backends.checks import check_backends
 from horae.storage.engine.database import Database
@@ -238,3 +239,23 @@ def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(databa
         horae.registry.remove("limited")
         horae.job(name="limited", backend="celery")(lambda account="a": None)
         assert horae.jobs.retry(job.id).waits_for is None
+
+
+@pytest.mark.parametrize("what", ["turns", "rate"])
+def test_a_queue_that_gets_them_from_a_program_without_the_type_is_reported(database: Database, what: str) -> None:
+    """As from `horae queues fair` without the application; what the advice names makes the jobs start."""
+    with closing(application(database)) as horae, closing(Horae(url_of(database))) as operator:
+        horae.job(name="export", backend="celery")(lambda: None)
+        if what == "turns":
+            operator.queues.fair("default", "owner")
+        else:
+            operator.queues.limit_by_key("default", Limit(rate="1/s"))
+        job = horae.jobs.start("export")
+        found = check_other_systems(horae.registry, {}, database)
+        [finding] = [each for each in found if each.check == "limits"]
+        assert finding.message.startswith("1 job of type 'export' in queue 'default' cannot start")
+        assert "`horae queues fair default --by none`, `horae queues limit default --rate none`" in str(finding.advice)
+        operator.queues.fair("default", None)
+        operator.queues.limit_by_key("default", None)
+        assert horae.jobs.get(job.id).waits_for is None
+        assert [level for level, _ in found_by_doctor(horae) if level != "ok"] == []
