@@ -1,6 +1,7 @@
 """A Celery worker, a Redis broker and a new SQLite file: jobs that run, are cancelled, and survive what is killed."""
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--once", action="store_true", help="end after the parts")
     once: bool = arguments.parse_args().once
+    logging.basicConfig(format="  [log] %(message)s", level=logging.WARNING)
     try:
         with tempfile.TemporaryDirectory(prefix="horae-celery-", ignore_cleanup_errors=True) as folder:
             right = demonstrate_in(Path(folder), once=once)
@@ -54,7 +56,7 @@ def demonstrate_in(folder: Path, *, once: bool) -> bool:
             if not right:
                 console.print(f"The log of the worker ends:\n{escape(worker.log[-END_OF_LOG:])}")
             if not once:
-                stay()
+                stay(url, broker)
     return right
 
 
@@ -118,7 +120,11 @@ def survives_a_flush(horae: Horae, worker: CeleryWorker, broker: RedisServer) ->
 
 
 def is_scheduled(horae: Horae) -> bool:
-    return comes(lambda: horae.schedules.get("refresh_rates").statistics.total_successes >= 2)
+    def fired() -> int:
+        return horae.schedules.get("refresh_rates").statistics.total_successes
+
+    before = fired()
+    return comes(lambda: fired() >= before + 2)
 
 
 def comes(condition: Callable[[], bool]) -> bool:
@@ -129,8 +135,14 @@ def comes(condition: Callable[[], bool]) -> bool:
     return met
 
 
-def stay() -> None:
-    console.print("Press Ctrl-C to stop the worker and the broker.")
+def stay(url: str, broker: RedisServer) -> None:
+    console.print(
+        "\nThe worker goes on. In another terminal, in this directory, look at its jobs, or serve the dashboard:\n"
+        f"  export HORAE_DATABASE={url} CELERY_BROKER_URL={broker.url()}\n"
+        "  .venv/bin/horae --app examples.celery.app:horae jobs list\n"
+        "  .venv/bin/horae run examples.celery.app:horae --no-worker --no-scheduler\n"
+        "Press Ctrl-C here to stop the worker and the broker."
+    )
     while True:
         time.sleep(1)
 
