@@ -21,12 +21,13 @@ class Asked:
 
     def __init__(self, due_in: float) -> None:
         self.due_in, self.questions, self.claims, self.now = due_in, 0, 0, 100.0
+        self.next_in = float("inf")
         self.found = LaneClaims([], 10)
 
     async def autocommit_async(self, *_: Any) -> LanesAhead:
         self.questions += 1
         self.now += 0.001
-        return LanesAhead(unfiled=False, due_in=self.due_in)
+        return LanesAhead(unfiled=False, due_in=self.due_in, next_in=self.next_in)
 
     async def transact_async(self, *_: Any) -> LaneClaims:
         self.claims += 1
@@ -112,3 +113,18 @@ async def test_the_end_of_any_job_makes_room_where_slots_were_lacking(asked: Ask
     asked.due_in, asked.found = 0, LaneClaims([taken(1)], 10, rated=frozenset({1}))
     await lanes.claim(SCOPE, 10, 1)
     assert lanes.gain_room({1})
+
+
+async def test_lanes_that_cannot_be_claimed_rest_until_others_are_due(asked: Asked) -> None:
+    lanes = claimer(asked)
+    asked.due_in, asked.found = 0, LaneClaims([], 10, skipped=True)
+    pauses: list[float] = []
+    for _ in range(10):
+        await lanes.claim(SCOPE, 10, 10)
+        pauses.append(lanes.due_in)
+        asked.now += lanes.due_in + 0.001
+    assert asked.claims == 10
+    assert pauses[-1] >= 0.5
+    asked.next_in = 0.03
+    await lanes.claim(SCOPE, 10, 10)
+    assert lanes.due_in == 0.03

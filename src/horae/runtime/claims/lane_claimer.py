@@ -10,7 +10,7 @@ from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
-from horae.storage.jobs.limits.lane_claims import LaneClaims
+from horae.storage.jobs.limits.lane_claims import LaneClaims, LanesAhead
 
 MOST_RATED: Final = 10_000
 """Lanes under rates only that a node keeps in mind."""
@@ -50,7 +50,8 @@ class LaneClaimer:
         if now < self._ask_at:
             self.due_in = self._due_at - now
             return nothing
-        if not await self._is_due():
+        ahead = await self._look_ahead()
+        if ahead.due_in > 0:
             return nothing
         if most <= 0:  # every slot is taken, and jobs that were claimed before wait for the next one
             self.due_in, self._lacked_slots = self._timing.contended.shortest, True
@@ -60,15 +61,15 @@ class LaneClaimer:
         self._lacked_slots = len(result.claims) >= most
         self._note_rated(result)
         if result.skipped:
-            self._rest()
+            self._rest(ahead.next_in)
         else:
             self.wake()
             self._idle_until = began + min(result.rest, self._timing.lane_rest)
             self.due_in = max(0.0, self._idle_until - time.monotonic())
         return result
 
-    async def _is_due(self) -> bool:
-        """Put new jobs into lanes; return whether a lane may be claimed now."""
+    async def _look_ahead(self) -> LanesAhead:
+        """Put new jobs into lanes; return when a lane may be claimed."""
         asked_at = time.monotonic()
         ahead = await self._database.autocommit_async(lane_claims.ahead)
         if ahead.unfiled:
@@ -78,7 +79,7 @@ class LaneClaimer:
         self.due_in = 0.0 if ahead.unfiled else ahead.due_in
         if self.due_in > 0:
             self._note_nothing_due(asked_at, self.due_in)
-        return ahead.due_in <= 0
+        return ahead
 
     def _note_rated(self, result: LaneClaims) -> None:
         if len(self._rated) > MOST_RATED:
@@ -95,8 +96,11 @@ class LaneClaimer:
         self._due_at = now + due_in
         self._ask_at = min(self._due_at, now + self._timing.ahead_rest * (now - asked_at))
 
-    def _rest(self) -> None:
-        """Leave the lanes alone for a moment: other nodes have locked what is due, or only they can run it."""
-        self.due_in = self._pause * self._rng.uniform(0.5, 1.0)
+    def _rest(self, most: float) -> None:
+        """Leave the lanes alone for a moment, at most until further ones become due.
+
+        Other nodes have locked what is due, or only they can run it, or it waits until jobs end, which wakes this node.
+        """
+        self.due_in = min(self._pause * self._rng.uniform(0.5, 1.0), most)
         self._idle_until = time.monotonic() + self.due_in
         self._pause = self._timing.contended.after(self._pause)

@@ -38,16 +38,21 @@ _NOW: Final = select(microseconds_now())
 
 
 class LanesAhead(NamedTuple):
-    """Whether jobs wait to be put into lanes, and the seconds until a lane may be claimed: infinite if none waits."""
+    """Whether jobs wait to be put into lanes, and the seconds until a lane may be claimed: infinite if none waits.
+
+    `next_in`: the seconds until further lanes become due or a rate allows starts again, whatever is due already.
+    """
 
     unfiled: bool
     due_in: float
+    next_in: float = math.inf
 
 
 class LaneClaims(NamedTuple):
     """The claimed jobs, and for how many plain jobs there is room before the next job of a lane.
 
-    `skipped`: lanes were due and nothing was claimed from them, because another node had locked them, say. `rest`: for
+    `skipped`: lanes were due and nothing was claimed from them, because another node had locked them, a job is heavier
+    than what is free, or the queue may run no more jobs: the next claim would find the same. `rest`: for
     how many seconds starts may gather until the next claim; 0 if there may be more to claim now. `rated`: the lanes of
     these jobs that are only under rates, so that the end of a job makes no room in them.
     """
@@ -77,7 +82,8 @@ def ahead(connection: Connection) -> LanesAhead:
     unfiled, has_room, place, opens_at, now = connection.execute(sql.AHEAD).one()
     moments = [moment for moment in (place, opens_at) if moment is not None]
     seconds = 0.0 if has_room else (min(moments) - now) / _SECOND if moments else math.inf
-    return LanesAhead(bool(unfiled), max(0.0, seconds))
+    later = min((moment - now for moment in moments if moment > now), default=math.inf)
+    return LanesAhead(bool(unfiled), max(0.0, seconds), later / _SECOND)
 
 
 def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> LaneClaims:
@@ -96,9 +102,21 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
     return LaneClaims(
         claims,
         plain_room,
-        skipped=not claims and not choice.held,
+        skipped=not claims and not _is_new(locked, choice),
         rest=_rest(locked, choice) if took_all else 0.0,
         rated=_rated(locked, choice),
+    )
+
+
+def _is_new(locked: _Locked, choice: Choice) -> bool:
+    """Return whether it was found out that limits hold lanes back, or until when; that of a queue is not written down.
+
+    What runs under a concurrency may leave room that is too small for the job that comes first: then its lane is read
+    each time.
+    """
+    return any(
+        bucket_id > 0 and (locked.rows[lane_id].held_by != bucket_id or choice.closed[bucket_id] is not None)
+        for lane_id, bucket_id in choice.held.items()
     )
 
 
