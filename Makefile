@@ -55,8 +55,9 @@ lint: install web-check ## Check format, style, types and the direction of impor
 	$(NODE) $(BIN)/pyright
 	$(BIN)/lint-imports
 
+# With --quiet it overlooks the warnings that --strict refuses.
 docs: install ## Build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict # not --quiet, with which it overlooks the warnings that --strict refuses
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: lint docs test ## Run everything that continuous integration runs, in the same order
 
