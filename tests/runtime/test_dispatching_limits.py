@@ -66,7 +66,7 @@ def worker(horae: Horae) -> Iterator[MessageNode]:
 
 
 @asynccontextmanager
-async def dispatching_of(horae: Horae, **timing: float) -> AsyncGenerator[Running]:
+async def dispatching_of(horae: Horae, pace: float = 1.0, **timing: float) -> AsyncGenerator[Running]:
     """Run a dispatcher that does nothing without a hint, unless `timing` says otherwise."""
     backend: Any = horae.registry.backends["celery"]
     running = Running(Signals(), backend)
@@ -77,7 +77,7 @@ async def dispatching_of(horae: Horae, **timing: float) -> AsyncGenerator[Runnin
         "compare_every": NEVER,
         **timing,
     }
-    made = Dispatcher(horae.components, running.signals, DispatcherTiming(**chosen), Random(1))
+    made = Dispatcher(horae.components, running.signals, DispatcherTiming(**chosen), Random(1), lambda: pace)
     vars(made)["_compare_at"] = NEVER * 24 * 365 * 100
     rest = made._rest  # noqa: SLF001 - to know when a round has ended
 
@@ -204,3 +204,12 @@ async def test_a_node_learns_of_ends_in_other_processes(horae: Horae, backend: F
             finally:
                 node.close()
         assert (await until_state(horae, jobs[0], "finished")).queue == "default"
+
+
+async def test_each_of_many_nodes_waits_longer_for_a_hint(horae: Horae) -> None:
+    async with dispatching_of(horae, pace=1e6, poll=0.02) as many, dispatching_of(horae, poll=0.02) as alone:
+        await until(lambda: alone.rounds >= 5)
+        assert many.rounds == 1
+        horae.jobs.start("export")
+        many.signals.work.send()
+        await many.sent(1)

@@ -101,9 +101,9 @@ class DispatcherTiming:
     batch: int = 500
     """Messages about jobs that are marked as sent in one transaction, at most."""
     poll: float = 1.0
-    """Between two rounds, unless a hint comes first."""
+    """Between two rounds, unless a hint comes first; longer where many nodes dispatch."""
     limits_every: float = 5.0
-    """Between two rounds that also look at queues with a limit, unless a hint comes first."""
+    """Between two rounds that also look at queues with a limit, unless a hint comes first; longer as well."""
     limits_rest: float = 5.0
     """How many times as long as such a look took hints are left to the next one."""
     compare_every: float = 5.0

@@ -8,7 +8,7 @@ there, and sends again what has been lost. Any number of nodes may dispatch: eac
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
 
@@ -26,10 +26,18 @@ from horae.types.routes import Place, Routes
 class Dispatcher:
     """Dispatches on behalf of one node."""
 
-    def __init__(self, components: Components, signals: Signals, timing: DispatcherTiming, rng: Random) -> None:
+    def __init__(
+        self,
+        components: Components,
+        signals: Signals,
+        timing: DispatcherTiming,
+        rng: Random,
+        pace: Callable[[], float] = lambda: 1.0,
+    ) -> None:
+        """`pace`: how many times as long it may wait between two rounds, because other nodes dispatch as well."""
         self._database, self._registry = components.database, components.registry
         self._queue_backends, self._wakeup = components.queue_backends, components.wakeup
-        self._timing, self._rng = timing, rng
+        self._timing, self._rng, self._pace = timing, rng, pace
         self._wake = asyncio.Event()
         # A thread of its own: a broker that does not answer must not delay the other services.
         self._thread = Threads(1, "horae-dispatch")
@@ -101,7 +109,7 @@ class Dispatcher:
         if more:
             return
         try:
-            async with asyncio.timeout(self._timing.poll * self._rng.uniform(0.75, 1.25)):
+            async with asyncio.timeout(self._timing.poll * self._pace() * self._rng.uniform(0.75, 1.25)):
                 await self._wake.wait()
         except TimeoutError:
             pass
@@ -127,7 +135,7 @@ class Dispatcher:
     def _send_limited(self, scope: SentScope, batch: int) -> list[Dispatched]:
         """Send what limits allow; note whether jobs wait for that, so that the ends of others are of interest."""
         began = time.monotonic()
-        self._limits_at = began + self._timing.limits_every
+        self._limits_at = began + self._timing.limits_every * self._pace()
         due = self._database.autocommit(dispatching.limited_and_due, scope)
         sent: list[Dispatched] = []
         for queue, room in due.items():

@@ -179,7 +179,7 @@ class Incarnation:
         self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
         self._deploying = Deploying(components, self._options, self._deploy, self._controller)
         self._sweeper = self._new_sweeper()
-        self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng)
+        self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng, self._peers.pace)
         signals.node_suspected.connect(self._sweeper.suspect)
         signals.contact_regained.connect(self._run_monitor.reread)
         signals.declared_dead.connect(self._declared_dead)
