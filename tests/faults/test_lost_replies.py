@@ -53,6 +53,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "check_backends": "only with another backend: tests/runtime/test_dispatching.py",
     "Dispatcher._deliver": "only with another backend: tests/runtime/test_dispatching.py",
     "Dispatcher._send_due": "only with another backend: tests/runtime/test_dispatching.py",
+    "Dispatcher._send_limited": "only with another backend: tests/runtime/test_dispatching_limits.py",
     "Dispatcher._send_lost": "only with another backend: tests/runtime/test_dispatching.py",
     "Dispatcher._take_back_unrouted": "only with another backend: tests/runtime/test_dispatching.py",
     "MessageNode._claim_joined": "only for messages of another backend: tests/runtime/test_joined_ends.py",

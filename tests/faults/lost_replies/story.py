@@ -217,7 +217,7 @@ class Story:
         again(lambda: self.queues.limit_by_key("limited", Limit(concurrency=2, key="{owner}")))
         again(lambda: self.queues.fair("limited", "owner"))
         taking_turns = again(lambda: jobs.start_many("limited", [{}] * 3, owner="bob"))
-        again(lambda: jobs.waiting_reason(taking_turns[-1]))
+        again(lambda: (jobs.waiting_reason(taking_turns[-1]), jobs.weight(taking_turns[-1])))
         again(lambda: jobs.list(query="owner:bob"))
         again(lambda: jobs.logs(1, limit=1), NotFound)
         later = [again(lambda: jobs.start("looped", delay="1h")).id for _ in range(2)]
