@@ -112,6 +112,8 @@ def _line_of(stream: IO[str] | None) -> str:
 
 
 Begin = Callable[..., Running]
+ON_SQLITE: Final = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+"""For what a program does in the same way on both databases: each start of one takes seconds."""
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.operations import nodes
 from tests.cli.conftest import call
-from tests.cli.running import Begin, Running
+from tests.cli.running import ON_SQLITE, Begin, Running
 
 
 def state_of(database: Database, job_id: JobId) -> JobState:
@@ -44,6 +44,7 @@ def test_a_term_in_the_middle_lets_the_job_end(
     assert f"at the gate [job={job} type=wait_at_the_gate lease=1 node=" in node.log
 
 
+@ON_SQLITE
 def test_a_term_while_the_application_is_loaded_is_no_crash(url: str, folder: Path) -> None:
     (folder / "application.py").write_text("import threading\nprint('loading', flush=True)\nthreading.Event().wait()")
     with closing(Running(folder, url)) as node:
@@ -52,6 +53,7 @@ def test_a_term_while_the_application_is_loaded_is_no_crash(url: str, folder: Pa
         assert (node.end(), node.log) == (0, "")
 
 
+@ON_SQLITE
 def test_a_second_signal_ends_it_at_once(begin: Begin, start: Callable[..., JobId], database: Database) -> None:
     node = begin()
     job = start("stubborn")
@@ -63,6 +65,7 @@ def test_a_second_signal_ends_it_at_once(begin: Begin, start: Callable[..., JobI
     assert state_of(database, job) is JobState.STARTED
 
 
+@ON_SQLITE
 def test_a_blocked_loop_cannot_keep_the_second_signal_away(begin: Begin, start: Callable[..., JobId]) -> None:
     node = begin()
     start("blocks_the_loop")
@@ -74,7 +77,7 @@ def test_a_blocked_loop_cannot_keep_the_second_signal_away(begin: Begin, start: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("body", "settled"), [("stubborn", JobState.PENDING), ("deaf", JobState.FAILED)])
-@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_body_that_ignores_every_order_dies_with_the_process(
     body: str, settled: JobState, begin: Begin, start: Callable[..., JobId], database: Database
 ) -> None:
@@ -102,6 +105,7 @@ def test_the_job_of_a_killed_node_is_run_by_another(
     assert attempt.outcome == "crashed"
 
 
+@ON_SQLITE
 def test_json_logs_and_children(begin: Begin, start: Callable[..., JobId], database: Database, folder: Path) -> None:
     node = begin("--log-format", "json", "--queues", "default, other")
     ready = json.loads(node.ready)
@@ -128,6 +132,7 @@ def test_json_logs_and_children(begin: Begin, start: Callable[..., JobId], datab
     ]
 
 
+@ON_SQLITE
 def test_several_applications_each_have_a_node(begin: Begin, start: Callable[..., JobId], database: Database) -> None:
     node = begin("application:other", "--concurrency", "3")
     assert [view.concurrency for view in database.autocommit(nodes.view)] == [3, 3]

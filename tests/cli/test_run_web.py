@@ -18,7 +18,7 @@ from horae.domain.jobs.job import JobId
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from tests.cli.conftest import call, values
-from tests.cli.running import Begin
+from tests.cli.running import ON_SQLITE, Begin
 
 
 @pytest.fixture
@@ -65,6 +65,7 @@ def test_without_roles_it_is_a_web_server_and_no_node(
     assert server.end() == 0
 
 
+@ON_SQLITE
 def test_the_role_web_alone_is_a_web_server_and_no_node(begin: Begin, database: Database) -> None:
     server = begin("--roles", "web", "--port", "0", "--log-format", "json")
     ready = json.loads(server.ready)
@@ -74,6 +75,7 @@ def test_the_role_web_alone_is_a_web_server_and_no_node(begin: Begin, database: 
     assert server.end() == 0
 
 
+@ON_SQLITE
 def test_a_node_that_serves_http_has_the_role_web(begin: Begin, database: Database) -> None:
     node = begin("--roles", "web,worker", "--port", "0")
     [url] = addresses(node.ready)
@@ -83,6 +85,7 @@ def test_a_node_that_serves_http_has_the_role_web(begin: Begin, database: Databa
     assert node.end() == 0
 
 
+@ON_SQLITE
 def test_several_applications_have_a_port_each(begin: Begin) -> None:
     both = begin("application:other", "--port", "0")
     first, second = addresses(both.ready)

@@ -128,6 +128,8 @@ class RedisLiveStore:
 
     def begin_wait(self, wait: Wait) -> None:
         """Record for what a body waits, in the database: it is written seldom, and must not get lost."""
+        with self._lock:
+            self._in_database.add(wait.job_id)
         self._database.begin_wait(wait)
 
     def end_wait(self, wait: Wait) -> None:
