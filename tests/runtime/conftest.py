@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from horae import Horae
+from horae.runtime.inline.message_node import MessageNode
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
 
@@ -14,3 +15,11 @@ def horae(database: Database) -> Iterator[Horae]:
     """An application without job types, on a database with all tables."""
     with application(database) as horae:
         yield horae
+
+
+@pytest.fixture
+def worker(horae: Horae) -> Iterator[MessageNode]:
+    """What runs the jobs of another system, by their ids."""
+    node = MessageNode(horae.components, "celery")
+    yield node
+    node.close()

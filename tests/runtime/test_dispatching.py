@@ -94,13 +94,6 @@ def backend(horae: Horae) -> FakeBackend:
     return made
 
 
-@pytest.fixture
-def worker(horae: Horae) -> Iterator[MessageNode]:
-    node = MessageNode(horae.components, "celery")
-    yield node
-    node.close()
-
-
 def dispatcher(horae: Horae, timing: DispatcherTiming | None = None) -> Dispatcher:
     """Without a timing it never compares the messages with the jobs."""
     made = Dispatcher(horae.components, Signals(), timing or DispatcherTiming(), Random(1))

@@ -58,13 +58,6 @@ def horae(database: Database, backend: FakeBackend) -> Iterator[Horae]:
         yield horae
 
 
-@pytest.fixture
-def worker(horae: Horae) -> Iterator[MessageNode]:
-    node = MessageNode(horae.components, "celery")
-    yield node
-    node.close()
-
-
 @asynccontextmanager
 async def dispatching_of(horae: Horae, pace: float = 1.0, **timing: float) -> AsyncGenerator[Running]:
     """Run a dispatcher that does nothing without a hint, unless `timing` says otherwise."""
