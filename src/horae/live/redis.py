@@ -129,7 +129,7 @@ class RedisLiveStore:
     def begin_wait(self, wait: Wait) -> None:
         """Record for what a body waits, in the database: it is written seldom, and must not get lost."""
         with self._lock:
-            self._in_database.add(wait.job_id)
+            self._in_database.add(wait.job_id)  # so that `forget` deletes it there
         self._database.begin_wait(wait)
 
     def end_wait(self, wait: Wait) -> None:

@@ -105,7 +105,7 @@ class DispatcherTiming:
     limits_every: float = 5.0
     """Between two rounds that also look at queues with a limit, unless a hint comes first; longer as well."""
     limits_rest: float = 5.0
-    """How many times as long as such a look took hints are left to the next one."""
+    """Rest after such a look, in multiples of the time that it took; hints that come meanwhile wait for its end."""
     compare_every: float = 5.0
     """Between two comparisons of the jobs that were sent with the messages that wait."""
     compare_seldom: float = 60.0

@@ -109,7 +109,7 @@ class Registry:
 
     def get(self, name: str) -> JobType[Any]:
         """Return the type of this name. Raises `UnknownJobType`, which lists the known ones."""
-        found = self._types.get(name) or self._built_in.get(name)  # not `find`: each job comes here
+        found = self.find(name)
         if found is None:
             raise UnknownJobType(name, self._types)
         return found

@@ -83,9 +83,8 @@ class PostgresChannel:
         """Start without connections after a fork: they are the parent's, and must not be closed here."""
         _of_the_parent.append(self._sending)
         self._receiver = self._sending = None
-        self._token = secrets.token_hex(
-            8
-        )  # with the old one, the parent would take the hints of this process for its own
+        # With the old one, the parent would take the hints of this process for its own.
+        self._token = secrets.token_hex(8)
 
     @property
     def connected(self) -> bool:

@@ -42,7 +42,8 @@ class RedisChannel:
     def reset_after_fork(self) -> None:
         """Start without a subscription after a fork: it is the parent's."""
         self._subscription = None
-        self._token = token_hex(8)  # with the old one, the parent would take the hints of this process for its own
+        # With the old one, the parent would take the hints of this process for its own.
+        self._token = token_hex(8)
 
     @property
     def connected(self) -> bool:

@@ -87,10 +87,11 @@ def _next_in_line(job: Job, facts: Any) -> str:
 def _of_limit(connection: Connection, facts: Any) -> str:
     numbers = LimitNumbers.from_json(facts.declared if facts.changed is None else facts.changed)
     key = f" for key {quoted(facts.key)}" if facts.key else ""
-    until = f"until {_needed(connection, facts, numbers)}"
-    if facts.opens_at is not None:
-        until = f"until {EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
-    return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, {until}."
+    if facts.opens_at is None:
+        until = _needed(connection, facts, numbers)
+    else:
+        until = f"{EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
+    return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, until {until}."
 
 
 def _needed(connection: Connection, facts: Any, numbers: LimitNumbers) -> str:

@@ -109,10 +109,10 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
 
 
 def _is_new(locked: _Locked, choice: Choice) -> bool:
-    """Return whether it was found out that limits hold lanes back, or until when; that of a queue is not written down.
+    """Return whether this claim stored something new about a full limit, so that the next claim finds another state.
 
-    What runs under a concurrency may leave room that is too small for the job that comes first: then its lane is read
-    each time.
+    New is which limit holds a lane back, or until when. Nothing is stored about the limit of a queue, which has a
+    negative id. A lane whose first job is too heavy for the room under a concurrency is read, and held, each time.
     """
     return any(
         bucket_id > 0 and (locked.rows[lane_id].held_by != bucket_id or choice.closed[bucket_id] is not None)
