@@ -6,10 +6,23 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from horae import Horae, InvalidJobType, InvalidRequest, Job, JobCancelled, JobContext, JobState, JobType, LeaseLost
+from horae import (
+    Horae,
+    InvalidJobType,
+    InvalidRequest,
+    Job,
+    JobCancelled,
+    JobContext,
+    JobState,
+    JobType,
+    LeaseLost,
+    MaxJobCountExceeded,
+)
 from horae.client.jobs import bulk_job
 from horae.client.jobs.bulk_job import BulkJob, BulkParameters
+from horae.domain.jobs.bulk import while_pending
 from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.domain.jobs.query import parse_query
 from horae.storage.jobs import claims
 from horae.storage.jobs.search import bulk
 from tests.harness.applications import execute, rows
@@ -213,6 +226,74 @@ class TestCrashes:
         assert (ended.state, ended.progress_percentage) == (JobState.FINISHED, 100)
         shop.jobs.delete(job.id)
         assert rows(shop, "SELECT job_id FROM horae_bulk_runs") == []
+
+
+class TestOrders:
+    def test_it_begins_before_the_jobs_that_it_changes_whichever_queues_are_served(self, shop: Horae) -> None:
+        shop.jobs.start("work", number=12, priority=1_000_000)
+        shop.jobs.start("work", number=13, queue="served", priority=1_000_000)
+        shop.queues.pause("default")
+        job = shop.jobs.cancel_many(types=["work"])
+        with shop.node(concurrency=1, queues=("served",)).running():
+            result = shop.jobs.wait(job.id, timeout="30s")
+        assert (result["changed"], result["begun"]) == (14, 0)
+
+    def test_it_says_how_many_jobs_began_before_it_reached_them(self, shop: Horae) -> None:
+        database = shop.components.database
+        assert database.transact(claims.claim_one, JobId(12), NODE)
+        job = shop.jobs.cancel_many(types=["work"], query="-state:failed tag:even")
+        moved = shop.jobs.reschedule_many(types=["work"], states=["pending"], delay="1h")
+        of_running = shop.jobs.cancel_many(states=["started"])
+        for job_id in (1, 2, 3):
+            assert database.transact(claims.claim_one, JobId(job_id), NODE)
+        end = "UPDATE horae_jobs SET state = 'finished', node_id = NULL, finished_at = started_at WHERE id < 3"
+        execute(shop, end)
+        late = run(shop, moved)
+        assert (late["changed"], late["begun"]) == (8, 3)
+        late = run(shop, job)  # of 1, 3, 5, 7, 9 and 11 the first has ended, and 3 is cancelled while it runs
+        assert (late["changed"], late["begun"]) == (5, 2)
+        assert run(shop, of_running)["begun"] == 0
+
+    def test_an_order_that_was_only_inserted_changes_nothing(self, shop: Horae) -> None:
+        job = shop.jobs.cancel_many(types=["work"])
+        execute(shop, "DELETE FROM horae_bulk_runs")
+        with pytest.raises(InvalidRequest, match="no row in horae_bulk_runs"):
+            run(shop, job)
+        execute(
+            shop,
+            f"UPDATE horae_jobs SET state = 'failed', finished_at = created_at, node_id = NULL WHERE id = {job.id}",
+        )
+        again_ = shop.jobs.retry(job.id)
+        with pytest.raises(InvalidRequest, match="no row in horae_bulk_runs"):
+            run(shop, again_)
+        assert set(states(shop).values()) == {"pending"}
+
+    def test_a_retry_of_an_order_changes_what_is_left(self, shop: Horae) -> None:
+        job = shop.jobs.cancel_many(types=["work"], owner="bob")
+        shop.jobs.cancel(job.id)
+        assert run(shop, shop.jobs.retry(job.id))["changed"] == 6
+
+    def test_an_owner_has_few_open_orders(self, shop: Horae) -> None:
+        for _ in range(BulkJob.max_count):
+            shop.jobs.cancel_many(owner="alice")
+        with pytest.raises(MaxJobCountExceeded):
+            shop.jobs.cancel_many(owner="alice")
+        assert shop.jobs.cancel_many(types=["work"]).queue == "horae.bulk"
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("tag:a state:pending", "tag:a"),
+        ("-state:finished -error:x -duration:>1s tag:a", "tag:a"),
+        ("-state:pending", None),
+        ("state:started", None),
+        ("error:timeout", None),
+        ("finished:>1h", None),
+    ],
+)
+def test_what_a_query_asks_of_a_pending_job(query: str, left: str | None) -> None:
+    assert while_pending(parse_query(query)) == (None if left is None else parse_query(left))
 
 
 class TestPreview:

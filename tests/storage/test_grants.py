@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from sqlalchemy import make_url
+from sqlalchemy.exc import ProgrammingError
 
 from horae import Horae, Limit
 from horae.errors import DuplicateJob, MaxJobCountExceeded
@@ -89,6 +90,13 @@ def is_refused(url: str, *statements: str) -> bool:
     return refused == len(statements)
 
 
+def run_plainly(url: str, statement: str) -> None:
+    """Run a statement as the role of this URL, as another program than Horae can."""
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with closing(psycopg.connect(plain, autocommit=True)) as connection:
+        connection.execute(statement.encode())
+
+
 CHANGES_OF_TABLES: Final = (
     "ALTER TABLE horae_jobs ADD COLUMN more TEXT",
     "DROP TABLE horae_job_logs",
@@ -146,6 +154,30 @@ def test_a_program_may_only_start_jobs(as_role: AsRole, finished: int, database:
         "INSERT INTO horae_job_tags (tag, job_id) VALUES ('a', 1)",
         "UPDATE horae_jobs SET tags = NULL",
     )
+
+
+async def test_a_program_that_may_only_start_jobs_orders_no_change_of_others(
+    as_role: AsRole, owner: psycopg.Connection, database: Database
+) -> None:
+    url = as_role(Privileges.ENQUEUE)
+    with closing(application(url_of(database))) as horae:
+        victim = horae.jobs.start("report", of="ada", owner="ada", delay="1h")
+        order = '{"order": {"action": "cancel", "types": ["report"], "by": "root"}}'
+        run_plainly(
+            url,
+            "INSERT INTO horae_jobs (type, queue, priority, state, params, owner, run_at, created_at, updated_at) "
+            f"VALUES ('horae.bulk', 'horae.bulk', 9, 'pending', '{order}', 'root', now(), now(), now())",
+        )
+        with closing(application(url)) as caller, pytest.raises(ProgrammingError, match="permission denied"):
+            caller.jobs.cancel_many(types=["report"])
+        assert is_refused(url, "INSERT INTO horae_bulk_runs (job_id, lease, reached) VALUES (1, 0, 1)")
+        [forged] = horae.jobs.list(types=["horae.bulk"]).jobs
+        async with running_node(horae):
+            assert "no row in horae_bulk_runs" in str((await until_state(horae, forged.id, "failed")).error)
+            again = horae.jobs.retry(forged.id)  # by somebody who may
+            assert "no row in horae_bulk_runs" in str((await until_state(horae, again.id, "failed")).error)
+        assert horae.jobs.get(victim.id).state == "pending"
+        assert owner.execute("SELECT target FROM horae_audit WHERE action = 'job.cancel'").fetchall() == []
 
 
 def test_a_reader_reads_everything_and_writes_nothing(as_role: AsRole, finished: int) -> None:

@@ -4,19 +4,20 @@ Each change is noted in its own transaction (`noted_by`), so an attempt that goe
 second time, and counts none twice.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Protocol
 
 from pydantic import AwareDatetime, BaseModel
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection
 from typing_extensions import override
 
 from horae.client.changes import PYTHON, Caller, attributed_to, noted_by
 from horae.client.jobs.searching import search_for
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.bulk import BULK_TYPE, BulkAction, without_ages
+from horae.domain.jobs.bulk import BULK_QUEUE, BULK_TYPE, BulkAction, while_pending, without_ages
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.jobs.query import parse_query
@@ -37,6 +38,7 @@ from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.search import bulk, searching
 from horae.storage.jobs.search.bulk import BulkRun
 from horae.storage.jobs.search.searching import Search
+from horae.types.arguments import LARGEST_NUMBER
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
@@ -44,9 +46,11 @@ from horae.types.registry import Registry
 BATCH: Final = 100
 """Jobs that are found by one search, and rescheduled in one transaction."""
 COUNTING_TIME: Final = 10.0
-"""Seconds for counting the jobs at the start; without the number there is no percentage."""
+"""Seconds for counting the jobs at the start, without which there is no percentage, and those that began meanwhile."""
 MOST_ERRORS: Final = 10
 """Errors that the result names."""
+MEANT_FOR_PENDING: Final = frozenset({BulkAction.CANCEL, BulkAction.RESCHEDULE})
+"""The actions that change pending jobs."""
 
 
 class BulkOrder(BaseModel):
@@ -98,7 +102,10 @@ class BulkJob(JobType[BulkParameters]):
     """The job type; every node knows it."""
 
     type = BULK_TYPE
+    queue = BULK_QUEUE
+    priority = LARGEST_NUMBER  # it must begin before the jobs that it is to change
     params = BulkParameters
+    max_count = 10  # so that no owner keeps the slots of all others busy with orders
     max_attempts = 100
     backoff = Backoff(base=timedelta(seconds=1), cap=timedelta(minutes=1))
     give_up_on = InvalidRequest
@@ -108,6 +115,11 @@ class BulkJob(JobType[BulkParameters]):
     def __init__(self, database: Database, registry: Registry, jobs: Callable[[], ChangesOneJob]) -> None:
         self._database, self._registry, self._jobs = database, registry, jobs
         super().__init__()
+
+    @override
+    def after_creation(self, job: Job, values: Mapping[str, Any], connection: Connection) -> None:
+        if job.retry_of is None or bulk.last_lease(connection, job.retry_of) is not None:
+            bulk.order(connection, job.id)
 
     @override
     def run(self, job: JobContext[BulkParameters]) -> dict[str, Any]:
@@ -125,7 +137,8 @@ class _Execution:
         self, database: Database, registry: Registry, jobs: ChangesOneJob, job: JobContext[BulkParameters]
     ) -> None:
         self._database, self._jobs, self._job, self._order = database, jobs, job, job.params.order
-        self._search = self._order.search(registry, jobs.get(job.id).created_at)
+        self._ordered_at = jobs.get(job.id).created_at
+        self._search = self._order.search(registry, self._ordered_at)
         self._changeable = bulk.CHANGEABLE[self._order.action]
         self._errors: list[str] = []
         self._noted: BulkRun | None = None
@@ -137,16 +150,35 @@ class _Execution:
             while ids := self._next(run.reached):
                 for run in self._change(ids):
                     self._report(run)
-        return {**run._asdict(), "errors": self._errors}
+        return {**run._asdict(), "begun": self._begun(), "errors": self._errors}
 
     def _total(self) -> int | None:
-        known = self._database.autocommit(bulk.progress, self._job.id)
-        if known is not None:
-            return known.total
-        wanted = self._order.wanted(self._job.id)
-        counted, complete = self._database.autocommit(
-            searching.count, wanted, self._search, seconds=COUNTING_TIME, also=self._changeable
-        )
+        last_lease = self._database.autocommit(bulk.last_lease, self._job.id)
+        if last_lease is None:
+            raise InvalidRequest(
+                f"job {self._job.id} has no row in horae_bulk_runs, so it changes nothing; order the change with "
+                "cancel_many, retry_many, delete_many or reschedule_many"
+            )
+        if last_lease:
+            return None  # it was counted when the first attempt began
+        return self._count(self._order.wanted(self._job.id), self._search, self._changeable)
+
+    def _begun(self) -> int | None:
+        """Return how many jobs were pending when this was ordered, and began before it reached them."""
+        search, order = self._search, self._order
+        states = JobState if order.states is None else order.states
+        if order.action not in MEANT_FOR_PENDING or JobState.PENDING not in states:
+            return 0
+        if search is not None:
+            query = while_pending(search.query)
+            if query is None:
+                return 0
+            search = replace(search, query=query)
+        wanted = replace(order.wanted(self._job.id), states=None)
+        return self._count(wanted, search, bulk.began_since(self._ordered_at, order.run_at))
+
+    def _count(self, wanted: JobFilter, search: Search | None, also: Sequence[ColumnElement[bool]]) -> int | None:
+        counted, complete = self._database.autocommit(searching.count, wanted, search, seconds=COUNTING_TIME, also=also)
         return counted if complete else None
 
     def _next(self, reached: JobId) -> list[JobId]:

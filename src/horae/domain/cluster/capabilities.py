@@ -5,7 +5,7 @@ from typing import Final
 
 from horae.domain.cluster.roles import Role
 from horae.domain.jobs.backend import CELERY, OWN_BACKEND
-from horae.domain.jobs.bulk import BULK_TYPE
+from horae.domain.jobs.bulk import BULK_QUEUE, BULK_TYPE
 
 CELERY_WORKER: Final = f"{CELERY} worker"
 """The role of the node in the main process of a Celery worker; its slots are those of the worker's pool."""
@@ -39,8 +39,8 @@ class Capabilities:
         return Role.SCHEDULER in self.roles
 
     def serves(self, queue: str) -> bool:
-        """Whether it runs jobs of this queue."""
-        return self.is_worker and (self.queues is None or queue in self.queues)
+        """Whether it runs jobs of this queue; every worker serves that of Horae's own jobs, without registering it."""
+        return self.is_worker and (self.queues is None or queue in (*self.queues, BULK_QUEUE))
 
     def knows(self, job_type: str) -> bool:
         """Whether it has this job type; every node has those of Horae's own, without registering them."""

@@ -5,11 +5,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from horae.domain.jobs.job import Job
-from horae.domain.jobs.query import Bound, InTime, Query, Term
+from horae.domain.jobs.job import Job, JobState
+from horae.domain.jobs.query import Bound, Field, InTime, Is, Lasted, Query, Term
 
 BULK_TYPE: Final = "horae.bulk"
 """The name of the job type; names that begin with `horae.` are reserved."""
+BULK_QUEUE: Final = "horae.bulk"
+"""The queue of its jobs, which every worker serves: that of the jobs to change may be paused, limited or served by
+few nodes."""
 
 
 class BulkAction(StrEnum):
@@ -32,6 +35,23 @@ class BulkPreview:
     count: int
     complete: bool
     newest: list[Job]
+
+
+def while_pending(query: Query) -> Query | None:
+    """Return the query without the terms that depend on a job's state; None if no pending job meets these."""
+    kept: list[Term] = []
+    for term in query.terms:
+        match term.condition:
+            case Is(field=Field.STATE, text=state):
+                is_met = (state == JobState.PENDING) is not term.negated
+            case Is(field=Field.ERROR) | InTime(field=Field.FINISHED) | Lasted():
+                is_met = term.negated
+            case _:
+                kept.append(term)
+                is_met = True
+        if not is_met:
+            return None
+    return replace(query, terms=tuple(kept))
 
 
 def without_ages(query: Query, now: datetime) -> Query:

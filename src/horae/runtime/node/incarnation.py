@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from horae.domain.jobs.bulk import BULK_QUEUE
 from horae.errors import Unavailable
 from horae.forking import register_for_reset
 from horae.guarded_log import guarded_log
@@ -185,9 +186,11 @@ class Incarnation:
         signals.declared_dead.connect(self._declared_dead)
 
     def _new_worker(self, types: tuple[str, ...], slots: Slots) -> Worker:
+        named = self._options.queues
+        queues = None if named is None else (*named, BULK_QUEUE)
         return Worker(
             environment=self._environment,
-            scope=ClaimScope(node=self.id, types=types, queues=self._options.queues),
+            scope=ClaimScope(node=self.id, types=types, queues=queues),
             registry=self._components.registry,
             signals=self.signals,
             settler=self._settler,

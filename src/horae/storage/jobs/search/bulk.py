@@ -1,12 +1,16 @@
 """How far each change of many jobs has come, and which jobs it may change.
 
+A job of this type changes nothing unless its row is here, which the call that creates the job writes with it: a role of
+the database that may only start jobs can insert a job with any parameters, but no row of this table.
+
 A change of one job and the note of it are written in one transaction, so a job that runs again after a crash goes on
 behind the last job that was changed. The note also carries the lease: an attempt that was replaced by another changes
 nothing any more, because its transaction is rolled back.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -16,8 +20,10 @@ from sqlalchemy import (
     Integer,
     Table,
     bindparam,
+    case,
     delete,
     exists,
+    insert,
     not_,
     or_,
     select,
@@ -28,7 +34,6 @@ from sqlalchemy import (
 from horae.domain.jobs.bulk import BulkAction
 from horae.domain.jobs.job import JobId, JobState
 from horae.errors import LeaseLost
-from horae.storage.engine.dialect import INSERT, PerDialect
 from horae.storage.jobs.owed_hooks import BEFORE_DELETE
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, metadata, row_id
 
@@ -58,18 +63,17 @@ class BulkRun(NamedTuple):
 _COLUMNS: Final = tuple(bulk_runs.c[name] for name in BulkRun._fields)
 
 
-def _begin(dialect: str) -> Any:
-    given = {name: bindparam(name, type_=BigInteger()) for name in ("job_id", "lease", "reached", "total")}
-    added = INSERT[dialect](bulk_runs).values(**given)
-    again = added.on_conflict_do_update(
-        index_elements=[bulk_runs.c.job_id],
-        set_={"lease": added.excluded.lease},
-        where=bulk_runs.c.lease <= added.excluded.lease,
+ORDER: Final = insert(bulk_runs).values(job_id=bindparam("of_job"), reached=bindparam("of_job"), lease=0)
+_is_first = bulk_runs.c.lease == 0
+BEGIN: Final = (
+    update(bulk_runs)
+    .where(bulk_runs.c.job_id == bindparam("of_job"), bulk_runs.c.lease <= bindparam("of_lease"))
+    .values(
+        lease=bindparam("of_lease"),
+        total=case((_is_first, bindparam("counted", type_=BigInteger())), else_=bulk_runs.c.total),
     )
-    return again.returning(*_COLUMNS)
-
-
-BEGIN: Final = PerDialect(_begin)
+    .returning(*_COLUMNS)
+)
 NOTE: Final = (
     update(bulk_runs)
     .where(bulk_runs.c.job_id == bindparam("of_job"), bulk_runs.c.lease == bindparam("of_lease"))
@@ -79,7 +83,7 @@ NOTE: Final = (
     )
     .returning(*_COLUMNS)
 )
-PROGRESS: Final = select(*_COLUMNS).where(bulk_runs.c.job_id == bindparam("of_job"))
+LEASE: Final = select(bulk_runs.c.lease).where(bulk_runs.c.job_id == bindparam("of_job"))
 FORGET: Final = delete(bulk_runs).where(bulk_runs.c.job_id == bindparam("of_job"))
 
 _retry = jobs.alias("retry")
@@ -99,19 +103,28 @@ CHANGEABLE: Final[Mapping[BulkAction, Sequence[ColumnElement[bool]]]] = {
 """The conditions under which an action changes a job."""
 
 
+def began_since(moment: datetime, unless_due_at: datetime | None = None) -> Sequence[ColumnElement[bool]]:
+    """Return the conditions of the jobs that began at a moment or later, but for those that are due at another one."""
+    began = [jobs.c.started_at >= moment, or_(IS_HELD, jobs.c.finished_at >= moment)]
+    return began if unless_due_at is None else [*began, jobs.c.run_at != unless_due_at]
+
+
+def order(connection: Connection, job_id: JobId) -> None:
+    """Write the row of a new job, in the transaction that creates it: without it the job changes nothing."""
+    connection.execute(ORDER, {"of_job": job_id})
+
+
+def last_lease(connection: Connection, job_id: JobId) -> int | None:
+    """Return the lease of the last attempt that has begun, 0 before the first; None if the job has no row."""
+    return connection.execute(LEASE, {"of_job": job_id}).scalar_one_or_none()
+
+
 def begin(connection: Connection, job_id: JobId, lease: int, total: int | None) -> BulkRun:
     """Begin, or go on where an earlier attempt has stopped. Raises `LeaseLost`."""
-    values = {"job_id": job_id, "lease": lease, "reached": job_id, "total": total}
-    row = connection.execute(BEGIN.on(connection), values).one_or_none()
+    row = connection.execute(BEGIN, {"of_job": job_id, "of_lease": lease, "counted": total}).one_or_none()
     if row is None:
         raise LeaseLost
     return BulkRun(*row)
-
-
-def progress(connection: Connection, job_id: JobId) -> BulkRun | None:
-    """Return how far the job has come, None if it has not begun."""
-    row = connection.execute(PROGRESS, {"of_job": job_id}).one_or_none()
-    return None if row is None else BulkRun(*row)
 
 
 def note(connection: Connection, job_id: JobId, lease: int, reached: JobId, **counts: int) -> BulkRun:
