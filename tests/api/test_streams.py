@@ -129,6 +129,10 @@ async def test_a_database_that_fails_for_a_while_ends_no_stream(
     async with listening(app, "alice") as stream:
         await stream.next("hello")
         monkeypatch.setattr(JobWatch, "changes", failing)
-        job = horae.jobs.start("rebuild_index", owner="alice")
-        await stream.until("created", job.id)
+        await stream.next("unavailable")
+        async with listening(app, "bob") as other:
+            job = horae.jobs.start("rebuild_index", owner="alice")
+            await stream.until("created", job.id)
+            assert stream.text.count("event: unavailable") == 1
+            assert (await other.next("hello")).data == {"resumed": False}
     assert next(failures, None) is None

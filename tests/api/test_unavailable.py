@@ -9,6 +9,7 @@ from psycopg import errors
 from sqlalchemy.exc import DBAPIError
 
 from horae.api.problems import response_to, status_of
+from horae.errors import DatabaseUnavailable
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,13 @@ def test_values_that_cannot_be_stored_are_our_fault() -> None:
     error = DBAPIError.instance("SELECT 1", (), errors.CheckViolation(), psycopg.Error)
     assert isinstance(error, DBAPIError)
     assert status_of(error) == (500, "ERROR_INTERNAL")
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_only_the_log_names_the_server(*, answers: bool, caplog: pytest.LogCaptureFixture) -> None:
+    error = DatabaseUnavailable("postgresql://node@db.example/shop", "connection refused", answers=answers)
+    response = response_to(error)
+    assert response.status_code == 503
+    assert "db.example" not in bytes(response.body).decode()
+    assert "refused" not in bytes(response.body).decode()
+    assert str(error) in caplog.text

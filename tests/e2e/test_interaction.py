@@ -64,6 +64,21 @@ def test_the_focus_survives_a_change_of_page(page: Page, held: Served) -> None:
     assert page.evaluate(FOCUSED) == "content"
 
 
+def test_what_is_being_typed_stays_when_the_list_changes(page: Page, held: Served) -> None:
+    page.goto("jobs")
+    for label, text in (("Search", "sta"), ("Type", "i"), ("Queue", "d")):
+        field = page.get_by_label(label, exact=True)
+        for letter in text:
+            field.press_sequentially(letter)
+            job = held.begin("import_people", rows=1)
+            expect(page.get_by_test_id(f"job-{job}")).to_be_visible()
+        expect(field).to_have_value(text)
+        field.clear()
+    page.get_by_test_id("search").fill("type:import_people")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("type:import_people|type%3Aimport_people"))
+
+
 def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: Served) -> None:
     job = held.begin("import_people", rows=7)
     page.add_init_script(WITHOUT_CLIPBOARD)

@@ -1,11 +1,18 @@
 """The server goes away and comes back under an open page."""
 
+import re
+from collections.abc import Iterator
+from contextlib import closing
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from horae.storage.engine.database import Database
+from horae.storage.migrations.runner import upgrade
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
+from tests.harness.postgres import THROW_AWAY, PostgresServer
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +46,39 @@ def test_a_page_reports_a_lost_server_and_recovers(page: Page, faults: Faults, n
     expect(page.get_by_test_id("nodes").get_by_role("listitem")).not_to_have_count(0)
     expect(page.get_by_test_id("live")).to_have_text("Live", timeout=40_000)
     faults.forgive()
+
+
+class TestLostDatabase:
+    """A server that is stopped under an open page."""
+
+    @pytest.fixture
+    def server(self) -> Iterator[PostgresServer]:
+        with PostgresServer(THROW_AWAY) as server:
+            yield server
+
+    @pytest.fixture
+    def database(self, server: PostgresServer) -> Iterator[Database]:
+        with closing(Database(server.create_database())) as database:
+            upgrade(database)
+            yield database
+
+    @pytest.mark.postgres
+    def test_the_page_shows_how_old_its_data_are(
+        self, page: Page, faults: Faults, server: PostgresServer, node: Served
+    ) -> None:
+        page.goto("jobs")
+        live = page.get_by_test_id("live")
+        expect(live).to_have_text("Live")
+        page.get_by_test_id("refresh").select_option("60")  # so that the events tell it, and not a request
+        server.halt("immediate")
+        expect(live).to_have_text(re.compile(r"Data from \d+ s ago"))
+        page.get_by_test_id("refresh-now").click()
+        banner = page.get_by_role("status").filter(has_text="may be out of date")
+        expect(banner).to_contain_text("the database does not answer")
+        expect(banner).not_to_contain_text("127.0.0.1")
+        server.start()
+        expect(live).to_have_text("Live", timeout=40_000)
+        faults.forgive()
 
 
 def test_a_view_that_cannot_be_fetched_is_no_dead_link(page: Page, faults: Faults, node: Served) -> None:

@@ -72,7 +72,9 @@ def test_callers_get_an_error_for_a_lost_file(horae: Horae, file: Path, lose: Ca
     lose(file)
     what = "was replaced by another one" if lose is replace else "was moved or deleted"
     for call in (lambda: horae.jobs.start(work), horae.jobs.list, lambda: horae.schedules.add("work", every="1h")):
-        with pytest.raises(Unavailable, match=f"{file.name} {what} while this process had it open"):
+        with pytest.raises(
+            Unavailable, match=f"{file.name} cannot be used now: it {what} while this process had it open"
+        ):
             call()
     assert file.exists() is (lose is replace)  # no empty file stands in its place
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from horae.api.methods import allowed
 from horae.errors import (
     CronSyntaxError,
+    DatabaseUnavailable,
     DeploymentDoesNotExist,
     DuplicateJob,
     GroupDoesNotExist,
@@ -181,16 +182,24 @@ def response_to(error: Exception) -> Response:
     if isinstance(error, InvalidParameters):
         return problem(status, code, errors_by_field((where, what, "invalid") for where, what in error.problems))
     headers = {"Retry-After": "1"} if code == UNAVAILABLE else None
-    if isinstance(error, HoraeError) and code != INTERNAL:
+    if isinstance(error, HoraeError) and code != INTERNAL and not isinstance(error, DatabaseUnavailable):
         return problem(status, code, str(error), headers)
     if code == UNAVAILABLE:
-        if is_of_server(error):
-            log.warning("the database does not answer: %s", error)
-            return problem(status, code, "the database does not answer", headers)
-        log.warning("the database refuses a request, which `horae doctor` may explain: %s", error)
-        return problem(status, code, "the database refuses this; see the log of the server", headers)
+        return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)
     return problem(status, code, "internal error; see the log of the server")
+
+
+def _outage(error: Exception) -> str:
+    """Log why the database is unavailable; return what clients are told, which names no server and no file."""
+    if isinstance(error, DatabaseUnavailable) and error.answers:
+        log.warning("the database cannot serve a request: %s", error)
+        return "the database cannot be used now; see the log of the server"
+    if isinstance(error, DatabaseUnavailable) or is_of_server(error):
+        log.warning("the database does not answer: %s", error)
+        return "the database does not answer"
+    log.warning("the database refuses a request, which `horae doctor` may explain: %s", error)
+    return "the database refuses this; see the log of the server"
 
 
 def errors_by_field(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str, str]]]:

@@ -18,6 +18,7 @@ REPEATED: Final = (
     "Unsupported upgrade request.",
     "No supported WebSocket library detected",
     "the database does not answer",
+    "the database cannot serve a request",
     "the database refuses a request",
     "a request failed",
 )

@@ -2,7 +2,8 @@
 
 A hint causes a poll at once, as does progress that the live store announces; without listeners nothing is polled.
 Recent events are kept, so that a client that lost its connection can resume. A client that cannot get every event is
-told to read its data again: by a `hello` without `resumed`, or by a `reset`.
+told to read its data again: by a `hello` without `resumed`, or by a `reset`. While the database cannot be read, clients
+are told so by `unavailable`, and by a `reset` when it can be read again.
 """
 
 import secrets
@@ -57,9 +58,9 @@ class Hub:
                 return
             missed = self._missed(listener, last_event_id)
             self._listeners.add(listener)
-            if self._polled:
+            if self._polled and not self._incomplete:
                 listener.offer([self._hello(missed), *(missed or ())])
-            else:  # greeted after the first poll, or a change between the client's read and that poll would be lost
+            else:  # greeted after the next poll, or a change between the client's read and that poll would be lost
                 self._ungreeted.append(listener)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
@@ -119,7 +120,10 @@ class Hub:
             found = [(source, source.poll(self._listeners.may_see)) for source in sources]
         except Exception as error:  # noqa: BLE001 - whatever the error, the listeners are still there
             log.warning("cannot read what has changed, trying again: %s", error)
-            self._incomplete = True  # what one source found before another failed is not found again
+            with self._lock:
+                if not self._incomplete:
+                    self._publish([self._notice("unavailable", to_all=True)])
+                self._incomplete = True  # what one source found before another failed is not found again
             return False
         updates = [update for _, each in found for update in each or ()]
         overflowed = [source for source, each in found if each is None]
@@ -127,7 +131,7 @@ class Hub:
             self._publish(self._events(updates))
             if self._incomplete or overflowed:
                 to_all = self._incomplete or not all(source.staff_only for source in overflowed)
-                self._publish([self._reset(to_all=to_all)])
+                self._publish([self._notice("reset", to_all=to_all)])
             self._polled, self._incomplete = True, False
             ungreeted, self._ungreeted = self._ungreeted, []
             for listener in ungreeted:
@@ -141,11 +145,11 @@ class Hub:
             for number, each in enumerate(updates, self._number + 1)
         ]
         self._number += len(events)
-        return events if few else [*events, self._reset(to_all=False)]
+        return events if few else [*events, self._notice("reset", to_all=False)]
 
-    def _reset(self, *, to_all: bool) -> Event:
+    def _notice(self, name: str, *, to_all: bool) -> Event:
         self._number += 1
-        data = message("reset", "{}", self._event_id(self._number))
+        data = message(name, "{}", self._event_id(self._number))
         return Event(self._number, data, to_owner=False, to_all=to_all)
 
     def _publish(self, events: Sequence[Event]) -> None:

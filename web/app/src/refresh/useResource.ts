@@ -10,6 +10,7 @@ import {
 } from 'vue'
 
 import { isAnonymous } from '@/api/server'
+import { recordAnswer, recordFailure } from './freshness'
 import { refreshSeconds } from './interval'
 import { useManualRefresh } from './manualRefresh'
 import { usePageVisible } from './usePageVisible'
@@ -106,10 +107,12 @@ function useRequest<Value>(
       data.value = value
       error.value = null
       failures.value = 0
+      recordAnswer()
     } catch (caught) {
       if (signal.aborted) return
       error.value = caught
       failures.value += 1
+      recordFailure(caught)
     }
   }
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from horae.errors import Unavailable
+from horae.errors import DatabaseUnavailable
 from horae.storage.engine.sqlite.file_modes import make_file
 
 COMPANIONS: Final = ("-wal", "-shm")
@@ -46,18 +46,19 @@ class DatabaseFile:
             self._identity = _identity_of(self._path)
 
     def check(self, *, now: bool = False) -> None:
-        """Raise `Unavailable` if the file is gone or was replaced; with `now`, even if it was checked a moment ago.
+        """Raise `DatabaseUnavailable` if the file is gone or was replaced.
 
-        If the file is put back, the following checks succeed.
+        With `now`, look even if it was checked a moment ago. If the file is put back, the following checks succeed.
         """
         moment = time.monotonic()
         if self._identity is None or (moment < self._next_check and not now):
             return
         if (found := _identity_of(self._path)) != self._identity:
             change = "was moved or deleted" if found is None else "was replaced by another one"
-            raise Unavailable(
-                f"the database file {self._path} {change} while this process had it open: writes would "
-                "be lost. Put the file back, or restart this process"
+            raise DatabaseUnavailable(
+                f"the database file {self._path}",
+                f"it {change} while this process had it open: writes would be lost. Put the file back, or restart "
+                "this process",
             )
         self._check_companions()
         self._next_check = moment + self._check_interval
@@ -73,10 +74,11 @@ class DatabaseFile:
             if found == known:
                 continue
             if known is not None and _is_open_elsewhere(file, known):
-                raise Unavailable(
-                    f"{file} was removed while this process had it open: a process that opens the database now does "
-                    "not see its content, and may damage the database. End every process that has the database open, "
-                    "this one included, before it is opened again"
+                raise DatabaseUnavailable(
+                    f"the database file {self._path}",
+                    f"{file.name} was removed while this process had it open: a process that opens the database now "
+                    "does not see its content, and may damage the database. End every process that has the database "
+                    "open, this one included, before it is opened again",
                 )
             self._companions[file] = found
 
