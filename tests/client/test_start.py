@@ -1,5 +1,6 @@
 """Creating jobs: checked at the caller, all or nothing."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,6 +18,7 @@ from horae import (
     StartOptions,
     UnknownJobType,
 )
+from horae.client.jobs.jobs import Jobs
 from tests.harness.applications import ReceivedHints, claim_as_another_node, rows
 
 SAVED = "SELECT count(*) FROM horae_jobs"
@@ -51,6 +53,25 @@ async def test_starting_sends_a_hint(counting: Horae) -> None:
     received = ReceivedHints(counting)
     await counting.aio.jobs.start("count", start=1)
     await received.hints.until(lambda: "work" in received.kinds())
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(lambda jobs: jobs.start("count", start=1), id="start"),
+        pytest.param(lambda jobs: jobs.start("count", start=1, unique_key="one"), id="start with a unique key"),
+        pytest.param(lambda jobs: jobs.start_many("count", [{"start": 1}]), id="start_many"),
+        pytest.param(lambda jobs: jobs.start_group([("count", {"start": 1})]), id="start_group"),
+    ],
+)
+def test_nodes_are_notified_of_what_is_committed(
+    counting: Horae, monkeypatch: pytest.MonkeyPatch, start: Callable[[Jobs], object]
+) -> None:
+    """Whoever claims upon the hint would otherwise find nothing, and look again only after seconds."""
+    committed: list[int] = []
+    monkeypatch.setattr(counting.components.wakeup, "send", lambda _: committed.append(saved(counting)))
+    start(counting.jobs)
+    assert committed == [1]
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,21 @@ def test_no_sliding_window_has_more_starts_than_allowed(
         assert sum(weight for moment, weight in found if begin <= moment < begin + period) <= amount
 
 
+@given(st.integers(1, 20), st.integers(1, 10 * SECOND), st.integers(0, 10 * SECOND), st.lists(st.integers(0, SECOND)))
+def test_no_sliding_window_has_more_starts_where_each_comes_as_soon_as_allowed(
+    amount: int, period: int, first: int, pauses: list[int]
+) -> None:
+    """The moments at which a start that was kept with too early a time would leave the window too early."""
+    numbers = LimitNumbers(amount=amount, period=period, window="sliding")
+    now, stored, moments = 10**15 + first, None, list[int]()
+    for pause in [*pauses, *[0] * 2 * amount]:
+        state = state_now(numbers, stored, now + pause)
+        now += pause + state.wait(numbers, 1)
+        stored = after_start(state_now(numbers, stored, now), numbers, 1).to_json()
+        moments.append(now)
+    assert all(later - earlier >= period for earlier, later in zip(moments, moments[amount:], strict=False))
+
+
 @given(st.sampled_from(["bucket", "sliding"]), st.integers(1, 50), st.integers(1000, 10 * SECOND), st.data())
 def test_a_start_is_allowed_after_the_wait_and_not_before(
     window: str, amount: int, period: int, data: st.DataObject

@@ -11,10 +11,12 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobState
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.cluster.liveness import Death
+from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.journal.files import Journals
 from horae.runtime.journal.journal import Journal
+from horae.runtime.liveness.membership import Membership
 from horae.runtime.timing import JournalTiming, SweeperTiming, Timing
 from horae.storage.engine.database import side_car_path
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
@@ -141,6 +143,28 @@ async def test_the_journal_of_a_node_that_left_shows_that_a_late_claim_is_no_sta
     late = Claim(JobId(1), "work", "default", 0, None, None, 1, 1, 1, None, "{}")
     assert node.id is not None
     assert not Journals(working.components.database, JournalTiming()).begun_by(node.id).may_include(late)
+
+
+async def test_a_node_that_is_only_silent_keeps_the_jobs_in_their_last_attempt(
+    working: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be cut off and run them to their end; those that may run again are rescued at once."""
+    found: dict[NodeId, Death] = {}
+
+    def find_dead(_: Membership) -> dict[NodeId, Death]:
+        return found
+
+    monkeypatch.setattr(Membership, "find_dead", find_dead)
+    again, last = [(await working.aio.jobs.start("work", max_attempts=attempts)).id for attempts in (2, 1)]
+    often = Timing(sweeper=SweeperTiming(round=0.05, look_every=1, journal_wait=0.0))
+    async with running_node(working, queues=("other",), timing=often):
+        execute(working, COPY, pid=NO_SUCH_PROCESS)
+        claim_as_another_node(working)
+        found[ELSEWHERE] = Death("it has been silent for 10 s", certain=False)
+        await until_state(working, again, "pending")
+        assert (await working.aio.jobs.get(last)).state is JobState.STARTED
+        found[ELSEWHERE] = Death("it has been silent for 60 s")
+        await until_state(working, last, "failed")
 
 
 async def test_one_after_another_in_batches(working: Horae) -> None:

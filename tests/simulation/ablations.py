@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from horae.client.jobs import cancelling as client_cancelling
+from horae.client.jobs.methods.starting import StartsJobs
 from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact
 from horae.runtime.bodies import finished_run, runner
@@ -229,6 +230,16 @@ IN_SUITE: Final = (
         test="tests/client/test_within.py::test_a_rollback_leaves_nothing_and_announces_nothing",
     ),
     Ablation(
+        "hint-before-commit", "a hint about many new jobs is sent after the commit of their own transaction",
+        instead(StartsJobs, "_insert", removals.insert_and_hint),
+        test="tests/client/test_start.py::test_nodes_are_notified_of_what_is_committed[sqlite-start_many]",
+    ),
+    Ablation(
+        "silent-is-dead", "jobs in their last attempt are left to a silent node for a minute",
+        instead(crashed_nodes, "abandoned_jobs", removals.abandoned_of_silent),
+        test="tests/runtime/test_rescue.py::test_a_node_that_is_only_silent_keeps_the_jobs_in_their_last_attempt[sqlite]",
+    ),
+    Ablation(
         "late-transaction-commits", "the transaction of a body is rolled back if its lease is lost",
         instead(runner, "settle_within", removals.settle_anyway),
         test="tests/runtime/test_transactions.py::test_a_lost_lease_rolls_the_effects_back",
@@ -260,6 +271,16 @@ IN_SUITE: Final = (
         "bucket-read-unlocked", "the state of a rate is read under its lock",
         instead(lane_statements, "LOCK_BUCKETS", removals.UNLOCKED_BUCKETS),
         test="tests/storage/test_lanes.py::test_two_claims_do_not_take_the_same_start_of_a_rate[postgresql]",
+    ),
+    Ablation(
+        "counted-before-lock", "the jobs that run under a limit by key are counted under the lock of its bucket",
+        feature_removals.counting_before_locking,
+        test="tests/storage/test_lanes.py::test_starts_of_the_last_lock_holder_count[LOCK_BUCKETS-None-postgresql]",
+    ),
+    Ablation(
+        "window-rounded-down", "the starts of a sliding window are kept with moments that are rounded up",
+        feature_removals.rounding_down,
+        test="tests/properties/test_limit_properties.py::test_no_sliding_window_has_more_starts_where_each_comes_as_soon_as_allowed",
     ),
     Ablation(
         "gap-is-run", "a nominal time that is excluded or skipped once is not run", schedule_removals.running_in_gaps,

@@ -8,11 +8,12 @@ from unittest import mock
 from sqlalchemy import Connection, select
 
 from horae.domain.jobs.job import AttemptOutcome
+from horae.domain.limits import rate
 from horae.domain.limits.choosing import Chooser
 from horae.domain.limits.rate import state_now
 from horae.runtime.claims.settler import Settler
 from horae.storage.jobs.limit_tables import buckets
-from horae.storage.jobs.limits import lane_claims
+from horae.storage.jobs.limits import lane_claims, lane_statements
 from horae.storage.outcomes import follow_ups, settling, settling_statements
 from horae.storage.outcomes.follow_ups import FollowUps
 from tests.simulation import world
@@ -48,11 +49,25 @@ def _lock_buckets(connection: Connection, locked: Any) -> Any:
     return under
 
 
+def _count_and_lock(connection: Connection, locked: Any) -> Any:
+    """Count the running jobs of all limits before their buckets are locked."""
+    running = dict(connection.execute(lane_statements.running_weights()).tuples())
+    under = _real_lock_buckets(connection, locked)
+    for bucket in locked.buckets.values():
+        bucket.running = running.get(bucket.id, 0)
+    return under
+
+
 _real_ahead: Final = lane_claims.ahead
 _real_lock_buckets: Final = lane_claims._lock_buckets  # noqa: SLF001
 reading_rates_early: Final[Patch] = together(
     instead(lane_claims, "ahead", _ahead), instead(lane_claims, "_lock_buckets", _lock_buckets)
 )
+counting_before_locking: Final[Patch] = instead(lane_claims, "_lock_buckets", _count_and_lock)
+rounding_down: Final[Patch] = instead(
+    rate, "_rounded_up", lambda moment, numbers: moment - moment % max(1, (numbers.period or 1) // rate.WINDOW_STEPS)
+)
+"""A start leaves a sliding window up to a thousandth of the period too early."""
 
 
 def _put_off(_: Connection, ended: Sequence[Any], finished: Mapping[int, int] = MappingProxyType({})) -> FollowUps:

@@ -12,9 +12,10 @@ from sqlalchemy import Connection, and_, func, or_, select
 
 from horae.client.jobs.cancelling import JobCanceller
 from horae.client.jobs.methods import starting
+from horae.client.jobs.methods.starting import StartsJobs
 from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact, Death
-from horae.domain.jobs.job import Claim, Job, JobState, NodeId
+from horae.domain.jobs.job import Claim, Job, JobId, JobState, NodeId
 from horae.errors import LeaseLost
 from horae.runtime.bodies import runner
 from horae.runtime.claims.settler import Settler
@@ -28,6 +29,7 @@ from horae.storage.outcomes.crashed_nodes import AbandonedJob
 from horae.storage.schedules import ticks, writing
 from horae.storage.schedules.writing import rows_as_json
 from horae.types.context import JobContext
+from horae.wakeup.channel import work
 from tests.simulation import replaced, world
 
 Patch = Callable[[], AbstractContextManager[Any]]
@@ -219,6 +221,13 @@ def abandoned_before(
     return [each._replace(claim=each.claim._replace(lease=leases[each.claim.id])) for each in held]
 
 
+def abandoned_of_silent(
+    connection: Connection, dead: Collection[NodeId], limit: int, silent: Collection[NodeId] = ()
+) -> list[AbandonedJob]:
+    """Return the jobs of silent nodes as if these were dead for certain."""
+    return _abandoned_jobs(connection, [*dead, *silent], limit)
+
+
 _abandoned_jobs: Final = crashed_nodes.abandoned_jobs
 _rescue: Final = Sweeper.rescue
 
@@ -284,6 +293,17 @@ _settle_within: Final = runner.settle_within
 def hinting_at_once() -> AbstractContextManager[Any]:
     """Send a hint within the caller's transaction."""
     return mock.patch.object(starting, "after_commit", lambda _session, send: send())
+
+
+def insert_and_hint(self: StartsJobs, insert: Callable[[Connection], list[JobId]], _session: None) -> list[JobId]:
+    """Create many jobs, and notify nodes of them in the transaction that does."""
+
+    def attempt(connection: Connection) -> list[JobId]:
+        created = insert(connection)
+        self._wakeup.send(work(len(created)))
+        return created
+
+    return self._in_own_transaction(attempt)
 
 
 def _without_lock(dialect: str) -> Any:

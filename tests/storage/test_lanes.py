@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
@@ -18,7 +19,7 @@ from horae.storage.jobs import claims, creation, premature
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
-from horae.storage.jobs.limits import filing, lane_claims, lane_cleaning
+from horae.storage.jobs.limits import filing, lane_claims, lane_cleaning, lane_statements
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling
 from horae.storage.queues import queues as queue_operations
@@ -414,3 +415,60 @@ def test_two_claims_do_not_take_the_same_start_of_a_rate(database: Database) -> 
         found = lane_claims.claim(rival, other, 2, 2)
         assert (found.claims, found.skipped) == ([], True)
     assert database.transact(lane_claims.claim, other, 2, 2).claims == []
+
+
+def when_locking(monkeypatch: pytest.MonkeyPatch, statement: str, act: Callable[[], object]) -> None:
+    """Let something happen once, right before a claim takes a lock."""
+    locking, waiting = getattr(lane_statements, statement), [act]
+
+    class Locking:
+        def on(self, connection: Connection) -> object:
+            while waiting:
+                waiting.pop()()
+            return locking.on(connection)
+
+    monkeypatch.setattr(lane_statements, statement, Locking())
+
+
+@POSTGRESQL
+@pytest.mark.parametrize(("lock", "limit"), [("LOCK_BUCKETS", None), ("LOCK_QUEUES", 1)])
+def test_starts_of_the_last_lock_holder_count(
+    database: Database, monkeypatch: pytest.MonkeyPatch, lock: str, limit: int | None
+) -> None:
+    """A count from before the lock would show room that another claim has taken meanwhile."""
+    database.transact(queue_operations.limit, "slow", limit)
+    keys = ("a", "a") if limit is None else ("a", "b")
+    first, second = (
+        job(database, key, type=kind, queue="slow") for key, kind in zip(keys, ("one", "two"), strict=True)
+    )
+    file_all(database)
+    mine, other = (ClaimScope(node=NODE, types=[kind], queues=None) for kind in ("one", "two"))
+    taken_first: list[Claim] = []
+    when_locking(
+        monkeypatch, lock, lambda: taken_first.extend(database.transact(lane_claims.claim, other, 1, 1).claims)
+    )
+    assert database.transact(lane_claims.claim, mine, 1, 1).claims == []
+    assert [claim.id for claim in taken_first] == [second]
+    settled(database, success(taken_first[0]))
+    assert [claim.id for claim in database.transact(lane_claims.claim, mine, 1, 1).claims] == [first]
+
+
+@POSTGRESQL
+def test_the_moment_of_a_start_is_not_before_that_of_the_last_lock_holder(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rate would gain the time between the two moments a second time."""
+    moments: list[int] = []
+
+    def claim(kind: str) -> None:
+        scope = ClaimScope(node=NODE, types=[kind], queues=None)
+        assert len(database.transact(lane_claims.claim, scope, 1, 1).claims) == 1
+        (state,) = database.autocommit(lambda connection: connection.execute(select(buckets.c.state)).one())
+        moments.append(state[1])
+
+    for kind in ("one", "two"):
+        job(database, numbers=TEN_AN_HOUR, type=kind)
+    file_all(database)
+    when_locking(monkeypatch, "LOCK_BUCKETS", lambda: claim("two"))
+    claim("one")
+    assert moments == sorted(moments)
