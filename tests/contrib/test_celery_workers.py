@@ -1,5 +1,6 @@
 """Other pools and databases, and workers that are killed or refuse to start."""
 
+import json
 import os
 import signal
 import time
@@ -26,6 +27,11 @@ def database(postgres_database: Database) -> Database:
 def check(horae: Horae, database: Database, log: Path) -> None:
     assert findings(database, log) == []
     assert horae.audit().findings == []
+
+
+def bodies(log: Path) -> set[int]:
+    """The processes in which bodies have begun."""
+    return {int(entry["node"]) for entry in map(json.loads, log.read_text().splitlines() if log.exists() else ())}
 
 
 async def run_and_cancel(horae: Horae, database: Database, start_worker: MakeWorker, log: Path, pool: str) -> None:
@@ -103,18 +109,26 @@ async def test_a_worker_that_is_stopped_at_once_interrupts_its_jobs(
     horae: Horae, database: Database, start_worker: MakeWorker, log: Path
 ) -> None:
     """As a node whose grace has passed: what is safe to run again goes back without an attempt."""
-    worker = start_worker(options=("-X", "celery"))  # leaves a queue to others, but not those of jobs
+    worker = start_worker(concurrency=3, options=("-l", "debug", "-X", "celery"))  # not the queues of jobs
     assert worker.process is not None
     once, again = horae.jobs.start("steps", number=2000, pause=0.02), horae.jobs.start("charge", number=7, pause=30)
-    for job in (once, again):
-        await until_state(horae, job.id, "started")
+    begun = await until(lambda: begins if len(begins := bodies(log)) == 2 else None)
+    (idle,) = set(worker.children) - begun
+    os.kill(idle, signal.SIGSTOP)  # the worker has given it a task when it is stopped, but does not know that it runs
+    late = horae.jobs.start("charge", number=8, pause=30)
+    await until(lambda: worker.log.count("TaskPool: Apply") == 3)
     worker.process.send_signal(signal.SIGQUIT)
+    await until(lambda: "will terminate all running tasks" in worker.log)
+    os.kill(idle, signal.SIGCONT)
+    began = time.monotonic()
     assert worker.process.wait(60) == 0
-    failed = await until_state(horae, once.id, "failed")
-    assert str(failed.error).startswith("the node stopped before the job ended;")
-    assert (await until_state(horae, again.id, "pending")).attempt == 0
+    assert time.monotonic() - began < 20  # less than the bodies pause
+    failed = horae.jobs.get(once.id)
+    assert (failed.state, str(failed.error).partition(";")[0]) == ("failed", "the node stopped before the job ended")
+    for each in (again, late):
+        assert (horae.jobs.get(each.id).state, horae.jobs.get(each.id).attempt) == ("pending", 0)
+        horae.jobs.cancel(each.id)
     assert rows(horae, "SELECT id FROM horae_nodes") == []
-    horae.jobs.cancel(again.id)
     check(horae, database, log)
 
 

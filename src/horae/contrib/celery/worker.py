@@ -11,8 +11,9 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from horae.contrib.celery.broker import queue_of
+from horae.contrib.celery.broker import RUN_JOB, queue_of
 from horae.contrib.celery.ended_timers import forget_ended_timers
+from horae.contrib.celery.late_requests import late_request
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.main_node import MainNode
 from horae.contrib.celery.pool_exit import end_with_worker
@@ -69,9 +70,6 @@ class WorkerProcesses:
             if not is_transient(error):
                 raise
             self._unavailable.warn("job %d cannot be claimed now, and gets another message later: %s", job_id, error)
-        except SystemExit as error:  # the body has raised it, which fails the job but must not end the worker
-            if type(error) is not SystemExit:  # Celery's own, or of a signal: they end the process
-                raise
 
     def read_options(self, options: Mapping[str, Any]) -> None:
         """Note which queues the worker was told to take, or to leave to others."""
@@ -86,6 +84,7 @@ class WorkerProcesses:
             raise SystemExit(f"horae: jobs cannot run in the pool {pool}; start the worker with -P prefork or threads")
         self._main_pid = os.getpid()
         self._place = PLACES[pool]
+        worker.app.tasks[RUN_JOB].Request = late_request(worker)
         try:
             check_backends(self._horae.components)
         except DatabaseReadOnly as error:  # the node checks them when it starts

@@ -50,8 +50,8 @@ class InlineClaims:
             claim = claim_of(result)
             if claim is not None:
                 self._held.add(claim.id)
-        except Exception as error:
-            if is_transient(error):
+        except BaseException as error:
+            if not isinstance(error, Exception) or is_transient(error):  # Ctrl-C may come before the answer
                 self._search_for_lost()
             raise
         finally:

@@ -22,7 +22,7 @@ from horae.runtime.bodies.orders import OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import RunEnvironment, ended_by
+from horae.runtime.bodies.runner import RunEnvironment, stopped_by
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.inline.calling_thread import CallingThread
 from horae.runtime.inline.claims import InlineClaims
@@ -118,7 +118,7 @@ class InlineNode:
         try:
             finished = executor.perform(run)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
-            finished = ended_by(error, run.job_type, context, self._environment)
+            finished = stopped_by(error, run.job_type, context, self._environment)
         took = time.monotonic() - began
         del self._running[claim.id]
         self._log_writer.flush(LOGS_WITHIN)

@@ -1,7 +1,7 @@
 """Runs jobs in a worker of another system, such as Celery, each in the thread that has received its message."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext
 from typing import Final
 
 from typing_extensions import override
@@ -15,7 +15,7 @@ from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.inline.calling_thread import CallingThread
 from horae.runtime.inline.inline_node import InlineNode
 from horae.runtime.inline.joined_ends import JoinedEnds
-from horae.runtime.inline.own_process import INTERRUPT, OwnProcess
+from horae.runtime.inline.own_process import INTERRUPT, EndingSignals, OwnProcess, ProcessEnds
 from horae.runtime.timing import Timing
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import is_of_data
@@ -38,7 +38,7 @@ class MessageNode(InlineNode):
         self, components: Components, role: str, place: str | None = None, timing: Timing | None = None
     ) -> None:
         """`place`: `MAIN_THREAD`, `OWN_PROCESS`, or None where bodies run on several threads."""
-        self._place, self._interrupt = place, BodyInterrupt(INTERRUPT)
+        self._place, self._interrupt, self._ending = place, BodyInterrupt(INTERRUPT), EndingSignals()
         self._joins = components.database.dialect == POSTGRESQL
         super().__init__(components, timing, role)
 
@@ -49,13 +49,19 @@ class MessageNode(InlineNode):
 
     def run_job(self, job_id: JobId) -> bool:
         """Claim a job and run it; return False if it is not to be run now, as after a message that came twice."""
-        self.join()
-        claim = self._end_and_claim(job_id) or self.claimed(lambda: self._claim_sent(job_id), lambda found: found)
-        if claim is None:
-            log.info("job %d needs no run: it has ended, runs already, or is not due", job_id)
-            return False
-        with suppress(EndNotWritten):  # a thread of this process writes it when the database is back
-            self.run(claim)
+        with self._ending.held() if self._place == OWN_PROCESS else nullcontext():
+            self.join()
+            claim = self._end_and_claim(job_id) or self.claimed(lambda: self._claim_sent(job_id), lambda found: found)
+            if claim is None:
+                log.info("job %d needs no run: it has ended, runs already, or is not due", job_id)
+                return False
+            try:
+                self.run(claim)
+            except EndNotWritten:
+                pass  # a thread of this process writes it when the database is back
+            except SystemExit as error:  # raised by the body, which fails the job but must not end the process
+                if type(error) not in {SystemExit, ProcessEnds}:  # of the other system, which ends the process
+                    raise
         return True
 
     def _end_and_claim(self, job_id: JobId) -> Claim | None:
@@ -104,9 +110,8 @@ class MessageNode(InlineNode):
     def _new_executor(self) -> CallingThread:
         if self._place is None:
             return super()._new_executor()
-        return OwnProcess(
-            self._environment, self._interrupt, self._end_with_process if self._place == OWN_PROCESS else None
-        )
+        end = self._end_with_process if self._place == OWN_PROCESS else None
+        return OwnProcess(self._environment, self._interrupt, self._ending, end)
 
     def _end_with_process(self, finished: FinishedRun) -> None:
         """Write the end of a job and unregister this node, in a process that is killed next."""

@@ -2,7 +2,8 @@
 
 A soft time limit interrupts the body anywhere, by a signal. At a hard time limit, or to force a cancel, the end of the
 job is written and the process ends itself; the program that has started it starts another one. If that program ends the
-process by a signal, the body is interrupted as by the stop of a node.
+process by a signal, the body is interrupted as by the stop of a node. Between a claim and the end of its job, such a
+signal does nothing else: raised anywhere but in the body, it would leave a claim that no thread knows.
 """
 
 import os
@@ -28,7 +29,7 @@ from horae.runtime.inline.calling_thread import CallingThread
 
 INTERRUPT: Final = signal.SIGUSR2
 """The signal that interrupts a body; Celery uses SIGUSR1 itself."""
-ENDING: Final = (signal.SIGTERM, signal.SIGQUIT)
+ENDING: Final = (signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 """The signals that end the process; the handlers of the program raise SystemExit."""
 INTERRUPT_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not noticed its soft time limit."""
@@ -42,23 +43,68 @@ class ProcessEnds(SystemExit):
     """A signal ends this process, and not the body that it has interrupted."""
 
 
+class EndingSignals:
+    """The signals that end a process, while it has a job."""
+
+    def __init__(self) -> None:
+        self._run: Run | None = None
+        self._came: int | None = None
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Let a signal of this block take effect at its end. Called in the main thread."""
+        ours = self._on_signal
+        usual = {number: handler for number in ENDING if callable(handler := signal.getsignal(number))}
+        for number in usual:
+            signal.signal(number, ours)
+        try:
+            yield
+        finally:
+            for number, handler in usual.items():
+                if signal.getsignal(number) is ours:  # else the body has set another one
+                    signal.signal(number, handler)
+            came, self._came = self._came, None
+            if came is not None:
+                signal.raise_signal(came)
+
+    @contextmanager
+    def interrupting(self, run: Run) -> Generator[None]:
+        """Let the signals of this block interrupt a body; after an earlier one it does not begin."""
+        self._run = run
+        try:
+            if self._came is not None:
+                run.context.stop(Interrupted())
+            yield
+        finally:
+            self._run = None
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        run, came = self._run, self._came
+        if came is None:
+            self._came = number
+            if run is not None:
+                run.context.stop(Interrupted())
+                raise ProcessEnds
+        elif run is not None and number == came:  # the body ignores the first one
+            run.force()
+
+
 class OwnProcess(CallingThread):
     """An executor for bodies in the main thread."""
 
     def __init__(
-        self, environment: RunEnvironment, interrupt: BodyInterrupt, end: Callable[[FinishedRun], None] | None
-    ) -> None:
+        self, environment: RunEnvironment, interrupt: BodyInterrupt, ending: EndingSignals,
+        end: Callable[[FinishedRun], None] | None,
+    ) -> None:  # fmt: skip
         """`end`: writes the end of a job whose process is killed next; None if the process must go on."""
         super().__init__(replace(environment, call=interrupt.call))
-        self._interrupt, self._write_end = interrupt, end
+        self._interrupt, self._ending, self._write_end = interrupt, ending, end
 
     @override
     def perform(self, run: Run) -> FinishedRun:
         if not run.job_type.is_async:
             self._interrupt.install_interrupt()  # again: the last body may have set another handler
-        if self._write_end is None:
-            return super().perform(run)
-        with _interrupted_at_the_end(run):
+        with self._ending.interrupting(run):
             return super().perform(run)
 
     @override
@@ -86,25 +132,3 @@ class OwnProcess(CallingThread):
         while self._interrupt.due:
             self._interrupt.send()
             time.sleep(INTERRUPT_AGAIN)
-
-
-@contextmanager
-def _interrupted_at_the_end(run: Run) -> Generator[None]:
-    """Have a signal that ends the process within this block interrupt the body first."""
-    usual = {number: handler for number in ENDING if callable(handler := signal.getsignal(number))}
-
-    def end(number: int, frame: FrameType | None) -> None:
-        run.context.stop(Interrupted())
-        try:
-            usual[signal.Signals(number)](number, frame)
-        except SystemExit as error:
-            raise ProcessEnds(error.code) from None
-
-    for number in usual:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in usual.items():
-            if signal.getsignal(number) is end:  # the usual handler may have set another one
-                signal.signal(number, handler)
