@@ -39,7 +39,7 @@ async def test_it_is_repeated_while_the_database_is_unavailable(caplog: pytest.L
     await story.run()
     assert story.begun == 6
     [first, second] = [record.message for record in caplog.records]
-    assert first == second == "the node cannot start again yet, because the database is unavailable: no writes now"
+    assert first == second == "the node cannot start again yet: no writes now"
 
 
 async def test_the_first_one_reports_every_error() -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from horae.runtime.node.repeated_service import lacks_resource, sustained
+from horae.runtime.node.repeated_service import sustained
 from horae.runtime.timing import Pauses
+from horae.scarcity import lacks_resource
 
 LACKS = [
     OSError(errno.EMFILE, "too many open files"),
@@ -15,6 +16,7 @@ LACKS = [
     OSError(errno.ENOBUFS, "no buffer space"),
     MemoryError(),
     RuntimeError("can't start new thread"),
+    ExceptionGroup("tasks", [RuntimeError("can't start new thread"), ExceptionGroup("more", [MemoryError()])]),
 ]
 
 
@@ -40,7 +42,13 @@ async def test_a_failed_service_is_restarted_and_logged_once(caplog: pytest.LogC
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("a mistake"), OSError(errno.EACCES, "denied"), RuntimeError("a mistake"), asyncio.CancelledError()],
+    [
+        ValueError("a mistake"),
+        OSError(errno.EACCES, "denied"),
+        RuntimeError("a mistake"),
+        ExceptionGroup("tasks", [MemoryError(), ValueError("a mistake")]),
+        asyncio.CancelledError(),
+    ],
 )
 async def test_other_errors_end_the_service(error: BaseException) -> None:
     service = Service(error)

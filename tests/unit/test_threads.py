@@ -114,6 +114,34 @@ def test_a_call_that_ends_after_its_event_loop_does_not_end_its_thread() -> None
     pool.shutdown()
 
 
+def test_calls_wait_for_the_threads_that_there_are_if_no_other_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, began, release = Threads(4, "test"), threading.Event(), threading.Event()
+    refuse_threads(monkeypatch)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        pool.submit(int)
+    assert (pool.stalled_for, pool.waiting) == (0.0, 0)
+    monkeypatch.undo()
+
+    def hold() -> bool:
+        began.set()
+        return release.wait(PATIENCE)
+
+    holding = pool.submit(hold)
+    began.wait(PATIENCE)
+    refuse_threads(monkeypatch)
+    waiting = pool.submit(int, "7")
+    release.set()
+    assert (holding.result(PATIENCE), waiting.result(PATIENCE)) == (True, 7)
+    pool.shutdown()
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
 async def test_an_error_does_not_refer_to_itself() -> None:
     raised: list[weakref.ref[Exception]] = []
 

@@ -96,7 +96,7 @@ class LocalChannel:
     def _listen(self) -> "_Receiver | None":
         try:
             receiver = _Receiver(self._listeners)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # also if no thread can start
             self._warn(error)
             return None
         self._announce(receiver.announcement)
@@ -110,7 +110,7 @@ class LocalChannel:
             return False
         return True
 
-    def _warn(self, error: OSError) -> None:
+    def _warn(self, error: Exception) -> None:
         if not self._warned:
             _log.warning("cannot receive hints of other processes, so changes are noticed by polling: %s", error)
         self._warned = True

@@ -14,6 +14,7 @@ from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import loop_guard
 from horae.runtime.node.node import Node
+from horae.scarcity import starts
 from horae.storage.engine.failures import advice_for, first_line, first_of, is_only_transient
 from horae.storage.operations.doctor import database_error_of
 
@@ -164,8 +165,8 @@ def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:
 
 
 def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
-    """Exit after `seconds`, even if a body, a hook or a closing connection never ends."""
-    threading.Thread(target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True).start()
+    """Exit after `seconds`, even if a body, a hook or a closing connection never ends, unless no thread can start."""
+    starts(threading.Thread(target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True))
 
 
 def _end_later(code: int, seconds: float, text: bytes) -> None:

@@ -39,8 +39,6 @@ class Dispatcher:
         self._queue_backends, self._wakeup = components.queue_backends, components.wakeup
         self._timing, self._rng, self._pace = timing, rng, pace
         self._wake = asyncio.Event()
-        # A thread of its own: a broker that does not answer must not delay the other services.
-        self._thread = Threads(1, "horae-dispatch")
         self._compare_at = self._limits_at = self._limits_from = time.monotonic()
         self._held_back = False
         self._pause = timing.failing.shortest
@@ -51,14 +49,15 @@ class Dispatcher:
         signals.ended_elsewhere.connect(self._ended)
 
     async def run(self) -> None:
-        """Dispatch until cancelled."""
+        """Dispatch until cancelled; may be called again after an error."""
+        thread = Threads(1, "horae-dispatch")  # its own: a broker that does not answer must not delay other services
         try:
             while True:
                 self._wake.clear()  # before the round: what becomes due during it belongs to the next one
-                more = await self._round()
+                more = await self._round(thread)
                 await self._rest(more=more)
         finally:
-            self._thread.shutdown(wait=False)
+            thread.shutdown(wait=False)
 
     def _work(self) -> None:
         self._look_soon()
@@ -80,12 +79,12 @@ class Dispatcher:
         else:
             self._wake.set()
 
-    async def _round(self) -> bool:
+    async def _round(self, thread: Threads) -> bool:
         """Send what is due; return whether there may be more."""
         if not self._has_routes() and time.monotonic() < self._compare_at:
             return False
         try:
-            more = await asyncio.get_running_loop().run_in_executor(self._thread, self.dispatch)
+            more = await asyncio.get_running_loop().run_in_executor(thread, self.dispatch)
         except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
             if self._has_routes():  # else nothing waits for it, and other services report the same
                 self._unavailable.warn("no jobs can be sent to other systems: %s", error)

@@ -14,6 +14,7 @@ from horae.forking import register_for_reset
 from horae.guarded_log import guarded_log
 from horae.redaction import cleaner
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.scarcity import starts
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import logs
@@ -61,8 +62,8 @@ class LogWriter:
             self._waiting.extend(lines)
             self._written.clear()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="horae-job-logs", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="horae-job-logs", daemon=True)
+                self._thread = thread if starts(thread) else None  # else the next line tries again
         self._news.set()
         return True
 

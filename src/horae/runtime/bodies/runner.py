@@ -22,6 +22,7 @@ from horae.runtime.bodies.orders import Interrupted, Overtaken
 from horae.runtime.bodies.outcome import outcome_of
 from horae.runtime.bodies.surroundings import surrounded, surrounded_async
 from horae.runtime.journal.journal import Journal
+from horae.scarcity import lacks_resource
 from horae.storage.engine.connections.commit_guard import forbid_commit
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
@@ -109,17 +110,23 @@ def stopped_by(
 ) -> FinishedRun:
     """Return how an exception ends a run.
 
-    If the database was unavailable before the body began, or if the node stops before that, it is no attempt.
+    It is no attempt if the database was unavailable or the machine lacked something before the body began, or if the
+    node stops before that.
     """
     called = context.body_is_called if context.is_surrounded else context.claim in environment.journal
     if called:
         return ended_by(error, job_type, context, environment)
     if isinstance(context.order, Interrupted):
         return FinishedRun(context.claim, None, error, unbegun=True)
-    if context.order is None and is_transient(error):
-        log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
-        return FinishedRun(context.claim, None, error, unbegun=True)
+    if context.order is None and (is_transient(error) or lacks_resource(error)):
+        return unbegun(context.claim, error)
     return ended_by(error, job_type, context, environment)
+
+
+def unbegun(claim: Claim, error: BaseException) -> FinishedRun:
+    """Return how a run ends whose body could not begin here for the time being: its job is handed back."""
+    log.warning("job %d (%s) cannot begin yet: %s", claim.id, claim.type, error)
+    return FinishedRun(claim, None, error, unbegun=True)
 
 
 def ended_by(

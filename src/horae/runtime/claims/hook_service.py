@@ -16,6 +16,7 @@ from horae.guarded_log import guarded_log
 from horae.runtime.claims.cleaning import CleaningPlan
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
+from horae.scarcity import starts
 from horae.storage.engine.database import Database
 from horae.storage.jobs.owed_hooks import EVER
 from horae.types.hooks.hooks import Hooks
@@ -74,7 +75,7 @@ class HookService:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 await self._call_due()
-                await asyncio.to_thread(self._threads.close, wait)
+                await self._database.in_service(partial(self._threads.close, wait))
         self.close()
 
     def close(self) -> None:
@@ -109,8 +110,11 @@ class HookService:
             return
         clean = partial(self._removed, name, kept, oldest)
         thread = threading.Thread(target=clean, name=f"horae-clean-{name}", daemon=True)
-        self._cleaning[name, kept] = thread
-        thread.start()
+        if starts(thread):
+            self._cleaning[name, kept] = thread
+        else:
+            self._plan.failed((name, kept))
+            log.warning("a clean-up is put off, as the system has no thread left for it")
 
     def _removed(self, name: str, kept: KeptFor, oldest: float) -> None:
         try:

@@ -121,7 +121,9 @@ class Worker:
         self._wake.set()
 
     async def run(self) -> None:
-        """Claim jobs and start bodies until stopped."""
+        """Claim jobs and start bodies until stopped; may be called again after an error."""
+        if self._reply_lost_until == math.inf:  # a claim was cancelled by an error elsewhere
+            self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
         while not self._stopping:
             room = self._room()
             if time.monotonic() < self._reply_lost_until or time.monotonic() >= self._orphaned_at:

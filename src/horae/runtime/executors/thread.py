@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.run import Done, Executor, Run
-from horae.runtime.bodies.runner import RunEnvironment, perform
+from horae.runtime.bodies.runner import RunEnvironment, perform, unbegun
 
 Finished: TypeAlias = tuple[Run, Done, FinishedRun]
 
@@ -28,12 +28,16 @@ class ThreadExecutor:
         self._busy = 0
 
     def start(self, run: Run, done: Done) -> None:
-        """Hand the body to an idle thread, or to a new one."""
-        self._busy += 1
-        if self._busy > self._threads:
+        """Hand the body to an idle thread, or to a new one; hand the job back if the system has no thread left."""
+        if self._busy == self._threads:
+            name = f"horae-body-{self._threads + 1}"
+            try:
+                threading.Thread(target=self._serve, name=name, daemon=True).start()
+            except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
+                self._loop.call_soon(done, run, unbegun(run.claim, error))
+                return
             self._threads += 1
-            name = f"horae-body-{self._threads}"
-            threading.Thread(target=self._serve, name=name, daemon=True).start()
+        self._busy += 1
         self._queue.put((run, done))
 
     def stop(self, run: Run, order: BaseException) -> None:

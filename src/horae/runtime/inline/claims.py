@@ -15,6 +15,7 @@ from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.claims.settler import settle_batch
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import WorkerTiming
+from horae.scarcity import starts
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import claims
 
@@ -77,8 +78,8 @@ class InlineClaims:
         with self._lock:
             self._search_until = time.monotonic() + self._timing.lost_reply_window
             if self._search is None and not self._closed.is_set():
-                self._search = threading.Thread(target=self._search_repeatedly, name="horae-inline-claims", daemon=True)
-                self._search.start()
+                search = threading.Thread(target=self._search_repeatedly, name="horae-inline-claims", daemon=True)
+                self._search = search if starts(search) else None
 
     def _search_repeatedly(self) -> None:
         pause = self._timing.poll_without_hints

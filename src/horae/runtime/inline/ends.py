@@ -14,6 +14,7 @@ from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.claims.settler import Repetition, settle_batch
 from horae.runtime.timing import Timing
+from horae.scarcity import starts
 from horae.storage.outcomes.settling import Settled
 
 log = guarded_log("horae.runtime")
@@ -100,8 +101,8 @@ class InlineEnds:
         with self._lock:
             self._late.append(waiting)
             if self._thread is None and not self._closed.is_set():
-                self._thread = threading.Thread(target=self._write_late, name="horae-inline-ends", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._write_late, name="horae-inline-ends", daemon=True)
+                self._thread = thread if starts(thread) else None  # else the next result tries again
 
     def _write_late(self) -> None:
         repetition = self._new_repetition()

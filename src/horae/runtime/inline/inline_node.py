@@ -89,6 +89,7 @@ class InlineNode:
         self._membership = None
         self._closed = threading.Event()
         self._busy = threading.Event()
+        self._watching: threading.Thread | None = None
 
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
         """Claim a job in the transaction that creates it, before any other node can."""
@@ -150,9 +151,11 @@ class InlineNode:
                 membership = membership_of(
                     self._components.database, self._record, self._options.liveness, self._options.timing
                 )
+                if self._watching is None or not self._watching.is_alive():
+                    self._watching = threading.Thread(target=self._watch, name="horae-inline", daemon=True)
+                    self._watching.start()  # first: a node without it must not be registered
                 membership.join(Watcher(died=self._died, isolated=self._isolated))
                 self._membership = membership
-                threading.Thread(target=self._watch, name="horae-inline", daemon=True).start()
 
     def _died(self) -> None:
         stop_runs(list(self._running.values()), LeaseLost)

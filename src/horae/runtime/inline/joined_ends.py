@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.timing import InlineTiming
+from horae.scarcity import starts
 from horae.storage.outcomes.ending_claim import may_be_joined
 
 
@@ -33,7 +34,7 @@ class JoinedEnds:
         """Let the end of a body wait that took so many seconds; return False if it is to be written at once."""
         self._idle_since = time.monotonic()
         short = took <= self._timing.short_body
-        if not (short and self._busy and may_be_joined(finished.settlement)):
+        if not (short and self._busy and may_be_joined(finished.settlement) and self._has_thread()):
             return False
         with self._lock:
             if self._closed.is_set():  # nothing would write it
@@ -41,7 +42,7 @@ class JoinedEnds:
             if not self._waiting:
                 self._write_at = self._idle_since + self._timing.join_within
             self._waiting.append(finished)
-        self._start()
+        self._filled.set()
         return True
 
     def take(self) -> list[FinishedRun]:
@@ -57,7 +58,10 @@ class JoinedEnds:
             self._waiting += ended
             self._write_at = 0.0
         self._hurry.set()
-        self._start()
+        if self._has_thread():
+            self._filled.set()
+        else:
+            self._write_all()
 
     def close(self) -> None:
         """Write what waits."""
@@ -68,13 +72,14 @@ class JoinedEnds:
             self._thread.join()
         self._write_all()
 
-    def _start(self) -> None:
+    def _has_thread(self) -> bool:
+        """Return whether the thread runs, which is started now if it can be."""
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="horae-joined-ends", daemon=True)
-                    self._thread.start()
-        self._filled.set()
+                    thread = threading.Thread(target=self._run, name="horae-joined-ends", daemon=True)
+                    self._thread = thread if starts(thread) else None
+        return self._thread is not None
 
     def _run(self) -> None:
         while not self._closed.is_set():

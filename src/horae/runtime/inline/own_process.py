@@ -26,6 +26,7 @@ from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.inline.calling_thread import CallingThread
+from horae.scarcity import starts
 
 INTERRUPT: Final = signal.SIGUSR2
 """The signal that interrupts a body; Celery uses SIGUSR1 itself."""
@@ -111,7 +112,7 @@ class OwnProcess(CallingThread):
     def stop(self, run: Run, order: BaseException) -> None:
         super().stop(run, order)
         if isinstance(order, SoftTimeLimitExceeded):
-            threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True).start()
+            starts(threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True))
 
     @override
     def kill(self, run: Run) -> bool:
@@ -122,8 +123,8 @@ class OwnProcess(CallingThread):
             order = SoftTimeLimitExceeded("the job ran past its hard time limit and its process was ended")
         finished = ended_by(order, run.job_type, run.context, self._environment)
         writing = threading.Thread(target=self._write_end, args=(finished,), name="horae-end", daemon=True)
-        writing.start()
-        writing.join(WRITE_WITHIN)
+        if starts(writing):  # else another node writes it
+            writing.join(WRITE_WITHIN)
         log.error("job %d (%s) is stopped by force: its process ends", run.claim.id, run.claim.type)
         os.kill(os.getpid(), signal.SIGKILL)
         return True

@@ -22,6 +22,7 @@ from horae.guarded_log import guarded_log
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HeartbeatTiming
+from horae.scarcity import starts
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock
@@ -177,7 +178,7 @@ class Heartbeat:
         self._ensure_helper(now)
         if self._contact.overdue(now) and (self._bridge is None or not self._bridge.is_alive()):
             self._bridge = threading.Thread(target=self._beat_here, name="horae-heartbeat-bridge", daemon=True)
-            self._bridge.start()
+            starts(self._bridge)  # if not now, then in the next round
         level = self._contact.isolation(now)
         if level is Isolation.NONE:
             self._rejoin()

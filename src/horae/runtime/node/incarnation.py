@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from random import Random
@@ -116,22 +116,23 @@ class Incarnation:
             listening.callback(self._components.wakeup.subscribe(partial(post, loop, self._on_hint)))
             log.info("node %s %s", self.id, self._options.work)
             log_pooler(self.id, self._components, self._timing)
-            sweeping = [
-                services.create_task(self._sustained("the sweeper", self._sweeper.run)),
-                services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
-                services.create_task(self._watch_file()),
-                services.create_task(self.schema.run()),
-                services.create_task(self._deploying.refresh_calendars()),
-                services.create_task(self._peers.run()),
-                services.create_task(self._sustained("the hook service", self._hook_service.run)),
-                services.create_task(self._sustained("the dispatcher", self._dispatcher.run)),
-            ]
-            settling = services.create_task(self._sustained("the settler", self._settler.run))
+            sweeping = self._start(services, {
+                "the sweeper": self._sweeper.run,
+                "the run monitor": self._run_monitor.run,
+                "the check of the file": self._watch_file,
+                "the check of the schema": self.schema.run,
+                "the refresh of calendars": self._deploying.refresh_calendars,
+                "the view of other nodes": self._peers.run,
+                "the hook service": self._hook_service.run,
+                "the dispatcher": self._dispatcher.run,
+            })  # fmt: skip
+            [settling] = self._start(services, {"the settler": self._settler.run})
             if self._options.scheduler:
                 await self._deploying.deploy()
-                rereading = reread_schedules(self._components.wakeup, self._controller, self._timing.controller)
-                sweeping.append(services.create_task(rereading))
-            sweeping.append(services.create_task(ServedTypes(self._components, self.id, self._worker).run()))
+                reread = partial(reread_schedules, self._components.wakeup, self._controller, self._timing.controller)
+                sweeping += self._start(services, {"the reading of schedules": reread})
+            served_types = ServedTypes(self._components, self.id, self._worker)
+            sweeping += self._start(services, {"the registration of job types": served_types.run})
             working = self._working(services)
             ready.set()
             await _first(stop, self._died, self.schema.found)
@@ -156,12 +157,14 @@ class Incarnation:
         """Start the services that take on new work, by the roles of the node."""
         if self._options.worker:
             self._executors.warm(self._components.registry)
-        runs = [self._sustained("the scheduler", self._controller.run)] if self._options.scheduler else []
-        runs += [self._sustained("the worker", self._worker.run)] if self._options.worker else []
-        return [services.create_task(run) for run in runs]
+        runs = {"the scheduler": self._controller.run} if self._options.scheduler else {}
+        runs |= {"the worker": self._worker.run} if self._options.worker else {}
+        return self._start(services, runs)
 
-    async def _sustained(self, name: str, service: Callable[[], Awaitable[None]]) -> None:
-        await sustained(name, service, self._timing.restart)
+    def _start(
+        self, services: asyncio.TaskGroup, runs: Mapping[str, Callable[[], Awaitable[None]]]
+    ) -> list[asyncio.Task[None]]:
+        return [services.create_task(sustained(name, run, self._timing.restart)) for name, run in runs.items()]
 
     def _assemble(self, services: asyncio.TaskGroup) -> None:
         components, signals, timing, rng = self._components, self.signals, self._timing, self._rng

@@ -22,7 +22,8 @@ from horae.runtime.node.incarnation import Incarnation
 from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
-from horae.storage.engine.failures import first_of, is_only_transient
+from horae.scarcity import lacks_resource
+from horae.storage.engine.failures import first_of, is_transient
 
 
 class Node:
@@ -96,16 +97,16 @@ async def run_incarnations(
 
     The first one raises every error to its caller, as the settings may be wrong. A later one begins because the node
     was declared dead, often during a failure of the database that is not over yet. So it is repeated, after growing
-    pauses, while the database is unavailable.
+    pauses, while the database is unavailable or the machine lacks something.
     """
     warning, pause = ThrottledWarning(), pauses.shortest
     while not stop.is_set():
         try:
             await run_one()
         except ExceptionGroup as group:
-            if not is_only_transient(group) or not ready.is_set():
+            if group.split(_may_pass)[1] is not None or not ready.is_set():
                 raise
-            warning.warn("the node cannot start again yet, because the database is unavailable: %s", first_of(group))
+            warning.warn("the node cannot start again yet: %s", first_of(group))
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await stop.wait()
@@ -113,3 +114,7 @@ async def run_incarnations(
         else:
             pause = pauses.shortest
             warning.settle()
+
+
+def _may_pass(error: BaseException) -> bool:
+    return is_transient(error) or lacks_resource(error)

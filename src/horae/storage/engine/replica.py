@@ -18,6 +18,7 @@ from sqlalchemy import Connection, text
 from horae.errors import ConfigurationError
 from horae.forking import ForkSafeLock, register_for_reset
 from horae.guarded_log import guarded_log
+from horae.scarcity import starts
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import first_line, is_transient
@@ -152,7 +153,7 @@ class ReadReplica:
         with self._lock:
             if (self._thread is None or not self._thread.is_alive()) and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._run, name="horae-replica", daemon=True)
-                self._thread.start()
+                starts(self._thread)  # if not now, then with the next call; until then the primary is read
 
     def _run(self) -> None:
         self._began = time.monotonic()

@@ -39,13 +39,13 @@ class Threads(Executor):
 
     @override
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run the call on one of the threads; raises RuntimeError after `shutdown`."""
+        """Run the call on one of the threads; raises RuntimeError after `shutdown`, or if not even one can start."""
         future = Future[T]()
         self._accept(partial(_run_for_future, future, partial(fn, *args, **kwargs)))
         return future
 
     async def run(self, call: Callable[[], T]) -> T:
-        """Run the call on one of the threads for a coroutine; raises RuntimeError after `shutdown`.
+        """Run the call on one of the threads for a coroutine; raises what `submit` raises.
 
         Does the same as the event loop's `run_in_executor`, but quicker, as it needs one future instead of two.
         """
@@ -62,9 +62,9 @@ class Threads(Executor):
                 raise RuntimeError("this thread pool is shut down")
             if not self._unfinished:
                 self._last_progress = time.monotonic()
-            self._unfinished += 1
-            if self._unfinished > len(self._threads) < self._limit:
+            if self._unfinished >= len(self._threads) < self._limit:
                 self._begin_thread()
+            self._unfinished += 1
         self._work.put(work)
 
     @override
@@ -95,8 +95,13 @@ class Threads(Executor):
 
     def _begin_thread(self) -> None:
         thread = threading.Thread(target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True)
-        thread.start()
-        self._threads.append(thread)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):  # the system has none left: the others run the call when they are free
+            if not self._threads:
+                raise
+        else:
+            self._threads.append(thread)
 
     def _serve(self) -> None:
         self._idents.add(threading.get_ident())

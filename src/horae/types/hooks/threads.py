@@ -11,6 +11,7 @@ from typing import Final
 from typing_extensions import override
 
 from horae.guarded_log import guarded_log
+from horae.scarcity import starts
 from horae.storage.jobs.owed_hooks import OwedHook
 from horae.types.hooks.hooks import TIME_LIMIT, Hooks
 
@@ -39,10 +40,12 @@ class HookThreads:
             threads = [thread for thread in self._threads.get(type_name, ()) if thread.is_alive()]
             stuck = [thread for thread in threads if thread.has_passed(self._time_limit)]
             room = OF_TYPE + min(len(stuck), MOST_STUCK) - len(threads)
-            new = [_HookThread(self._hooks, type_name, self._closed) for _ in range(min(room, count))]
-            for thread in new:
-                thread.start()
-            self._threads[type_name] = threads + new
+            for _ in range(min(room, count)):
+                thread = _HookThread(self._hooks, type_name, self._closed)
+                if not starts(thread):  # the rows note which hooks are owed, and the next search finds them
+                    break
+                threads.append(thread)
+            self._threads[type_name] = threads
 
     def look(self) -> None:
         """Give up hooks that have exceeded the time limit: they count as called."""

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import URL, Connection, Engine, event
 from typing_extensions import override
 
+from horae.scarcity import starts
 from horae.storage.engine.connections.session import ENCODING
 from horae.storage.engine.url import has_several_hosts
 
@@ -118,8 +119,10 @@ class OpenConnections:
         overdue = [(ident, call) for ident, call in list(self._calls.items()) if now - call[0] > CALL_DEADLINE]
         for ident, call in overdue:
             if self._calls.get(ident) is call:
-                self._calls[ident] = (now + CANCEL_TIMEOUT, call[1])  # not again with the next check
-                threading.Thread(target=self._end, args=(ident, call[1]), name="horae-deadline", daemon=True).start()
+                thread = threading.Thread(target=self._end, args=(ident, call[1]), name="horae-deadline", daemon=True)
+                self._calls[ident] = later = (now + CANCEL_TIMEOUT, call[1])  # not again with the next check
+                if not starts(thread) and self._calls.get(ident) is later:
+                    self._calls[ident] = call
         return len(overdue)
 
     def hang_up(self, keep: Iterable[Connection | None] = ()) -> None:

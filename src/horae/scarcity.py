@@ -1,0 +1,32 @@
+"""What a process does while it lacks descriptors, memory, disk space or threads, which may be only for a while."""
+
+import errno
+import threading
+from typing import Final
+
+LACKING: Final = frozenset({
+    errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT,
+})  # fmt: skip
+
+
+def lacks_resource(error: BaseException) -> bool:
+    """Return whether a resource of the machine or the process is exhausted, so that the same call may work later.
+
+    Of a group, whether that holds for all of its errors.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return all(lacks_resource(each) for each in error.exceptions)
+    if isinstance(error, OSError):
+        return error.errno in LACKING
+    return isinstance(error, MemoryError) or "can't start new thread" in str(error)
+
+
+def starts(thread: threading.Thread) -> bool:
+    """Start a thread; return False if the system has none left for this process."""
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError) as error:
+        if not lacks_resource(error):
+            raise
+        return False
+    return True
