@@ -1,11 +1,15 @@
 """Unique and debounced job types over HTTP: the endpoint of a type applies the rule of the type."""
 
+import asyncio
 from collections.abc import Callable
 
 import httpx
 import pytest
+from sqlalchemy import Connection
 
 from horae import Debounce, Horae, Unique
+from horae.storage.jobs import creation
+from horae.storage.jobs.creation import Contended
 from tests.api.clients import application_of, client_of, error_of
 
 
@@ -47,3 +51,23 @@ async def test_later_requests_move_the_job(shop: Callable[[str], httpx.AsyncClie
     assert first["id"] == second["id"]
     assert second["params"] == {"table": 1, "text": "b"}
     assert second["due_on"] >= first["due_on"]
+
+
+async def test_starts_that_had_to_wait_are_answered_like_others(
+    shop: Callable[[str], httpx.AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked: list[str] = []
+    try_lock = vars(creation)["_try_lock"]
+
+    def block_first(connection: Connection, key: str, about: str) -> str:
+        if len(blocked) < 5:
+            blocked.append(key)
+            raise Contended(f"another transaction has started {about}")
+        isolation: str = try_lock(connection, key, about)
+        return isolation
+
+    monkeypatch.setattr(creation, "_try_lock", block_first)
+    answers = await asyncio.gather(*(started(shop("alice"), "report", table=1) for _ in range(5)))
+    assert [(answer.status_code, answer.json()["type"]) for answer in answers] == [(202, "report")] * 5
+    assert len(blocked) == 5
+    assert len({answer.json()["id"] for answer in answers}) == 1

@@ -1,19 +1,27 @@
 """Callers that create jobs under one limit or key: exact at every isolation level, with bounded waits, and without delaying others."""
 
 import asyncio
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 
 import pytest
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from horae import DatabaseBusy, Horae, InvalidRequest, MaxJobCountExceeded, StartOptions
+from horae import DatabaseBusy, Group, Horae, InvalidRequest, Job, JobState, MaxJobCountExceeded, StartOptions, Unique
 from horae.api.problems import response_to
+from horae.client.jobs.creating import contention
 from horae.client.jobs.limits import USUAL
 from horae.storage.engine.database import Database
+from horae.storage.jobs import creation
+from horae.storage.jobs.creation import Contended
+from horae.wakeup.channel import Hint, HintKind
 from tests.harness.applications import execute, limit_jobs, own_engine, rows
+from tests.harness.waiting import Record
 
 postgres = pytest.mark.parametrize("database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
 BOUND = timedelta(milliseconds=150)
@@ -41,6 +49,23 @@ def brief(shop: Horae) -> Horae:
     """The application with a bound that no test has to sit out."""
     limit_jobs(shop, contention=BOUND)
     return shop
+
+
+@pytest.fixture
+def blocked(monkeypatch: pytest.MonkeyPatch) -> Record[str]:
+    """The tries that another transaction has blocked."""
+    tries, try_lock = Record[str](), vars(creation)["_try_lock"]
+
+    def noting(connection: Connection, key: str, about: str) -> str:
+        try:
+            isolation: str = try_lock(connection, key, about)
+        except Contended:
+            tries.append(key)
+            raise
+        return isolation
+
+    monkeypatch.setattr(creation, "_try_lock", noting)
+    return tries
 
 
 def _start(shop: Horae, connection: Connection, *, many: bool) -> None:
@@ -110,6 +135,162 @@ async def test_a_waiting_change_delays_no_other_call(shop: Horae, engine: Engine
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(answer, MaxJobCountExceeded) for answer in answers), answers
     assert rows(shop, f"SELECT count(*) FROM horae_jobs WHERE owner = 'alice' AND id <> {held.id}") == [(1,)]
+
+
+async def _start_one(shop: Horae) -> Any:
+    return await shop.aio.jobs.start("export", owner="alice")
+
+
+async def _start_inline(shop: Horae) -> Any:
+    return await shop.aio.jobs.start("export", owner="alice", sync=True)
+
+
+async def _start_many(shop: Horae) -> Any:
+    return await shop.aio.jobs.start_many("export", [{}], owner="alice")
+
+
+async def _start_group(shop: Horae) -> Any:
+    return await shop.aio.jobs.start_group(["export"], then="nightly", owner="alice")
+
+
+async def _add_to_group(shop: Horae) -> Any:
+    group = await shop.aio.jobs.start_group(["nightly"], owner="alice")
+    return await shop.aio.jobs.add_to_group(group.id, ["export"])
+
+
+async def _retry(shop: Horae) -> Any:
+    [(failed,)] = rows(shop, "SELECT id FROM horae_jobs WHERE state = 'cancelled'")
+    return await shop.aio.jobs.retry(failed)
+
+
+CALLS: Final[dict[Callable[[Horae], Awaitable[Any]], type]] = {
+    _start_one: Job, _start_inline: Job, _start_many: list, _start_group: Group, _add_to_group: list, _retry: Job,
+}  # fmt: skip
+
+
+@postgres
+@pytest.mark.parametrize("call", CALLS)
+async def test_a_coroutine_that_waited_gets_the_same_answer(
+    shop: Horae, engine: Engine, blocked: Record[str], monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[Horae], Awaitable[Any]],
+) -> None:  # fmt: skip
+    shop.jobs.cancel(shop.jobs.start("export", owner="alice").id)
+    with engine.connect() as connection:
+        shop.jobs.start("export", session=connection, owner="alice")
+        waiting = asyncio.ensure_future(call(shop))
+        await blocked.reaches(1)
+        hints = Record[Hint]()
+        monkeypatch.setattr(shop.components.wakeup, "send", hints.append)
+        connection.rollback()
+    answer = await waiting
+    assert type(answer) is CALLS[call]
+    assert [hint.kind for hint in hints] == [HintKind.ENDED if call is _start_inline else HintKind.WORK]
+    state = JobState.FINISHED if call is _start_inline else JobState.PENDING
+    assert rows(shop, "SELECT state FROM horae_jobs WHERE type = 'export' AND state <> 'cancelled'") == [(state,)]
+
+
+@postgres
+async def test_a_coroutine_that_waited_in_a_session_gets_the_same_answer(
+    shop: Horae, engine: Engine, database: Database, blocked: Record[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = create_async_engine(database.url)
+    with engine.connect() as connection:
+        shop.jobs.start("export", session=connection, owner="alice")
+        async with AsyncSession(own) as session:
+            waiting = asyncio.ensure_future(shop.aio.jobs.start("export", session=session, owner="alice"))
+            await blocked.reaches(1)
+            hints = Record[Hint]()
+            monkeypatch.setattr(shop.components.wakeup, "send", hints.append)
+            connection.rollback()
+            assert isinstance(await waiting, Job)
+            await session.commit()
+    await own.dispose()
+    assert [hint.kind for hint in hints] == [HintKind.WORK]
+    assert rows(shop, "SELECT type FROM horae_jobs") == [("export",)]
+
+
+@postgres
+async def test_what_a_blocked_try_has_inserted_in_a_session_is_taken_back(
+    shop: Horae, engine: Engine, blocked: Record[str]
+) -> None:
+    @shop.job(unique=Unique(by=("page",)))
+    def fetch(page: int) -> None: ...
+
+    pages = [{"page": 1}, {"page": 2}]
+    group = shop.jobs.start_group(["nightly"], owner="alice")
+    with engine.connect() as holder, engine.connect() as connection:
+        shop.jobs.start(fetch, session=holder, page=2)
+        shop.jobs.start("export", session=holder, owner="alice")
+        many = asyncio.ensure_future(asyncio.to_thread(shop.jobs.start_many, fetch, pages, session=connection))
+        await blocked.reaches(1)
+        holder.rollback()
+        assert len(await many) == 2
+        shop.jobs.start("export", session=holder, owner="alice")
+        members = ["nightly", "export"]
+        add = asyncio.to_thread(shop.jobs.add_to_group, group.id, members, session=connection)
+        tries = len(blocked)
+        added = asyncio.ensure_future(add)
+        await blocked.reaches(tries + 1)
+        holder.rollback()
+        assert len(await added) == 2
+        connection.commit()
+    assert shop.jobs.get_group(group.id).total == 3
+    assert rows(shop, "SELECT type, count(*) FROM horae_jobs GROUP BY type ORDER BY type") == [
+        ("export", 1), ("fetch", 2), ("nightly", 2),
+    ]  # fmt: skip
+
+
+@postgres
+@pytest.mark.parametrize(
+    ("options", "created", "answers"),
+    [
+        ({"owner": "alice"}, 1, {Job: 1, MaxJobCountExceeded: 59}),
+        ({"unique_key": "x", "on_duplicate": "return"}, 1, {Job: 60}),
+    ],
+)
+async def test_many_coroutines_at_once(
+    shop: Horae, options: dict[str, Any], created: int, answers: dict[type, int]
+) -> None:
+    calls = [shop.aio.jobs.start("export", **options) for _ in range(60)]
+    got = await asyncio.gather(*calls, return_exceptions=True)
+    assert Counter(map(type, got)) == answers
+    assert rows(shop, "SELECT count(*) FROM horae_jobs") == [(created,)]
+
+
+@postgres
+def test_the_transaction_in_the_way_is_identified(shop: Horae, engine: Engine) -> None:
+    own = text("SELECT virtualtransaction FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1")
+    with engine.connect() as holder, engine.connect() as other:
+        creation.lock_key(holder, "export", "x")
+        with pytest.raises(Contended) as caught:
+            creation.lock_key(other, "export", "x")
+        assert caught.value.holder == holder.execute(own).scalar_one()
+
+
+class _Turns:
+    """Time that passes only while a caller waits, and a lock that goes from one transaction to the next."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, each: float) -> None:
+        self.now, self._each = 0.0, each
+        monkeypatch.setattr(contention, "time", SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep))
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def locked(self) -> None:
+        raise Contended("another transaction has started a job", f"transaction {self.now // self._each}")
+
+
+@pytest.mark.parametrize(
+    ("each", "waited", "said"), [(100, 3, "has not ended for 3 s"), (2, 30, "others have before it for 30 s")]
+)
+def test_callers_that_take_turns_wait_for_longer_than_for_one_transaction(
+    monkeypatch: pytest.MonkeyPatch, each: float, waited: float, said: str
+) -> None:
+    turns = _Turns(monkeypatch, each)
+    with pytest.raises(DatabaseBusy, match=said):
+        contention.with_retries(turns.locked, USUAL.contention)
+    assert waited <= turns.now < waited + 1
 
 
 @postgres

@@ -35,7 +35,6 @@ class AsyncJobs(AsyncChangesManyJobs):
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
         super().__init__(jobs.without_waiting(), database)
-        self._waiting = jobs
         self._wakeup = wakeup
 
     get = on_thread(Jobs.get)
@@ -80,7 +79,7 @@ class AsyncJobs(AsyncChangesManyJobs):
         try:
             return await self.database.in_thread(cancel, Use.CANCEL)
         except TryAgain as error:
-            return await self.database.caller_threads.finish(error.attempt)
+            return await self.database.caller_threads.finish(error.operation)
 
     async def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:  # noqa: ASYNC109 - see until_ended_async
         """Wait for the result without holding a thread; see `Jobs.wait`."""
@@ -102,19 +101,13 @@ class AsyncJobs(AsyncChangesManyJobs):
         self, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
     ) -> Group:  # fmt: skip
         """Start jobs as a group, and a job that runs after them; see `Jobs.start_group`."""
-        return await self._in_one_call(session, Jobs.start_group, members, **options)
+        return await self._with_retries(session, partial(self.client.start_group, members, **options))
 
     async def add_to_group(
         self, group_id: int, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
     ) -> JobIds:  # fmt: skip
         """Add members while the group is open; see `Jobs.add_to_group`."""
-        return await self._in_one_call(session, Jobs.add_to_group, group_id, members, **options)
-
-    async def _in_one_call(self, session: AsyncWithin | None, call: Callable[..., T], *given: Any, **options: Any) -> T:
-        """Run a call of several transactions, which cannot be repeated from the one that another one blocked."""
-        if session is None:
-            return await self.database.in_thread(partial(call, self._waiting, *given, **options), Use.CHANGE)
-        return await session.run_sync(lambda within: call(self.client, *given, session=within, **options))
+        return await self._with_retries(session, partial(self.client.add_to_group, group_id, members, **options))
 
     async def wait_for_group(
         self, group_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY  # noqa: ASYNC109 - as above

@@ -17,6 +17,6 @@ class Jobs(GroupsJobs, ChangesJobs, ChangesManyJobs):
         It raises `TryAgain` instead of waiting for another transaction, and calls `on_cancelled` on other threads.
         """
         twin = copy(self)
-        twin._run_attempt = once  # noqa: SLF001 - its own
+        twin._until_done = once  # noqa: SLF001 - its own
         twin._canceller = self._canceller.without_waiting()  # noqa: SLF001 - its own
         return twin

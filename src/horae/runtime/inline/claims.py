@@ -18,6 +18,7 @@ from horae.runtime.timing import WorkerTiming
 from horae.scarcity import starts
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import claims
+from horae.storage.jobs.creation import Contended
 
 T = TypeVar("T")
 
@@ -51,6 +52,8 @@ class InlineClaims:
             claim = claim_of(result)
             if claim is not None:
                 self._held.add(claim.id)
+        except Contended:  # raised before the commit
+            raise
         except BaseException as error:
             if not isinstance(error, Exception) or is_transient(error):  # Ctrl-C may come before the answer
                 self._search_for_lost()

@@ -27,6 +27,7 @@ from sqlalchemy import (
     literal,
     literal_column,
     select,
+    text,
 )
 
 from horae.domain.jobs.backend import OWN_BACKEND
@@ -86,7 +87,14 @@ _SEES_COMMITTED_ROWS: Final = (*SEES_COMMITTED, _ONE_AT_A_TIME)
 
 
 class Contended(DatabaseBusy):
-    """An open transaction creates a job under the same limit or unique key."""
+    """An open transaction creates a job under the same limit or unique key.
+
+    `holder`: tells that transaction from others, None if it has just ended.
+    """
+
+    def __init__(self, message: str, holder: str | None = None) -> None:
+        super().__init__(message)
+        self.holder = holder
 
 
 class Inserted(NamedTuple):
@@ -166,6 +174,13 @@ TRY_LOCK: Final = select(
     func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label("taken"),
     func.current_setting("transaction_isolation").label("isolation"),
 )
+# A virtual transaction, which all roles may see. Two columns hold the halves of the key.
+LOCK_HOLDER: Final = text("""
+    SELECT virtualtransaction FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND ((classid::bigint << 32) | objid::bigint) = hashtextextended(:key, 0)
+""")
 
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
@@ -322,7 +337,8 @@ def _try_lock(connection: Connection, key: str, about: str) -> str:
         return _ONE_AT_A_TIME
     taken, isolation = connection.execute(TRY_LOCK, {"key": key}).one()
     if not taken:
-        raise Contended(f"another transaction has started {about}")
+        holder = connection.execute(LOCK_HOLDER, {"key": key}).scalar_one_or_none()
+        raise Contended(f"another transaction has started {about}", holder)
     return str(isolation)
 
 

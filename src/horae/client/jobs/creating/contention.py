@@ -1,13 +1,15 @@
-"""Retries the creation of a job while another transaction creates one under the same limit or unique key.
+"""Repeats the creation of a job while another transaction creates one under the same limit or unique key.
 
-Between two tries it holds nothing: no thread for a coroutine, and no connection but the caller's own.
+What is repeated is an operation: the transaction and all that the method does after it, such as sending a hint. Between
+two tries it holds nothing: no thread for a coroutine, and no connection but the caller's own.
 """
 
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from horae.errors import DatabaseBusy
@@ -19,72 +21,84 @@ FIRST_PAUSE: Final = 0.002
 """Seconds before the second try; each further pause doubles."""
 LONGEST_PAUSE: Final = 0.05
 """Seconds between two tries at most."""
+MOST_BOUNDS: Final = 10
+"""How many times the bound a caller waits at most while one transaction after the other is in the way."""
 
 
-class RunsAttempt(Protocol):
-    """Runs an attempt that may raise `Contended`."""
+class RunsOperation(Protocol):
+    """Runs an operation that may raise `Contended`.
 
-    def __call__(self, attempt: Callable[[], T], /) -> T:
-        """Return the result of the attempt that succeeded."""
+    A method of `Jobs` returns what this returns, and does nothing after it: for coroutines it raises `TryAgain` here,
+    and only the operation is run later.
+    """
+
+    def __call__(self, operation: Callable[[], T], /) -> T:
+        """Return the result of the operation once it succeeds."""
         ...
 
 
 class TryAgain(DatabaseBusy):
-    """Another transaction blocked this one; `attempt` tries again without checking the arguments again."""
+    """Another transaction blocked this one; `operation` is what is left of the method that has raised this."""
 
-    def __init__(self, error: DatabaseBusy, attempt: Callable[[], Any]) -> None:
+    def __init__(self, error: DatabaseBusy, operation: Callable[[], Any]) -> None:
         super().__init__(str(error))
-        self.attempt = attempt
+        self.error, self.operation = error, operation
 
 
-def once(attempt: Callable[[], T]) -> T:
+def once(operation: Callable[[], T]) -> T:
     """Try once. Raises `TryAgain`, so that the caller does the waiting."""
     try:
-        return attempt()
+        return operation()
     except Contended as error:
-        raise TryAgain(error, attempt) from error
+        raise TryAgain(error, operation) from error
 
 
-def with_retries(attempt: Callable[[], T], bound: timedelta) -> T:
-    """Try until it succeeds. Raises `DatabaseBusy` after `bound`."""
-    for pause in _pauses(bound):
+def with_retries(operation: Callable[[], T], bound: timedelta) -> T:
+    """Try until it succeeds. Raises `DatabaseBusy` if one transaction is in the way for longer than `bound`."""
+    patience = _Patience(bound)
+    while True:
         try:
-            return attempt()
+            return operation()
         except Contended as error:
-            if pause is None:
-                raise _busy(error, bound) from error
+            pause = patience.pause_after(error)
         time.sleep(pause)
-    raise AssertionError("unreachable: the last pause is None")
 
 
 async def with_retries_async(
     first: Callable[[], Awaitable[T]], again: Callable[[Callable[[], T]], Awaitable[T]], bound: timedelta
 ) -> T:
-    """Do the same without holding a thread: `first` tries, `again` runs the attempt that a `TryAgain` holds."""
+    """Do the same without holding a thread: `first` calls the method, `again` runs the operation of a `TryAgain`."""
+    patience = _Patience(bound)
     attempt = first
-    for pause in _pauses(bound):
+    while True:
         try:
             return await attempt()
         except TryAgain as error:
-            if pause is None:
-                raise _busy(error, bound) from error
-            attempt = _repeat(again, error.attempt)
+            pause = patience.pause_after(error.error)
+            attempt = partial(again, partial(once, error.operation))
         await asyncio.sleep(pause)
-    raise AssertionError("unreachable: the last pause is None")
 
 
-def _repeat(again: Callable[[Callable[[], T]], Awaitable[T]], call: Callable[[], T]) -> Callable[[], Awaitable[T]]:
-    return lambda: again(lambda: once(call))
+class _Patience:
+    """How long one caller goes on trying: others under the same limit take turns, and one may not let go."""
 
+    def __init__(self, bound: timedelta) -> None:
+        self._bound = bound.total_seconds()
+        self._pause = FIRST_PAUSE
+        self._holder: str | None = None
+        self._begun = self._held_since = time.monotonic()
 
-def _busy(error: DatabaseBusy, bound: timedelta) -> DatabaseBusy:
-    return DatabaseBusy(f"{error} and has not ended for {bound.total_seconds():g} s; try again later")
-
-
-def _pauses(bound: timedelta) -> Iterator[float | None]:
-    deadline = time.monotonic() + bound.total_seconds()
-    pause = FIRST_PAUSE
-    while time.monotonic() < deadline:
-        yield random.uniform(0.5, 1.0) * pause  # noqa: S311 - spreads the tries of many callers, protects nothing
-        pause = min(2 * pause, LONGEST_PAUSE)
-    yield None
+    def pause_after(self, error: DatabaseBusy) -> float:
+        """Return the seconds until the next try. Raises `DatabaseBusy` if there is none."""
+        now = time.monotonic()
+        holder = error.holder if isinstance(error, Contended) else None
+        if holder not in (None, self._holder):
+            self._holder, self._held_since = holder, now
+        if now - self._held_since >= self._bound:
+            raise DatabaseBusy(f"{error} and has not ended for {self._bound:g} s; try again later") from error
+        if now - self._begun >= MOST_BOUNDS * self._bound:
+            waited = MOST_BOUNDS * self._bound
+            raise DatabaseBusy(f"{error}, as others have before it for {waited:g} s; try again later") from error
+        pause = random.uniform(0.5, 1.0) * self._pause  # noqa: S311 - spreads the tries of many callers, protects nothing
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        return pause

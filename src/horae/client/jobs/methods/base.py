@@ -1,15 +1,12 @@
-"""What the methods of `Jobs` share: the parts of an application, a stored job, and a transaction of their own."""
+"""What the methods of `Jobs` share: the parts of an application, a stored job, and further tries of a creation."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import Final, TypeVar
-
-from sqlalchemy import Connection
+from typing import Final
 
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.cancelling import JobCanceller
-from horae.client.jobs.creating.contention import RunsAttempt, with_retries
+from horae.client.jobs.creating.contention import RunsOperation, with_retries
 from horae.client.jobs.creating.inline import RunsInline
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.limits import USUAL, JobLimits
@@ -27,7 +24,6 @@ from horae.types.hooks.hooks import Hooks
 from horae.types.registry import Registry
 from horae.wakeup.channel import WakeupChannel, work
 
-T = TypeVar("T")
 WORK: Final = work()
 
 
@@ -43,16 +39,13 @@ class JobsBase(ListsFrom):
         self._reads = database
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
-        self._run_attempt: RunsAttempt = partial(with_retries, bound=limits.contention)
+        self._until_done: RunsOperation = partial(with_retries, bound=limits.contention)
         self.waits = BodyWaits(database, live)
         self._canceller = JobCanceller(database, live, wakeup, self._hooks)
 
     def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Return the job with its live label and percentage. Raises `JobDoesNotExist`, also for another owner's job."""
         return with_live_reports(self._live, [self._stored(job_id, owner)])[0]
-
-    def _in_own_transaction(self, insert: Callable[[Connection], T]) -> T:
-        return self._run_attempt(partial(self._database.transact, insert))
 
     def _stored(self, job_id: int, whose: Whose) -> Job:
         owner = owner_of(whose)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from functools import partial
 from typing import Any, Final, Literal, TypedDict, cast, overload
 
 from typing_extensions import Unpack
@@ -121,7 +120,7 @@ class ChangesManyJobs(JobsBase):
             f"jobs.{order.action}_many", "jobs", after=lambda _, created: {"job": created[0].id, **shown},
             actor=order.by or order.owner,
         )  # fmt: skip
-        job, _ = self._in_own_transaction(partial(recorded(creation.create, change, changed=is_new), wanted=wanted))
+        job, _ = self._database.transact(recorded(creation.create, change, changed=is_new), wanted=wanted)
         self._wakeup.send(WORK)
         return job
 

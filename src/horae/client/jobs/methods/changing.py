@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from horae.client.changes import Change, recorded
 from horae.client.jobs import filters
@@ -64,11 +63,15 @@ class ChangesJobs(JobsBase):
             "job.retry", str(job.id), after=lambda _, created: {"job": created[0].id}, actor=owner_of(owner)
         )
         create = recorded(creation.create_once, change, changed=is_new)
-        created, _ = self._in_own_transaction(partial(create, wanted=wanted))
-        if created.state in (JobState.FAILED, JobState.CANCELLED):
-            raise JobNotRetryable(job.id, job.state, retried_as=created.id)
-        self._wakeup.send(WORK)
-        return created
+
+        def retried() -> Job:
+            created, _ = self._database.transact(create, wanted=wanted)
+            if created.state in (JobState.FAILED, JobState.CANCELLED):
+                raise JobNotRetryable(job.id, job.state, retried_as=created.id)
+            self._wakeup.send(WORK)
+            return created
+
+        return self._until_done(retried)
 
     def reschedule(
         self, job_id: int, *, run_at: datetime | None = None, delay: Duration | None = None, owner: Whose = EVERYBODY

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from horae.client.changes import Change, recorded
 from horae.client.jobs.creating import creation
 from horae.client.jobs.creating import members as member_lists
+from horae.client.jobs.creating.contention import with_retries
 from horae.client.jobs.creating.creation import Creation
 from horae.client.jobs.creating.members import INSERTED_AT_ONCE, Batch, Member, MemberParser, size_of
 from horae.client.jobs.filters import owner_of
@@ -72,11 +73,15 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         if session is not None:
             return self._group_within(session, partial(start, batches=chain(first, batches)))
         rest = next(batches, None)
-        group_id = self._in_own_transaction(partial(start, batches=first, complete=rest is None))
-        if rest is not None:
-            self._insert_rest(group_id, rest, batches)
-        self._wakeup.send(work(None))
-        return self.get_group(group_id)
+
+        def started() -> Group:
+            group_id = self._database.transact(start, batches=first, complete=rest is None)
+            if rest is not None:
+                self._insert_rest(group_id, rest, batches)
+            self._wakeup.send(work(None))
+            return self.get_group(group_id)
+
+        return self._until_done(started)
 
     def add_to_group(
         self, group_id: int, members: Iterable[Member], /, *, options: StartOptions | None = None,
@@ -172,7 +177,8 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         """Insert what is left of a large group, each batch in a transaction of its own."""
         try:
             while batch is not None:
-                self._in_own_transaction(partial(_add, group_id=group_id, batches=[batch], by_starter=True))
+                add = partial(_add, group_id=group_id, batches=[batch], by_starter=True)
+                with_retries(partial(self._database.transact, add), self.limits.contention)
                 self._wakeup.send(work(None))
                 batch = next(batches, None)
         except BaseException:

@@ -1,10 +1,11 @@
 """The methods of `Jobs` that create jobs: checked first, created in one transaction, announced after its commit."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
@@ -22,6 +23,7 @@ from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import conflicts_as_busy
+from horae.storage.engine.dialect import POSTGRESQL
 from horae.types.arguments import of_kind
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference
@@ -30,7 +32,6 @@ from horae.types.rules.uniqueness import check_batch
 from horae.wakeup.channel import work
 
 Within: TypeAlias = Session | Connection
-T = TypeVar("T")
 
 
 class StartsJobs(JobsBase):
@@ -77,13 +78,8 @@ class StartsJobs(JobsBase):
                 raise InvalidRequest("sync=True runs the job at once, so it cannot wait for other jobs (after)")
             return self._start_inline(wanted, session)
         if session is not None:
-            return self._insert_within(session, partial(creation.create, wanted=wanted), lambda _: 1)[0]
-        if wanted.is_plain and not is_requested():
-            job = self._database.autocommit(creation.create_plain, wanted)
-        else:
-            job, _ = self._in_own_transaction(partial(recorded(creation.create, changed=is_new), wanted=wanted))
-        self._wakeup.send(WORK)
-        return job
+            return self._until_done(partial(self._create_within, session, wanted))
+        return self._until_done(partial(self._create, wanted))
 
     def start_many(
         self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: Within | None = None,
@@ -122,24 +118,40 @@ class StartsJobs(JobsBase):
 
         return self._insert(insert, session)
 
+    def _create(self, wanted: Creation) -> Job:
+        if wanted.is_plain and not is_requested():
+            job = self._database.autocommit(creation.create_plain, wanted)
+        else:
+            job, _ = self._database.transact(recorded(creation.create, changed=is_new), wanted=wanted)
+        self._wakeup.send(WORK)
+        return job
+
+    def _create_within(self, session: Within, wanted: Creation) -> Job:
+        with conflicts_as_busy():
+            job, _ = creation.create(self._within(session), wanted)
+        after_commit(session, partial(self._wakeup.send, WORK))
+        return job
+
     def _insert(self, insert: Callable[[Connection], list[JobId]], session: Within | None) -> list[JobId]:
         """Create jobs in the caller's transaction, or in one of their own, and notify nodes once it has committed."""
         if session is not None:
-            return self._insert_within(session, insert, len)
-        created = self._in_own_transaction(insert)
+            return self._until_done(partial(self._insert_within, session, insert))
+        return self._until_done(partial(self._insert_alone, insert))
+
+    def _insert_alone(self, insert: Callable[[Connection], list[JobId]]) -> list[JobId]:
+        created = self._database.transact(insert)
         self._wakeup.send(work(len(created)))
         return created
 
-    def _insert_within(self, session: Within, insert: Callable[[Connection], T], count: Callable[[T], int]) -> T:
+    def _insert_within(self, session: Within, insert: Callable[[Connection], list[JobId]]) -> list[JobId]:
         connection = self._within(session)
-
-        def attempt() -> T:
-            with conflicts_as_busy():
-                created = insert(connection)
-            after_commit(session, partial(self._wakeup.send, work(count(created))))
-            return created
-
-        return self._run_attempt(attempt)
+        # What an attempt has inserted before it was blocked must not stay when it is repeated. SQLite has one writer,
+        # so nothing is blocked, and its driver would commit a transaction that begins with a savepoint.
+        repeatable = connection.begin_nested() if connection.dialect.name == POSTGRESQL else nullcontext()
+        with conflicts_as_busy(), repeatable:
+            created = insert(connection)
+        after_commit(session, partial(self._wakeup.send, work(len(created))))
+        return created
 
     def _start_inline(self, wanted: Creation, session: Within | None) -> Job:
         if session is not None:
@@ -151,7 +163,10 @@ class StartsJobs(JobsBase):
                 f"sync=True runs the job at once, and the limits of job type {wanted.new.type!r} may not allow that"
             )
         self._inline.join()
-        create = partial(self._in_own_transaction, partial(self._create_and_claim, wanted=wanted))
+        return self._until_done(partial(self._run_inline, wanted))
+
+    def _run_inline(self, wanted: Creation) -> Job:
+        create = partial(self._database.transact, self._create_and_claim, wanted=wanted)
         job, claim = self._inline.claimed(create, lambda created: created[1])
         if claim is None:  # an active job with the same key
             return self.get(job.id)
