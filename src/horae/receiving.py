@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from datetime import timedelta
 from random import Random
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 from horae.domain.backoff import Backoff, retry_delay
 
@@ -24,9 +24,6 @@ class HasFileno(Protocol):
 
 class ReceivingThread(ABC):
     """Runs `_receive` on a thread of its own until it is closed, with a growing delay after each failure."""
-
-    connection_errors: ClassVar[tuple[type[Exception], ...]]
-    """What `_receive` raises if the server cannot be used."""
 
     def __init__(self, *, close_within: float) -> None:
         """`close_within`: seconds that `close` waits for the thread, which may be connecting."""
@@ -63,7 +60,7 @@ class ReceivingThread(ABC):
             while not self._closing:
                 try:
                     self._receive()
-                except self.connection_errors as error:
+                except Exception as error:  # noqa: BLE001 - what arrives may have any form, and must not end the thread
                     if not self._closing:
                         self._wait_after(error)
 

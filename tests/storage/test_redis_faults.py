@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import timedelta
+from random import Random
 from typing import Final
 
 import pytest
@@ -33,6 +34,12 @@ QUICK: Final = RedisLiveTiming(
     read_both_for=2.0,
 )
 ALICE: Final = CancelRequest("alice", forced=True)
+
+FOREIGN: Final = (
+    *("", "x", "1", "1 50", "1 50 [1]", "9 9 9", "-1 50 null", "1 50 \udcff", '1 999 "x"', '1 50 "\\ud800"'),
+    *("1 50 " + "[" * 100_000, '1 50 "' + "x" * 2_000_000 + '"', '1 50 "pending"', '1 50 "a\\u001b[31m"'),
+)
+"""Reports that no body can have made."""
 
 Fault = Callable[[RedisServer, Network], AbstractContextManager[None]]
 
@@ -246,15 +253,39 @@ def test_entries_expire_unless_they_are_written_again(server: RedisServer, acces
     assert server.command("TTL", "test:report:1", number=1) > 5
 
 
-def test_entries_of_other_programs_are_ignored(server: RedisServer, access: Callable[[], RedisAccess]) -> None:
-    store = RedisLiveStore(access(), SimulatedLiveStore(), QUICK)
-    for garbage in ("", "x", "1", "1 50", "1 50 [1]", "9 9 9", "-1 50 null", "1 50 \udcff"):
-        server.command("SET", "test:report:1", garbage.encode(errors="surrogateescape"), number=1)
+def test_entries_of_other_programs_are_ignored_and_overwritten(
+    server: RedisServer, access: Callable[[], RedisAccess], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    beside = SimulatedLiveStore()
+    store, key = RedisLiveStore(access(), beside, QUICK), "test:report:1"
+    foreign: list[tuple[object, ...]] = [
+        ("RPUSH", key, "1 50 null"),
+        ("HSET", key, "a", "b"),
+        ("SETBIT", key, 99_999, 1),
+    ]
+    foreign += [("SET", key, entry.encode(errors="surrogateescape")) for entry in FOREIGN]
+    foreign += [("SET", key, Random(seed).randbytes(seed)) for seed in range(30)]
+    for command in foreign:
+        server.command("DEL", key, number=1)
+        server.command(*command, number=1)
         assert store.read([FIRST]) == {}
-    server.command("SET", "test:cancel:1", "nonsense", number=1)
-    assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest()}
-    store.publish([LiveReport(FIRST, 1, 50)])
-    assert percentage(store) == 50
+        store.publish([LiveReport(FIRST, 1, 50)])
+        assert percentage(store) == 50
+    assert ["entries for live state that Horae cannot have written" in each for each in warnings(caplog)] == [True]
+    assert beside.reports == {}
+
+
+def test_a_request_to_cancel_that_only_redis_has_cancels_nothing(
+    server: RedisServer, access: Callable[[], RedisAccess]
+) -> None:
+    beside = SimulatedLiveStore()
+    store = RedisLiveStore(access(), beside, QUICK)
+    for entry in ("1", '1 "root"', "nonsense", b"\xff"):
+        server.command("SET", "test:cancel:1", entry, number=1)
+        assert store.cancel_requests([FIRST]) == {}
+    beside.request_cancel(FIRST, ALICE)
+    assert store.cancel_requests([FIRST]) == {FIRST: ALICE}
 
 
 def test_progress_is_pushed_to_subscribers(access: Callable[[], RedisAccess]) -> None:

@@ -100,6 +100,22 @@ def test_garbage_is_ignored(directory: Path, listener: LocalChannel) -> None:
     assert listener.connected
 
 
+def test_foreign_files_beside_the_announcements_keep_no_hint_back(directory: Path, listener: LocalChannel) -> None:
+    recorder = HintRecorder.on(listener)
+    own = announced(directory)
+    for number, port, secret in (
+        (1, 99_999, "a"),
+        (0, own.port, "b"),
+        (os.getpid(), 0, "c"),
+        (os.getpid(), own.port, "ü"),
+    ):
+        (directory / f"{own.place}-{number}-{port}-{secret}").touch()
+    (directory / f"{own.place}-{os.getpid()}-{'9' * 100}-d").touch()
+    (directory / os.fsdecode(f"{own.place}-{os.getpid()}-{own.port}-".encode() + b"\xff")).touch()
+    send(directory, 1)
+    recorder.wait_for(work(1))
+
+
 def test_a_killed_process_is_forgotten(directory: Path) -> None:
     script = LISTENING_PROCESS.format(directory=str(directory))
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:

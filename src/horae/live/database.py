@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -29,8 +29,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.domain.jobs.waits import Wait, WaitTarget
+from horae.domain.names import is_id
 from horae.live.sidecar import BUSY_TIMEOUT, SideCar
-from horae.live.store import CancelRequest, LiveReport, LiveStore
+from horae.live.store import CancelRequest, LiveReport, LiveStore, checked_report
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
 from horae.storage.jobs.tables import live_cancels, live_jobs, live_metadata, live_waits
@@ -202,7 +203,7 @@ def latest(reports: Sequence[LiveReport]) -> list[LiveReport]:
 
 def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, LiveReport]:
     rows = connection.execute(REPORTED.on(connection), {"job_ids": job_ids})
-    return {row.job_id: LiveReport(*row) for row in rows}
+    return {row.job_id: report for row in rows if (report := checked_report(*row)) is not None}
 
 
 def _known_jobs(connection: Connection, after: JobId, limit: int) -> list[JobId]:
@@ -216,7 +217,12 @@ def _request_cancel(connection: Connection, job_id: JobId, request: CancelReques
 
 def _cancel_requests(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, CancelRequest]:
     rows = connection.execute(REQUESTED.on(connection), {"job_ids": job_ids})
-    return {row.job_id: CancelRequest(row.requested_by, forced=row.forced) for row in rows}
+    return {row.job_id: CancelRequest(_readable_id(row.requested_by), forced=row.forced) for row in rows}
+
+
+def _readable_id(stored: Any) -> str | None:
+    """Return the name as it was stored; another program may have written anything into the side-car file."""
+    return stored if isinstance(stored, str) and is_id(stored) else None
 
 
 def _begin_wait(connection: Connection, wait: Wait) -> None:

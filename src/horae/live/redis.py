@@ -2,8 +2,9 @@
 
 Redis may lose everything at any moment, or not answer. So:
 
-- A cancel request goes to Redis, where nodes read it ten times a second, and to the database, where they look every two
-  seconds.
+- A cancel request goes to the database, where nodes look every two seconds, and then to Redis, where they look ten
+  times a second. An entry there only makes a node look in the database at once: else whoever can write to Redis could
+  cancel jobs, in any name.
 - While Redis does not answer, or refuses writes, the database's store takes over. Every process checks that Redis does
   both, so that those that write and those that read change over together.
 - A process remembers the reports that it has published. Each time it reads cancel requests it asks whether they are
@@ -26,7 +27,7 @@ from horae.domain.jobs.job import JobId
 from horae.domain.jobs.waits import Wait
 from horae.forking import ForkSafeLock, register_for_reset
 from horae.live.database import latest
-from horae.live.redis_entries import PUBLISH, REQUEST_CANCEL, read_report, read_request, report_text, request_text
+from horae.live.redis_entries import PUBLISH, REQUESTED, read_report, report_text
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.redis_access.access import UNUSABLE, RedisAccess, reason
 from horae.redis_access.subscription import Subscription
@@ -99,16 +100,19 @@ class RedisLiveStore:
         texts = self._read_texts("report", list(job_ids))
         if texts is None:
             return self._database.read(job_ids)
-        found = [report for job_id, text in texts.items() if (report := read_report(job_id, text)) is not None]
+        entries = {job_id: text for job_id, text in texts.items() if text is not None}
+        found = [report for job_id, text in entries.items() if (report := read_report(job_id, text)) is not None]
+        if len(found) < len(entries):
+            self._access.log.ignored(PART)
         if time.monotonic() < self._read_both_until:
             found += self._database.read(job_ids).values()
         return {report.job_id: report for report in latest(found)}
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
         """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
-        key, seconds = self._key("cancel", job_id), self._timing.expires_after
-        self._commands(lambda pipeline: pipeline.eval(REQUEST_CANCEL, 1, key, seconds, request_text(request)))
         self._database.request_cancel(job_id, request)
+        key, seconds = self._key("cancel", job_id), self._timing.expires_after
+        self._commands(lambda pipeline: pipeline.set(key, REQUESTED, ex=seconds))
 
     def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:
         """Return the cancel requests for these jobs; `thorough`: also those that Redis has lost."""
@@ -116,14 +120,13 @@ class RedisLiveStore:
             return {}
         self._keep_published()
         texts = self._read_texts("cancel", list(job_ids))
-        requests = {
-            job_id: request for job_id, text in (texts or {}).items() if (request := read_request(text)) is not None
-        }
         if texts is None or thorough or time.monotonic() < self._read_both_until:
-            stored = self._database.cancel_requests(job_ids)
-            with self._lock:
-                self._in_database |= stored.keys()
-            requests |= {key: each for key, each in stored.items() if key not in requests or each.forced}
+            asked = job_ids
+        else:
+            asked = [job_id for job_id, text in texts.items() if text is not None]
+        requests = self._database.cancel_requests(asked)
+        with self._lock:
+            self._in_database |= requests.keys()
         return requests
 
     def begin_wait(self, wait: Wait) -> None:

@@ -1,7 +1,10 @@
-"""The entries of the live store on Redis: their texts, and the scripts that change them.
+"""The entries of the live store on Redis: their texts, and the script that writes reports.
 
-A report is `lease percentage label`, a cancel request `forced name`, with the label and the name as JSON. The rules of
-the store need the old entry to write the new one, so they are scripts, which Redis runs one at a time.
+A report is `lease percentage label`, with the label as JSON. Whether it may be written depends on the old one, so a
+script decides, as Redis runs one at a time. Another program may have written an entry of any type and content: readers
+ignore what no body can have reported, and the script overwrites it.
+
+The entry of a cancel request only says that the database has one.
 """
 
 import json
@@ -9,33 +12,27 @@ import re
 from typing import Final
 
 from horae.domain.jobs.job import JobId
-from horae.live.store import CancelRequest, LiveReport
+from horae.live.store import LiveReport, checked_report
 
 PUBLISH: Final = """
 for number, key in ipairs(KEYS) do
-  local new, old = ARGV[number + 1], redis.call('GET', key)
+  local new, old = ARGV[number + 1], redis.pcall('GET', key)
   local lease, percentage = string.match(new, '^(%d+) (%d+)')
-  local old_lease, old_percentage = string.match(old or '', '^(%d+) (%d+)')
-  lease, old_lease = tonumber(lease), tonumber(old_lease)
-  if not old_lease or lease > old_lease or lease == old_lease and tonumber(percentage) >= tonumber(old_percentage) then
+  local old_lease, old_percentage = string.match(type(old) == 'string' and old or '', '^(%d+) (%d+) ["n]')
+  lease, old_lease, old_percentage = tonumber(lease), tonumber(old_lease), tonumber(old_percentage)
+  if not old_lease or old_percentage > 100 or lease > old_lease
+      or lease == old_lease and tonumber(percentage) >= old_percentage then
     redis.call('SET', key, new, 'EX', ARGV[1])
   end
 end
 """
 """Keys: of reports. Arguments: seconds until they expire, then the reports."""
 
-REQUEST_CANCEL: Final = """
-local old = redis.call('GET', KEYS[1])
-if not old then
-  redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
-elseif string.sub(ARGV[2], 1, 1) == '1' then
-  redis.call('SET', KEYS[1], '1' .. string.sub(old, 2), 'EX', ARGV[1])
-end
-"""
-"""Key: of the request. Arguments: seconds until it expires, then the request."""
-
-_REPORT: Final = re.compile(r"(\d{1,19}) (\d{1,3}) (.*)", re.DOTALL | re.ASCII)
-_REQUEST: Final = re.compile(r"([01]) (.*)", re.DOTALL)
+LONGEST: Final = 2_000
+"""Characters of a report; one with the longest label, all of whose characters are escaped, has fewer."""
+REQUESTED: Final = "1"
+"""The entry of a cancel request."""
+_REPORT: Final = re.compile(r'(\d{1,19}) (\d{1,3}) (?:null|(".*"))', re.DOTALL | re.ASCII)
 
 
 def report_text(report: LiveReport) -> str:
@@ -43,32 +40,13 @@ def report_text(report: LiveReport) -> str:
     return f"{report.lease} {report.progress_percentage} {json.dumps(report.label)}"
 
 
-def request_text(request: CancelRequest) -> str:
-    """Return a cancel request as an entry."""
-    return f"{int(request.forced)} {json.dumps(request.by)}"
-
-
-def read_report(job_id: JobId, text: str | None) -> LiveReport | None:
-    """Read an entry; None if there is none, or if another program has written it."""
-    found = None if text is None else _REPORT.fullmatch(text)
+def read_report(job_id: JobId, text: str) -> LiveReport | None:
+    """Read an entry; None if another program has written it."""
+    found = _REPORT.fullmatch(text) if len(text) <= LONGEST else None
     if found is None:
         return None
-    readable, label = _optional_text(found[3])
-    return LiveReport(job_id, int(found[1]), int(found[2]), label) if readable else None
-
-
-def read_request(text: str | None) -> CancelRequest | None:
-    """Read an entry; None if there is none. One that another program has damaged still counts as a request."""
-    if text is None:
-        return None
-    found = _REQUEST.fullmatch(text)
-    return CancelRequest() if found is None else CancelRequest(_optional_text(found[2])[1], forced=found[1] == "1")
-
-
-def _optional_text(text: str) -> tuple[bool, str | None]:
-    """Return whether this is a text or null as JSON, and its value."""
     try:
-        value = json.loads(text)
+        label = None if found[3] is None else json.loads(found[3])
     except ValueError:
-        return False, None
-    return (True, value) if value is None or isinstance(value, str) else (False, None)
+        return None
+    return checked_report(job_id, int(found[1]), int(found[2]), label)

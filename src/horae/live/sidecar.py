@@ -114,6 +114,7 @@ class SideCar:
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
         )
+        connection.text_factory = _decoded
         connection.execute("PRAGMA synchronous = OFF")  # after a power failure the file is created again
         register_clock(connection)
         return connection
@@ -143,6 +144,11 @@ class SideCar:
 
     def _busy(self) -> DatabaseBusy:
         return DatabaseBusy(f"another process has held {self._path} for {self._busy_timeout:g} s")
+
+
+def _decoded(text: bytes) -> str:
+    """Return a text that another program may have written: an error would fail all that is read with it."""
+    return text.decode(errors="replace")
 
 
 def _layout(metadata: MetaData) -> int:

@@ -5,10 +5,14 @@ If the store is lost, progress is not shown for a moment. No state and no cancel
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from horae.domain.jobs.job import JobId
+from horae.domain.jobs.progress import check_label
 from horae.domain.jobs.waits import Wait
+from horae.errors import InvalidLabel
+
+PERCENTAGES: Final = range(101)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,23 @@ class CancelRequest:
 
     by: str | None = None
     forced: bool = False
+
+
+def checked_report(job_id: JobId, lease: Any, percentage: Any, label: Any) -> LiveReport | None:
+    """Return a report as it was read; None if no body can have made it, so that another program has written it."""
+    if not isinstance(lease, int) or not isinstance(percentage, int) or percentage not in PERCENTAGES:
+        return None
+    if label is not None and not _is_label(label):
+        return None
+    return LiveReport(job_id, lease, percentage, label)
+
+
+def _is_label(given: Any) -> bool:
+    try:
+        check_label(given)
+    except (InvalidLabel, AttributeError):
+        return False
+    return isinstance(given, str)
 
 
 class LiveStore(Protocol):

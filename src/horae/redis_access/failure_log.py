@@ -23,6 +23,7 @@ class FailureLog:
         self._lock = ForkSafeLock()
         self._failing: dict[str, str] = {}
         self._silent_until: float | None = None
+        self._ignored_until: float | None = None
         self._warned = False
 
     @property
@@ -43,6 +44,19 @@ class FailureLog:
             self._shown,
             part,
             reason,
+        )
+
+    def ignored(self, part: str) -> None:
+        """Log that entries were ignored because another program has written them, unless that was logged lately."""
+        with self._lock:
+            now = self._clock()
+            if self._ignored_until is not None and now < self._ignored_until:
+                return
+            self._ignored_until = now + AGAIN_AFTER
+        _log.warning(
+            "Redis (%s) has entries for %s that Horae cannot have written; they are ignored. Who else can write there?",
+            self._shown,
+            part,
         )
 
     def works(self, part: str) -> None:

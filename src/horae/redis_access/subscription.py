@@ -6,7 +6,7 @@ from typing import Final
 from typing_extensions import override
 
 from horae.receiving import ReceivingThread
-from horae.redis_access.access import UNUSABLE, RedisAccess, reason
+from horae.redis_access.access import RedisAccess, reason
 
 MOST_AT_ONCE: Final = 1000
 """Messages that are read before the listeners are called, so that a flood cannot delay them for ever."""
@@ -17,8 +17,6 @@ OnMessages = Callable[[Sequence[str] | None], None]
 
 class Subscription(ReceivingThread):
     """Receives the messages of one channel."""
-
-    connection_errors = UNUSABLE
 
     def __init__(self, access: RedisAccess, channel: str, part: str, on_messages: OnMessages) -> None:
         """`part`: what the log calls that which fails if the server cannot be used."""

@@ -25,6 +25,7 @@ FOREIGN_LIFE: Final = 86_400.0
 
 PARTS: Final = 4
 """Parts of an announcement's file name."""
+LARGEST_PORT: Final = 2**16 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,10 @@ class Announcement:
     def parse(cls, name: str) -> Self | None:
         """Parse the name of a file; return None if it is no announcement."""
         parts = name.split("-")
-        if len(parts) != PARTS or not (parts[1].isdecimal() and parts[2].isdecimal()):
+        if len(parts) != PARTS or not name.isascii() or not (parts[1].isdecimal() and parts[2].isdecimal()):
             return None
-        return cls(parts[0], int(parts[1]), int(parts[2]), parts[3])
+        pid, port = int(parts[1]), int(parts[2])
+        return cls(parts[0], pid, port, parts[3]) if pid and 0 < port <= LARGEST_PORT else None
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from random import getrandbits
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from horae.domain.jobs.job import JobId, NodeId
 from horae.wakeup.channel import Hint, HintKind
@@ -38,6 +38,8 @@ def with_seed(hint: Hint) -> Hint:
 
 def decode(text: str) -> tuple[str, Hint] | None:
     """Decode a text of `encode` to tag and hint; None for any other text, because any client may use the channel."""
+    if len(text) > LARGEST_PAYLOAD:
+        return None
     tag, _, body = text.partition(" ")
     try:
         fields: Any = json.loads(body)
@@ -49,9 +51,13 @@ def decode(text: str) -> tuple[str, Hint] | None:
 def _responders(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return what decides which nodes respond; nothing if a part is missing, as from an earlier version."""
     count, seed, busy = (fields.get(name) for name in ("count", "seed", "busy"))
-    if type(count) is not int or type(seed) is not int or not isinstance(busy, list):
+    if not _is_number(count) or not _is_number(seed) or not isinstance(busy, list):
         return {}
     return {"count": max(count, 1), "seed": seed, "busy": tuple(NodeId(str(node)) for node in busy)}
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= LARGEST_ID
 
 
 def _job_ids(ids: list[object]) -> tuple[JobId, ...]:

@@ -154,8 +154,6 @@ class _NotProvenError(Exception):
 class _Receiver(ReceivingThread):
     """The thread that listens, and reconnects for as long as it lives."""
 
-    connection_errors = (psycopg.Error, OSError, _NotProvenError)
-
     def __init__(
         self,
         options: dict[str, Any],
