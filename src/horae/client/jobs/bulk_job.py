@@ -4,14 +4,14 @@ Each change is noted in its own transaction (`noted_by`), so an attempt that goe
 second time, and counts none twice.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Protocol
 
 from pydantic import AwareDatetime, BaseModel
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import Connection
 from typing_extensions import override
 
 from horae.client.changes import PYTHON, Caller, attributed_to, noted_by
@@ -36,7 +36,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import rescheduling
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.search import bulk, searching
-from horae.storage.jobs.search.bulk import BulkRun
+from horae.storage.jobs.search.bulk import BulkRun, Conditions
 from horae.storage.jobs.search.searching import Search
 from horae.types.arguments import LARGEST_NUMBER
 from horae.types.context import JobContext
@@ -177,7 +177,7 @@ class _Execution:
         wanted = replace(order.wanted(self._job.id), states=None)
         return self._count(wanted, search, bulk.began_since(self._ordered_at, order.run_at))
 
-    def _count(self, wanted: JobFilter, search: Search | None, also: Sequence[ColumnElement[bool]]) -> int | None:
+    def _count(self, wanted: JobFilter, search: Search | None, also: Conditions) -> int | None:
         counted, complete = self._database.autocommit(searching.count, wanted, search, seconds=COUNTING_TIME, also=also)
         return counted if complete else None
 

@@ -10,7 +10,7 @@ nothing any more, because its transaction is rolled back.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
@@ -37,6 +37,7 @@ from horae.errors import LeaseLost
 from horae.storage.jobs.owed_hooks import BEFORE_DELETE
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, metadata, row_id
 
+Conditions: TypeAlias = Sequence[ColumnElement[bool]]
 _counts = ("changed", "skipped", "failed")
 
 bulk_runs = Table(
@@ -87,7 +88,7 @@ LEASE: Final = select(bulk_runs.c.lease).where(bulk_runs.c.job_id == bindparam("
 FORGET: Final = delete(bulk_runs).where(bulk_runs.c.job_id == bindparam("of_job"))
 
 _retry = jobs.alias("retry")
-CHANGEABLE: Final[Mapping[BulkAction, Sequence[ColumnElement[bool]]]] = {
+CHANGEABLE: Final[Mapping[BulkAction, Conditions]] = {
     BulkAction.CANCEL: [or_(IS_READY, IS_SENT, IS_WAITING, (jobs.c.state == JobState.STARTED) & IS_HELD)],
     BulkAction.RETRY: [
         jobs.c.state.in_([JobState.FAILED, JobState.CANCELLED]),
@@ -103,7 +104,7 @@ CHANGEABLE: Final[Mapping[BulkAction, Sequence[ColumnElement[bool]]]] = {
 """The conditions under which an action changes a job."""
 
 
-def began_since(moment: datetime, unless_due_at: datetime | None = None) -> Sequence[ColumnElement[bool]]:
+def began_since(moment: datetime, unless_due_at: datetime | None = None) -> Conditions:
     """Return the conditions of the jobs that began at a moment or later, but for those that are due at another one."""
     began = [jobs.c.started_at >= moment, or_(IS_HELD, jobs.c.finished_at >= moment)]
     return began if unless_due_at is None else [*began, jobs.c.run_at != unless_due_at]
