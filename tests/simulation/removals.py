@@ -303,7 +303,7 @@ def insert_and_hint(self: StartsJobs, insert: Callable[[Connection], list[JobId]
         self._wakeup.send(work(len(created)))
         return created
 
-    return self._in_own_transaction(attempt)
+    return self._until_done(lambda: self._database.transact(attempt))
 
 
 def _without_lock(dialect: str) -> Any:
