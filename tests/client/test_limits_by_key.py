@@ -13,9 +13,12 @@ from horae.cli.main import app as command_line
 from horae.domain.jobs.job import WaitsFor
 from horae.domain.limits.limit import key_of
 from horae.domain.limits.numbers import numbers_of
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
+from horae.storage.operations import nodes
 from horae.storage.operations.limits import LimitView
 from tests.harness.applications import ELSEWHERE, application, url_of
 
@@ -257,6 +260,9 @@ def test_why_a_job_waits(horae: Horae) -> None:
     def mail() -> None: ...
 
     first, second = (horae.jobs.start("call", account="a") for _ in range(2))
+    assert reason(second.id) == "It cannot start: no node that runs knows its type."
+    database = horae.components.database
+    database.transact(nodes.register, record_of(horae.registry, NodeOptions(queues=("default",))))
     assert reason(second.id) == "No node has looked at its limits yet."
     assert claim(horae) == [first.id]
     assert horae.jobs.waiting_reason(first.id) is None
@@ -268,6 +274,11 @@ def test_why_a_job_waits(horae: Horae) -> None:
     assert reason(after.id) == f"It waits for other jobs to end: {second.id}."
     free = horae.jobs.start(mail)
     assert reason(free.id) == "No node that knows its type and serves its queue has a free slot."
+    unserved = horae.jobs.start(mail, queue="elsewhere")
+    for _ in ("plain", "limited", "fair"):
+        assert reason(unserved.id) == "It cannot start: no node that runs and knows its type serves its queue."
+        horae.queues.limit("elsewhere", 1)
+        horae.queues.fair("elsewhere", "owner")
     horae.queues.pause("default")
     assert reason(free.id) == "Queue 'default' is paused."
 
@@ -313,4 +324,4 @@ async def test_coroutines_do_the_same(horae: Horae) -> None:
     await horae.aio.queues.fair("mail", "owner")
     assert [view.fair_by for view in await horae.aio.queues.list()] == ["owner"]
     job = await horae.aio.jobs.start("call", account="a")
-    assert await horae.aio.jobs.waiting_reason(job.id) == "No node has looked at its limits yet."
+    assert await horae.aio.jobs.waiting_reason(job.id) == "It cannot start: no node that runs knows its type."

@@ -19,7 +19,7 @@ from horae import (
     UnknownJobType,
 )
 from horae.client.jobs.jobs import Jobs
-from tests.harness.applications import ReceivedHints, claim_as_another_node, rows
+from tests.harness.applications import ReceivedHints, claim_as_another_node, counted_statements, rows
 
 SAVED = "SELECT count(*) FROM horae_jobs"
 
@@ -263,3 +263,11 @@ def test_a_row_without_known_columns_stays_readable(counting: Horae) -> None:
         connection.execute(text("UPDATE horae_jobs SET type = 'of_another_program' WHERE id = :id"), {"id": job.id})
     assert counting.jobs.get(job.id).type == "of_another_program"
     assert claim_as_another_node(counting) == []
+
+
+def test_a_plain_job_is_inserted_without_the_columns_of_others(counting: Horae) -> None:
+    with counted_statements(counting) as statements:
+        counting.jobs.start("count", start=1)
+    (insert,) = [each for each in statements if each.startswith("INSERT INTO horae_jobs ")]
+    columns = insert[: insert.index(")")]
+    assert not [name for name in ("key_is_shared", "expires_at") if name in columns]

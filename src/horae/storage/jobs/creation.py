@@ -276,7 +276,9 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
 
 def add(connection: Connection, job: NewJob) -> Inserted:
     """Insert a job without a count limit or unique key."""
-    inserted = Inserted(*connection.execute(ADD, parameters_of(job)).one())
+    # No others: SQLAlchemy also inserts parameters that are named like columns of the table.
+    parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
+    inserted = Inserted(*connection.execute(ADD, parameters).one())
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted

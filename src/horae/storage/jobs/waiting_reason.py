@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Connection, bindparam, cast, false, select
 
+from horae.domain.cluster.capabilities import Capabilities
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.domain.limits.numbers import LimitNumbers
@@ -12,7 +13,7 @@ from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now, secon
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.limits.lane_statements import running_weights
-from horae.storage.jobs.tables import jobs, queues
+from horae.storage.jobs.tables import jobs, nodes, queues
 
 MOST_NAMED: Final = 5
 """Jobs that a sentence names."""
@@ -41,6 +42,7 @@ AWAITED: Final = (
 )
 RUNNING: Final = running_weights(lane_buckets.c.bucket_id == bindparam("bucket"))
 GROUP: Final = select(groups.c.id).where(groups.c.then_id == bindparam("job_id"))
+NODES: Final = select(nodes.c.roles, nodes.c.types, nodes.c.queues)
 
 
 def waiting_reason(connection: Connection, job: Job) -> str | None:
@@ -50,7 +52,19 @@ def waiting_reason(connection: Connection, job: Job) -> str | None:
     if job.waits_for is WaitsFor.JOBS:
         return _of_dependencies(connection, job.id)
     facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
-    return None if facts is None else _held_back(connection, job, facts) or _next_in_line(job, facts)
+    if facts is None:
+        return None
+    return _held_back(connection, job, facts) or _dispatched(job, facts) or _next_in_line(connection, job, facts)
+
+
+def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None:
+    """Return why no node that runs would ever start a job of this type in this queue; None if one would."""
+    registered = [Capabilities(**row) for row in connection.execute(NODES).mappings()]
+    if not any(node.is_worker and node.knows(job_type) for node in registered):
+        return "no node that runs knows its type"
+    if not any(node.can_run(job_type, queue) for node in registered):
+        return "no node that runs and knows its type serves its queue"
+    return None
 
 
 def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
@@ -67,16 +81,23 @@ def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
     return None if facts.limit_name is None else _of_limit(connection, facts)
 
 
-def _next_in_line(job: Job, facts: Any) -> str:
-    """Return what a job waits for that any node may claim."""
-    if job.waits_for is WaitsFor.LIMIT and facts.lane_id is None:
-        return "No node has looked at its limits yet."
+def _dispatched(job: Job, facts: Any) -> str | None:
+    """Return what a job waits for that another system than Horae's nodes runs."""
     if facts.sent is not None:
         return (
             f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type has claimed it yet."
         )
     if facts.backend not in {None, OWN_BACKEND}:
         return f"No message about it was sent yet: queue {quoted(job.queue)} has the backend {quoted(facts.backend)}."
+    return None
+
+
+def _next_in_line(connection: Connection, job: Job, facts: Any) -> str:
+    """Return what a job waits for that any node may claim."""
+    if (why := why_no_node(connection, job.type, job.queue)) is not None:
+        return f"It cannot start: {why}."
+    if job.waits_for is WaitsFor.LIMIT and facts.lane_id is None:
+        return "No node has looked at its limits yet."
     if facts.fair_by is not None:
         return f"Others come before it: queue {quoted(job.queue)} is fair by {facts.fair_by}, or no slot is free."
     if facts.concurrency_limit is not None:

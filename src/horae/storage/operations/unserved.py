@@ -4,13 +4,13 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from horae.domain.cluster.capabilities import Capabilities
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId, JobState
 from horae.quoting import quoted
 from horae.storage.jobs.group_tables import groups
 from horae.storage.jobs.groups.groups import IS_MEMBER_AFTER
-from horae.storage.jobs.tables import jobs, nodes, queues
+from horae.storage.jobs.tables import jobs, queues
+from horae.storage.jobs.waiting_reason import why_no_node
 
 PENDING: Final = (
     select(jobs.c.type, jobs.c.queue, queues.c.paused_at, jobs.c.sent_at)
@@ -27,7 +27,6 @@ OF_GROUP: Final = (
     .limit(MOST_KINDS)
 )
 THEN: Final = select(groups.c.then_id).where(groups.c.id == bindparam("group_id"))
-NODES: Final = select(nodes.c.roles, nodes.c.types, nodes.c.queues)
 
 
 def why_unserved(connection: Connection, job_id: JobId) -> str | None:
@@ -40,12 +39,8 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
         return f"{named}: the queue is paused"
     if job.sent_at is not None:
         return None  # another system, such as Celery, was asked to run it
-    registered = [Capabilities(**row) for row in connection.execute(NODES).mappings()]
-    if not any(node.is_worker and node.knows(job.type) for node in registered):
-        return f"{named}: no node that runs knows its type"
-    if not any(node.can_run(job.type, job.queue) for node in registered):
-        return f"{named}: no node that runs and knows its type serves its queue"
-    return None
+    why = why_no_node(connection, job.type, job.queue)
+    return None if why is None else f"{named}: {why}"
 
 
 def why_group_unserved(connection: Connection, group_id: GroupId) -> str | None:
