@@ -9,7 +9,7 @@ from horae import Horae, InvalidJobType, JobContext
 from horae.redaction import MASK
 from horae.storage.engine.database import Database
 from horae.types.values.parameters import parameters_of
-from horae.types.values.secret import Secret, hidden_fields, masked
+from horae.types.values.secret import Secret, masked
 from tests.api.clients import Client, application_of, client_of
 from tests.api.streams import listening
 from tests.harness.nodes import running_node, until_state
@@ -48,7 +48,7 @@ def test_masking_finds_every_secret_and_nothing_else() -> None:
     assert HIDDEN not in str(found)
     assert found == {
         "token": MASK, "plain": "shown", "maybe": MASK, "inner": MASK, "sources": [shown],
-        "named": {"a": shown, "key": MASK}, "one": shown,
+        "named": {"a": shown, "key": shown}, "one": shown,
     }  # fmt: skip
     assert stored["token"] == HIDDEN
     assert masked(Transfer, {"maybe": None}) == {"maybe": None}
@@ -62,11 +62,11 @@ def test_a_marked_secret_is_stored_and_an_unmarked_one_would_be_stars() -> None:
     class Outer(BaseModel):
         inner: list[Unmarked] = []
 
-    assert hidden_fields(Outer) == ["inner.lost"]
-    with pytest.raises(InvalidJobType, match="stars"):
-        parameters_of(Unmarked, "t")
+    for model, path in ((Unmarked, "lost"), (Outer, "inner.lost")):
+        with pytest.raises(InvalidJobType, match=f"parameter '{path}' would be stored as stars"):
+            parameters_of(model, "t")
+    parameters_of(Transfer, "t")
     assert Transfer(token=SecretStr(HIDDEN)).model_dump(mode="json")["token"] == HIDDEN
-    assert (hidden_fields(Transfer), hidden_fields(Unmarked)) == ([], ["lost"])
 
 
 async def test_a_secret_reaches_the_body_and_no_answer(horae: Horae) -> None:

@@ -27,12 +27,12 @@ def group(horae: Call, database: Database) -> int:
         return application.jobs.start_group([(import_csv, {"path": "b"})] * 2, then=(import_csv, {"path": "c"})).id
 
 
-def test_a_group_is_shown_and_cancelled(bare: Call, group: int) -> None:
+def test_a_group_is_shown_and_cancelled(horae: Call, bare: Call, group: int) -> None:
     shown = values(bare("groups", "show", str(group), "--json"))
     assert set(shown) == GROUP_FIELDS
     assert (shown["state"], shown["total"]) == ("open", 2)
     assert "0%" in bare("groups", "show", str(group)).stdout
-    listed = values(bare("jobs", "list", "--group", str(group), "--json"))["jobs"]
+    listed = values(horae("jobs", "list", "--group", str(group), "--json"))["jobs"]
     assert [job["params"]["path"] for job in listed] == ["b", "b"]
     assert bare("groups", "wait", str(group), "--timeout", "10ms").exit_code == 1
     cancelled = values(bare("groups", "cancel", str(group), "--by", "ann", "--json"))

@@ -98,7 +98,8 @@ def test_the_secrets_of_stored_parameters_are_known_also_where_they_no_longer_fi
         '{"user": "ada", "password": "one", "pin": 4711, "accounts": [{"name": "n", "key": "two"}, 7],'
         ' "nested": {"a": ["three", null, true]}, "unknown": "x"}'
     )
-    assert sorted(secret_values(Login, stored)) == ["4711", "one", "three", "two"]
+    # A parameter that the model no longer has may be a secret under its former name.
+    assert sorted(secret_values(Login, stored)) == ["4711", "one", "three", "two", "x"]
     for odd in (None, "[]", "no JSON", '{"accounts": 5}'):
         assert list(secret_values(Login, odd)) == []
 

@@ -80,7 +80,7 @@ def change_many(context: typer.Context, action: Action, which: dict[str, Any], s
             jobs = counted(preview.count, "job") if preview.complete else f"at least {preview.count:,} jobs"
             if dry_run:
                 if as_json:
-                    newest = [as_values(job) for job in preview.newest]
+                    newest = [as_values(job, horae.registry) for job in preview.newest]
                     print_json({"count": preview.count, "complete": preview.complete, "newest": newest})
                     return
                 print_table(COLUMNS, preview.newest, empty="No matching jobs.")
@@ -89,7 +89,7 @@ def change_many(context: typer.Context, action: Action, which: dict[str, Any], s
             _ask(f"{jobs} will be {DONE_TO[action]}. Continue?")
         job = change(**{"by": "command line", **which})
     if as_json:
-        print_json(as_values(job))
+        print_json(as_values(job, horae.registry))
     else:
         typer.echo(job.id)
 

@@ -14,6 +14,7 @@ from horae.errors import InvalidJobType
 from horae.types.context import JobContext
 from horae.types.options import JobKeywords, OptionsJobType
 from horae.types.rules.start_options import START_OPTIONS
+from horae.types.values.secret import refuse_class
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,6 +89,7 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
             context = argument.name
             continue
         _check_name(name, argument.name)
+        refuse_class(hint, name, argument.name)
         given[argument.name] = (hint, ... if argument.default is argument.empty else argument.default)
     return context, _model(name, given), hints.get("return", Any)
 

@@ -6,9 +6,11 @@ from pydantic_core import PydanticSerializationError
 
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import InvalidParameters
+from horae.redaction import cleaner
 from horae.types.job_type import JobType
 from horae.types.values.parameters import MappedParameters, Stored
 from horae.types.values.restoring import NotRestorableError
+from horae.types.values.secret import given_secrets
 from horae.types.values.untyped import lost_number_of, untyped_problem_of
 
 
@@ -36,7 +38,8 @@ def _written(job_type: JobType[Any], value: Any) -> Stored:
     try:
         return job_type.parameters.store(value)
     except PydanticSerializationError as error:
-        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
+        clean = cleaner(given_secrets(job_type.parameters.model, vars(value)))
+        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {clean(str(error))}")]) from None
     except NotRestorableError as error:
         number = lost_number_of(value, "null")
         problems = [(name, "cannot be stored and restored unchanged") for name in error.names]

@@ -22,6 +22,7 @@ from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
 from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.views import ScheduleView
+from horae.types.registry import Registry
 
 schedules_app = typer.Typer(help="List, add, change, pause and run schedules.", no_args_is_help=True)
 
@@ -54,7 +55,9 @@ def list_schedules(
         "NOTE": note_of,
     }
     empty = "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae schedules add"
-    print_list("schedules", found, columns, empty=empty, as_json=as_json, values=as_values)
+    print_list(
+        "schedules", found, columns, empty=empty, as_json=as_json, values=lambda each: as_values(each, horae.registry)
+    )
 
 
 @schedules_app.command()
@@ -64,9 +67,9 @@ def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False
         schedule = horae.schedules.get(reference_of(reference))
     upcoming = schedule.upcoming(5)
     if as_json:
-        print_json({**as_values(schedule), "upcoming": upcoming})
+        print_json({**as_values(schedule, horae.registry), "upcoming": upcoming})
         return
-    values = as_values(schedule)
+    values = as_values(schedule, horae.registry)
     values["upcoming"] = ", ".join(local_time(each) for each in upcoming) or None
     values["exclude"] = ", ".join(schedule.rules.exclude) or None
     values["overrides"] = ", ".join(declared_in_words(schedule)) or None
@@ -95,7 +98,7 @@ def add(
         kind = horae.registry.get(job_type)
         given = parameters(kind, config or [], None)
         schedule = horae.schedules.add(job_type, name=name, config=given, enabled=not disabled, **chosen)
-    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
+    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
 
 
 @schedules_app.command()
@@ -119,9 +122,9 @@ def put(
         given = parameters(horae.registry.get(job_type), config or [], None)
         result = horae.schedules.put(name, job_type, config=given, enabled=enabled, **chosen)
     if as_json:
-        print_json({"outcome": result.outcome, "schedule": as_values(result.schedule)})
+        print_json({"outcome": result.outcome, "schedule": as_values(result.schedule, horae.registry)})
     else:
-        _print(result.schedule, as_json, f"schedule {result.schedule.id} ({name}) {result.outcome}")
+        _print(horae.registry, result.schedule, as_json, f"schedule {result.schedule.id} ({name}) {result.outcome}")
 
 
 @schedules_app.command()
@@ -142,7 +145,7 @@ def alter(
         kind = horae.registry.get(horae.schedules.get(key).job_type)
         given = None if config is None else parameters(kind, config, None)
         schedule = horae.schedules.alter(key, config=given, **chosen)
-    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
+    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
 
 
 @schedules_app.command()
@@ -150,7 +153,7 @@ def reset(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fals
     """Take back what was changed of a declared schedule at run time."""
     with opened(context) as horae:
         schedule = horae.schedules.reset(reference_of(reference))
-    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is as its module declares it")
+    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is as its module declares it")
 
 
 @schedules_app.command("next")
@@ -181,7 +184,7 @@ def skip(
         change = horae.schedules.undo_skip if undo else horae.schedules.skip_next
         schedule = change(reference_of(reference))
     done = "skips no time on request" if undo else "skips its next time"
-    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) {done}")
+    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) {done}")
 
 
 @schedules_app.command()
@@ -226,7 +229,7 @@ def pause(
     """Pause a schedule: no run starts; a running one continues."""
     with opened(context) as horae:
         schedule = horae.schedules.pause(reference_of(reference), note)
-    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is paused")
+    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is paused")
 
 
 @schedules_app.command()
@@ -235,7 +238,7 @@ def resume(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fal
     with opened(context) as horae:
         schedule = horae.schedules.resume(reference_of(reference))
     never = "; next start: never" if schedule.next_start is None else ""
-    _print(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is enabled{never}")
+    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is enabled{never}")
 
 
 @schedules_app.command()
@@ -301,9 +304,9 @@ def errors(
     print_list("errors", found, columns, empty="No run has failed.", as_json=as_json)
 
 
-def _print(schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001 - passed on from the command
+def _print(registry: Registry, schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001 - passed on
     if as_json:
-        print_json(as_values(schedule))
+        print_json(as_values(schedule, registry))
         return
     due = "" if schedule.next_start is None else f"; next start: {local_time(schedule.next_start)}"
     typer.echo(text + due)

@@ -6,17 +6,19 @@ from typing import Any, Final
 
 import typer
 
+from horae.api.views.parameters import shown_parameters
 from horae.cli.escaping import printable
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.domain.jobs.job import Job, JobState, WaitsFor
 from horae.storage.jobs.reading import Attempt
+from horae.types.registry import Registry
 
 WAITS: Final = {WaitsFor.JOBS: "waits for other jobs", WaitsFor.LIMIT: "waits for a limit or a turn"}
 
 
-def as_values(job: Job) -> dict[str, Any]:
+def as_values(job: Job, registry: Registry) -> dict[str, Any]:
     """Return a job as `--json` prints it; the fields are documented and stable."""
-    return {**asdict(job), "error_code": job.error_code}
+    return {**asdict(job), "params": shown_parameters(registry, job.type, job.params), "error_code": job.error_code}
 
 
 def _note(job: Job) -> str | None:
@@ -38,17 +40,19 @@ ATTEMPT_COLUMNS: Final[Columns] = {
 }  # fmt: skip
 
 
-def print_job(job: Job, attempts: Sequence[Attempt], waiting_reason: str | None = None, weight: int = 1) -> None:
-    """Print all fields of a job and its attempts."""
+def print_job(job: Job, registry: Registry, attempts: Sequence[Attempt], **more: Any) -> None:
+    """Print all fields of a job, further ones, and its attempts."""
+    values = as_values(job, registry)
+    if values["params"] is None and job.params is not None:
+        values["params"] = "not shown, as it is not known which are secret; name the program with --app"
     shown = {
-        **as_values(job),
+        **values,
+        **more,
         "state": job.state.value,
         "progress_percentage": f"{job.progress_percentage}%",
         "attempt": f"{job.attempt} of {job.max_attempts}",
         "meta": job.meta or None,
         "tags": ", ".join(job.tags) or None,
-        "weight": weight if weight != 1 else None,
-        "waiting_reason": waiting_reason,
     }
     del shown["max_attempts"]
     print_fields((name.replace("_", " "), value) for name, value in shown.items())

@@ -6,11 +6,13 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final
 
+from horae.api.views.parameters import shown_parameters
 from horae.cli.printing.output import Columns, local_time, print_json, print_list
 from horae.client.schedules.views import ScheduleView
 from horae.domain.schedules.tick import Ticks
 from horae.domain.schedules.trigger import Trigger
 from horae.storage.schedules.rows import rules_as_values
+from horae.types.registry import Registry
 from horae.types.schedule import RuleKeywords
 
 LONGEST_NUMBER: Final = 19
@@ -32,7 +34,7 @@ def words_of(trigger: Trigger) -> str:
     return f"{'every ' if trigger.kind == 'interval' else ''}{trigger.text}{zone}"
 
 
-def as_values(schedule: ScheduleView) -> dict[str, Any]:
+def as_values(schedule: ScheduleView, registry: Registry) -> dict[str, Any]:
     """Return a schedule as `--json` prints it; the fields are documented and stable."""
     rules, values = schedule.rules, rules_as_values(schedule.rules)
     change = schedule.change
@@ -41,7 +43,7 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         "name": schedule.name,
         "module": schedule.module or None,
         "job_type": schedule.job_type,
-        "config": schedule.config,
+        "config": shown_parameters(registry, schedule.job_type, schedule.config),
         "trigger": {"kind": rules.trigger.kind, "text": rules.trigger.text, "timezone": rules.trigger.timezone},
         **{name: values[name] for name in RuleKeywords.__annotations__ if name != "exclude"},
         "exclude": list(rules.exclude),

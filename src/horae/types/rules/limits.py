@@ -41,8 +41,11 @@ def _refuse_secrets(limit: Limit, model: type[BaseModel]) -> None:
     if limit.key is None or callable(limit.key):
         return
     for name in fields_of(limit.key):
-        if name in model.model_fields and is_secret(model.model_fields[name]):
-            raise InvalidRequest(f"key {quoted(limit.key)}: parameter {name!r} is secret, and keys are shown in lists")
+        if is_secret(model, name):
+            raise InvalidRequest(
+                f"key {quoted(limit.key)}: parameter {name!r} is secret or contains a secret, and keys are shown "
+                "in lists"
+            )
 
 
 def limits_of_job(

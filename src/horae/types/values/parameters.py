@@ -8,10 +8,11 @@ from typing import Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
+from horae.redaction import cleaner
 from horae.storage.jobs.search.mapped import MappedTable, is_mapped
 from horae.types.values.plain_data import plain_values
 from horae.types.values.restoring import Restorer
-from horae.types.values.secret import refuse_stars
+from horae.types.values.secret import given_secrets, refuse_lost_secrets, refuse_secrets_of, shown_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,7 @@ class ModelParameters:
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked model."""
-        try:
-            checked = self.model.model_validate(plain_values(job_type, values))
-        except ValidationError as error:
-            raise InvalidParameters(job_type, problems_of(error)) from None  # its text repeats what may be secret
-        return checked
+        return checked_by(self.model, job_type, values)
 
     def store(self, value: BaseModel) -> Stored:
         """Return the model as JSON text, or nothing if the type has no parameters. Raises `NotRestorableError`."""
@@ -93,10 +90,7 @@ class MappedParameters:
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked values, by attribute."""
-        try:
-            return self.model.model_validate(plain_values(job_type, values))
-        except ValidationError as error:
-            raise InvalidParameters(job_type, problems_of(error)) from None  # its text repeats what may be secret
+        return checked_by(self.model, job_type, values)
 
     def store(self, value: BaseModel) -> Stored:
         """Return the row, without its key; what the caller left out is the table's default."""
@@ -117,9 +111,10 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
     if declared is None:
         return ModelParameters(NoParameters)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
-        refuse_stars(declared, job_type)
+        refuse_lost_secrets(declared, job_type)
         return ModelParameters(declared)
     if is_mapped(declared):
+        refuse_secrets_of(declared, job_type)
         return MappedParameters(declared)
     raise InvalidJobType(
         f"job type {job_type!r}: params is {declared!r}, not a Pydantic model or a SQLAlchemy mapped class"
@@ -132,9 +127,16 @@ class NoParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def problems_of(error: ValidationError) -> Sequence[tuple[str, str]]:
-    """Return where each problem is and what it is, without the values: some are secret."""
-    return [(".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors(include_input=False)]
+def checked_by(model: type[BaseModel], job_type: str, values: Mapping[str, Any]) -> BaseModel:
+    """Return the values as a model. Raises `InvalidParameters`, which names each problem without secret values."""
+    plain = plain_values(job_type, values)
+    try:
+        return model.model_validate(plain)
+    except ValidationError as error:
+        clean = cleaner(given_secrets(model, plain))
+        found = error.errors(include_input=False)
+        problems = [(shown_path(model, item["loc"]), clean(item["msg"])) for item in found]
+        raise InvalidParameters(job_type, problems) from None  # its text repeats what may be secret
 
 
 def _model_of(joined: MappedTable) -> type[BaseModel]:

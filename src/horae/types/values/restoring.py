@@ -7,7 +7,7 @@ model itself reads it. A value that none of these readers restores unchanged is 
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticSerializationError, SchemaError, SchemaSerializer, SchemaValidator
 
+from horae.types.values.annotations import parts_by_field
 from horae.types.values.sameness import is_same
 
 Schema = dict[str, Any]
@@ -223,32 +224,8 @@ def _functions_of(schema: Schema) -> Iterator[Hashable]:
         for group in _DECORATED:
             decorated: Mapping[str, Any] = getattr(decorators, group, {})
             yield from (item.func for item in decorated.values())
-        for part in _parts_of(cls):
-            if isinstance(part, _MARKERS) and isinstance(part.func, Hashable):
-                yield part.func
-
-
-def _parts_of(cls: type) -> Iterator[Any]:
-    if issubclass(cls, BaseModel):
-        for field in cls.model_fields.values():
-            yield from field.metadata
-            yield from _parts(field.annotation)
-        return
-    try:
-        hints = get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001 - Pydantic has resolved them with names that are not known here
-        return
-    for hint in hints.values():
-        yield from _parts(hint)
-
-
-def _parts(annotation: Any) -> Iterator[Any]:
-    yield annotation
-    yield from getattr(annotation, "__metadata__", ())
-    if hasattr(annotation, "__value__"):  # `type Cents = Annotated[…]`
-        yield from _parts(annotation.__value__)
-    for part in get_args(annotation):
-        yield from _parts(part)
+        for _, parts in parts_by_field(cls):
+            yield from (part.func for part in parts if isinstance(part, _MARKERS) and isinstance(part.func, Hashable))
 
 
 def _is_plain(node: Any, *, within: bool = True) -> bool:

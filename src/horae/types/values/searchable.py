@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 from pydantic import BaseModel
 
-from horae.types.values.secret import is_secret, models_in
+from horae.types.values.secret_places import places_of
 
 
 class Searchability(Enum):
@@ -19,26 +19,17 @@ class Searchability(Enum):
 def searchability(model: type[BaseModel], path: Sequence[str]) -> Searchability:
     """Return whether jobs may be searched by the parameter at `path`.
 
-    Where a model may be the value of a mapping, a name of the path may be a key as well as a field, so each is
-    considered as both: to call too much secret is better than too little.
+    Where a path leads into a value with secrets, and the schema does not tell that it ends beside them, it is secret:
+    to call too much secret is better than too little.
     """
-    known = any(path[0] in _names(model, field) for field in model.model_fields)
-    if not known and model.model_config.get("extra") != "allow":
-        return Searchability.MISSING
-    reachable = {model}
-    for name in path:
-        fields = [
-            described
-            for each in reachable
-            for field, described in each.model_fields.items()
-            if name in _names(each, field)
-        ]
-        if any(is_secret(described) for described in fields):
+    place = places_of(model).root
+    for number, name in enumerate(path):
+        within = place.at(name)
+        if within is None:
+            return Searchability.MISSING if number == 0 else Searchability.SECRET
+        if within.is_secret:
             return Searchability.SECRET
-        reachable |= {inner for described in fields for inner in models_in(described)}
-    return Searchability.OPEN
-
-
-def _names(model: type[BaseModel], field: str) -> set[str | None]:
-    described = model.model_fields[field]
-    return {field, described.alias, described.serialization_alias}
+        if not within.has_secrets:
+            return Searchability.OPEN
+        place = within
+    return Searchability.SECRET

@@ -1,19 +1,21 @@
 """Secret parameters: marked with `Secret()`, stored for the body, masked everywhere else."""
 
+import base64
+import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, TypeGuard, get_args
+from typing import Any, Final, TypeGuard
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretBytes, SecretStr
-from pydantic.fields import FieldInfo
+from pydantic import Secret as HiddenValue
 from pydantic_core import CoreSchema, core_schema
 
 from horae.errors import InvalidJobType
 from horae.redaction import MASK
-
-HIDDEN_TYPES: Final = (SecretStr, SecretBytes)
+from horae.types.values.annotations import parts_by_field, parts_of
+from horae.types.values.secret_places import MARK, WITHOUT_NODES, Place, Places, all_nodes, is_hidden, places_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +23,9 @@ class Secret:
     """Marks a parameter: `password: Annotated[str, Secret()]`. A marked `SecretStr` is stored with its value."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Store the value of a `SecretStr`, which Pydantic would replace by stars; other types are stored as usual."""
-        schema = handler(source)
-        if source is not SecretStr:
-            return schema
-        return core_schema.no_info_after_validator_function(
-            _unchanged,
-            schema,
-            serialization=core_schema.plain_serializer_function_ser_schema(_reveal, when_used="json"),
-        )
+        """Mark the schema, and store the values of a `SecretStr`, which Pydantic would replace by stars."""
+        schema = _revealing(handler(source))
+        return {**schema, "metadata": {**schema.get("metadata", {}), MARK: True}}
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Document it as a password that is written and never read."""
@@ -38,14 +34,7 @@ class Secret:
 
 def masked(model: type[BaseModel], params: Any) -> Any:
     """Return stored parameters with a mask in place of each secret."""
-    if not _is_mapping(params):
-        return params
-    shown = dict(params)
-    for name, field in model.model_fields.items():
-        for key in (name, field.serialization_alias or field.alias):
-            if key is not None and key in shown:
-                shown[key] = _masked_field(field, shown[key])
-    return shown
+    return _masked(places_of(model).root, params)
 
 
 def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
@@ -56,100 +45,162 @@ def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
         stored = json.loads(params)
     except ValueError:
         return
-    yield from _differences(stored, masked(model, stored))
+    yield from _secrets_in(places_of(model).root, stored)
 
 
-def _differences(stored: Any, shown: Any) -> Iterator[str]:
-    if shown == MASK:
-        yield from _leaves(stored)
-    elif _is_list(stored):
-        for before, after in zip(stored, shown, strict=True):
-            yield from _differences(before, after)
-    elif _is_mapping(stored):
-        for key, value in stored.items():
-            yield from _differences(value, shown[key])
+def given_secrets(model: type[BaseModel], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts and numbers in the secret parameters of a call."""
+    if has_secrets(model):
+        yield from _secrets_in(places_of(model).root, _opened(values))
 
 
-def _leaves(value: Any) -> Iterator[str]:
-    if _is_list(value) or _is_mapping(value):
-        for item in value.values() if _is_mapping(value) else value:
-            yield from _leaves(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
-
-
-@lru_cache(maxsize=4096)
-def has_secrets(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> bool:
+def has_secrets(model: type[BaseModel]) -> bool:
     """Return whether the model or one within it has a secret field; most have none, and their errors need no search."""
-    for field in model.model_fields.values():
-        inner = {part for part in _parts(field.annotation) if _is_model(part)} - seen - {model}
-        if is_secret(field) or any(has_secrets(part, seen | {model}) for part in inner):
-            return True
-    return False
+    return places_of(model).root.has_secrets
 
 
-def hidden_fields(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> list[str]:
-    """Return the fields that Pydantic would store as stars: they are of a secret type and not marked."""
-    found: list[str] = []
-    for name, field in model.model_fields.items():
-        parts = list(_parts(field.annotation))
-        if any(part in HIDDEN_TYPES for part in parts) and not is_secret(field, marked_only=True):
-            found.append(name)
-        for part in parts:
-            if _is_model(part) and part not in seen:
-                found += [f"{name}.{inner}" for inner in hidden_fields(part, seen | {model})]
-    return found
+def is_secret(model: type[BaseModel], name: str) -> bool:
+    """Return whether a parameter, or a part of it, is secret."""
+    place = places_of(model).root.at(name)
+    return place is not None and place.has_secrets
 
 
-def refuse_stars(model: type[BaseModel], job_type: str) -> None:
-    """Raise `InvalidJobType` for a parameter whose value would be stored as stars, and so be lost."""
-    if found := hidden_fields(model):
-        raise InvalidJobType(
-            f"job type {job_type!r}: parameter {found[0]!r} would be stored as stars; "
-            "write Annotated[SecretStr, Secret()]"
-        )
+def shown_path(model: type[BaseModel], path: Sequence[str | int]) -> str:
+    """Return the path to a value in the parameters, which ends where a secret begins: keys may be part of it."""
+    place, shown = places_of(model).root, list[str]()
+    for name in path:
+        shown.append(str(name))
+        # What is no place is the name of a member of a union.
+        place = place.at(str(name)) or (place.item(name) if isinstance(name, int) else None) or place
+        if place.is_secret:
+            break
+    return ".".join(shown)
 
 
-def is_secret(field: FieldInfo, *, marked_only: bool = False) -> bool:
-    """Return whether the field is marked, excluded from output, or of a type that Pydantic hides."""
-    if any(isinstance(item, Secret) for item in field.metadata) or (field.exclude and not marked_only):
-        return True
-    parts = list(_parts(field.annotation))
-    return any(isinstance(part, Secret) or (part in HIDDEN_TYPES and not marked_only) for part in parts)
+def refuse_lost_secrets(model: type[BaseModel], job_type: str) -> None:
+    """Raise `InvalidJobType` for a secret whose value would be stored as stars, and for a mark without effect."""
+    for where, problem in _lost_secrets(places_of(model)):
+        raise InvalidJobType(f"job type {job_type!r}: parameter {where!r} {problem}")
 
 
-def models_in(field: FieldInfo) -> Iterator[type[BaseModel]]:
-    """Yield the models that the value of a field may be, or may contain."""
-    return (part for part in _parts(field.annotation) if _is_model(part))
+def refuse_secrets_of(mapped: type[Any], job_type: str) -> None:
+    """Raise `InvalidJobType` for a mark in a mapped class of SQLAlchemy, which no schema of Pydantic has."""
+    for name, parts in parts_by_field(mapped):
+        if _is_marked(parts):
+            raise InvalidJobType(
+                f"job type {job_type!r}: parameter {name!r} cannot be a Secret() in a table of the application, where "
+                "errors are not searched for its value; declare the parameters as arguments or as a Pydantic model"
+            )
 
 
-def _masked_field(field: FieldInfo, value: Any) -> Any:
-    if value is None:
-        return None
-    if is_secret(field):
+def refuse_class(hint: Any, job_type: str, argument: str) -> None:
+    """Raise `InvalidJobType` for `Annotated[str, Secret]`, for which Pydantic has no good error."""
+    if any(part is Secret for part in parts_of(hint)):
+        raise InvalidJobType(f"job type {job_type!r}: argument {argument!r}: write Secret() with parentheses")
+
+
+def _lost_secrets(places: Places) -> Iterator[tuple[str, str]]:
+    """Yield the parameters that cannot be kept secret as they are declared, and why."""
+    for path, node in places.walk([places.schema]):
+        if is_hidden(node):
+            yield ".".join(path), "would be stored as stars; write Annotated[SecretStr, Secret()]"
+        if isinstance(node.get("default"), Secret):
+            yield ".".join(path), "has Secret() as its default value; write Annotated[…, Secret()]"
+        if not isinstance(node.get("cls"), type):
+            continue
+        for name, parts in parts_by_field(node["cls"]):
+            place = places.of([node]).at(name) if _is_marked(parts) else None
+            if place is not None and not place.has_secrets:
+                yield ".".join((*path, name)), _HIDDEN_MARK
+
+
+_HIDDEN_MARK: Final = (
+    "is not secret: its type, or what follows Secret() in Annotated, hides the mark from Pydantic; "
+    "write Annotated[…, Secret()] around the whole type, with Secret() as the last item"
+)
+
+
+def _is_marked(parts: Iterable[Any]) -> bool:
+    return any(isinstance(part, Secret) for part in parts)
+
+
+def _masked(place: Place | None, value: Any) -> Any:
+    """Mask in a value; `place`: None where the schema has none, as for a parameter that was renamed since."""
+    if value is None or (place is not None and not place.has_secrets):
+        return value
+    if place is None or place.is_secret:
         return MASK
-    for part in _parts(field.annotation):
-        if _is_model(part):
-            value = _masked_within(part, value)
+    if _is_list(value):
+        return [_masked(place.item(index), item) for index, item in enumerate(value)]
+    if _is_mapping(value):
+        return {key: _masked(place.at(key), item) for key, item in value.items()}
     return value
 
 
-def _masked_within(model: type[BaseModel], value: Any) -> Any:
-    """Mask in a model, in a list of models, and in a mapping to models."""
-    if _is_list(value):
-        return [_masked_within(model, item) for item in value]
-    if not _is_mapping(value):
-        return value
-    # A mapping may have the keys of the model itself: mask as both, because too much is better than too little.
-    return masked(model, {key: _masked_within(model, item) for key, item in value.items()})
+def _secrets_in(place: Place | None, value: Any) -> Iterator[str]:
+    if value is None or (place is not None and not place.has_secrets):
+        return
+    if place is None or place.is_secret:
+        yield from _leaves(value, with_keys=place is not None and place.hides_keys)
+    elif _is_list(value):
+        for index, item in enumerate(value):
+            yield from _secrets_in(place.item(index), item)
+    elif _is_mapping(value):
+        for key, item in value.items():
+            yield from _secrets_in(place.at(key), item)
 
 
-def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield the annotation and all its parts."""
-    yield annotation
-    for part in get_args(annotation):
-        yield from _parts(part)
-    yield from getattr(annotation, "__metadata__", ())
+def _leaves(value: Any, *, with_keys: bool) -> Iterator[str]:
+    if _is_list(value) or _is_mapping(value):
+        for item in value.values() if _is_mapping(value) else value:
+            yield from _leaves(item, with_keys=with_keys)
+        if with_keys and _is_mapping(value):
+            yield from map(str, value)
+    elif isinstance(value, bytes):
+        yield value.decode(errors="replace")
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+        yield from _decoded(str(value))
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """Yield what a text stands for: bytes are stored as base64, and a parameter of the type `Json` as its text."""
+    with suppress(ValueError):
+        yield base64.b64decode(text, altchars="-_", validate=True).decode()
+    if text.startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            yield from _leaves(json.loads(text), with_keys=False)
+
+
+def _opened(value: Any) -> Any:
+    """Return the value of a call as lists and dictionaries, with the values that Pydantic would hide."""
+    if isinstance(value, SecretStr | SecretBytes | HiddenValue):
+        return _opened(value.get_secret_value())
+    if isinstance(value, BaseModel):
+        return _opened({**vars(value), **(value.model_extra or {})})
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _opened(getattr(value, each.name, None)) for each in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _opened(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_opened(item) for item in value]
+    return value
+
+
+def _revealing(schema: Any) -> Any:
+    """Return a schema in which values that Pydantic hides are written as they are."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(_revealing(item) for item in schema)
+    if not isinstance(schema, dict):
+        return schema
+    changed = {key: item if key in WITHOUT_NODES else _revealing(item) for key, item in schema.items()}
+    if is_hidden(schema):
+        # Bytes are named, so that they are encoded as the model says.
+        is_bytes = any(node["type"] == "bytes" for node in all_nodes(schema))
+        changed["serialization"] = core_schema.plain_serializer_function_ser_schema(
+            _reveal, return_schema=core_schema.bytes_schema() if is_bytes else None, when_used="json"
+        )
+    return changed
 
 
 def _is_list(value: Any) -> TypeGuard[list[Any]]:
@@ -160,13 +211,5 @@ def _is_mapping(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
 
 
-def _is_model(part: Any) -> TypeGuard[type[BaseModel]]:
-    return isinstance(part, type) and issubclass(part, BaseModel)
-
-
-def _reveal(value: SecretStr) -> str:
+def _reveal(value: Any) -> Any:
     return value.get_secret_value()
-
-
-def _unchanged(value: SecretStr) -> SecretStr:
-    return value

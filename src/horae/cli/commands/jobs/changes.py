@@ -5,6 +5,7 @@ from typing import Annotated, Any, Unpack
 
 import typer
 
+from horae.app import Horae
 from horae.cli.bulk import Selection, change_many, filter_of, with_selection
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, complain, exit_code_of
@@ -37,7 +38,7 @@ def cancel(
     with opened(context) as horae:
         for_each(
             jobs or (),
-            lambda job: _print(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json),
+            lambda job: _print(horae, horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json),
         )
 
 
@@ -62,7 +63,7 @@ def retry(
         for_each(
             jobs or (),
             lambda job: _print(
-                application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json
+                application, application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json
             ),
         )
 
@@ -92,7 +93,9 @@ def reschedule(
     with opened(context) as horae:
         for_each(
             jobs or (),
-            lambda job: _print(horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json),
+            lambda job: _print(
+                horae, horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json
+            ),
         )
 
 
@@ -142,8 +145,8 @@ def _waiting(count: int) -> str:
     return f"{counted(count, 'job')} will be deleted by the next node that has {its}; --without-hooks deletes at once"
 
 
-def _print(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
-    print_json(as_values(job)) if as_json else typer.echo(text(job))
+def _print(horae: Horae, job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
+    print_json(as_values(job, horae.registry)) if as_json else typer.echo(text(job))
 
 
 def _due_line(job: Job) -> str:

@@ -51,10 +51,10 @@ def print_ended(horae: Horae, job: Job, *, as_json: bool) -> None:
         result = horae.jobs.result_of(job)
     except JobError as error:
         if as_json:
-            print_json(as_values(job))
+            print_json(as_values(job, horae.registry))
         complain(f"job {job.id} failed: {error} ({error.error})" if isinstance(error, JobFailed) else error)
         raise typer.Exit(FAILED) from error
-    print_json(as_values(job) if as_json else result)
+    print_json(as_values(job, horae.registry) if as_json else result)
 
 
 def watch(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
@@ -65,7 +65,7 @@ def watch(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json:
     with opened(context) as horae:
         changes = changes_of(horae, list(dict.fromkeys(jobs)), owner)
         if as_json:
-            last = print_each(changes, lambda job: print_json(as_values(job)))
+            last = print_each(changes, lambda job: print_json(as_values(job, horae.registry)))
         elif console().is_terminal:
             last = draw(changes)
         else:

@@ -63,7 +63,7 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
             cursor=cursor,
         )
     if as_json:
-        print_json({"jobs": [as_values(job) for job in page.jobs], "next": page.next})
+        print_json({"jobs": [as_values(job, horae.registry) for job in page.jobs], "next": page.next})
         return
     print_table(COLUMNS, page.jobs, empty="No matching jobs.")
     if page.next is not None:
@@ -79,9 +79,11 @@ def show(context: typer.Context, job: JobId, *, owner: Owner = None, as_json: As
         reason = horae.jobs.waiting_reason(job, owner=whose(owner))
         weight = horae.jobs.weight(job, owner=whose(owner))
     if as_json:
-        print_json({**as_values(found), "weight": weight, "waiting_reason": reason, "attempts": attempts})
+        print_json(
+            {**as_values(found, horae.registry), "weight": weight, "waiting_reason": reason, "attempts": attempts}
+        )
     else:
-        print_job(found, attempts, reason, weight)
+        print_job(found, horae.registry, attempts, weight=weight if weight != 1 else None, waiting_reason=reason)
 
 
 @jobs_app.command()
@@ -179,7 +181,7 @@ def start(  # noqa: PLR0913 - one argument for each option
         elif until_ended:
             print_end(horae, job.id, None, as_json=as_json)
         elif as_json:
-            print_json(as_values(job))
+            print_json(as_values(job, horae.registry))
         else:
             typer.echo(job.id)
     finally:
