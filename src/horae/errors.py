@@ -313,7 +313,7 @@ class JobWasCancelled(JobError):
 
 
 class SoftTimeLimitExceeded(JobError):
-    """Raised inside a body that exceeded its soft time limit: clean up and return."""
+    """Raised inside a body that exceeded its soft time limit: clean up and return. A coroutine is cancelled instead."""
 
 
 class WaitTimeout(HoraeError, TimeoutError):

@@ -2,6 +2,8 @@
 
 import inspect
 import re
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,10 @@ def test_their_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert horae.jobs.start("rebuild", tables=["a", "b"], sync=True).progress_percentage == 100
     assert horae.jobs.start("copy_table", table_id=7, sync=True).result == 7
     assert horae.jobs.count()[JobState.CANCELLED] == 1
+    crawl = horae.registry.get("crawl")
+    crawl.time_limits = replace(crawl.time_limits, soft=timedelta(milliseconds=200))
+    crawled = horae.jobs.start("crawl", pages=["page"] * 600, sync=True)
+    assert (crawled.state, len(crawled.result) < 600) == ("finished", True)
     horae.close()
 
 

@@ -75,6 +75,22 @@ class TestSoft:
                 assert await horae.aio.jobs.wait(job.id, timeout="20s") == "half of it"
                 assert horae.jobs.get(job.id).label == "tidying up"
 
+    async def test_a_coroutine_learns_why_it_is_cancelled(self, horae: Horae) -> None:
+        @horae.job
+        async def coroutine(job: JobContext) -> str:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                job.check()
+            return "half of it"
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(coroutine)
+            await until_state(horae, job.id, "started")
+            await horae.aio.jobs.cancel(job.id)
+            ended = await until_released(horae, job.id)
+        assert (ended.state, ended.result, attempts_of(horae, job.id)) == ("cancelled", None, ["cancelled"])
+
     async def test_work_that_is_done_though_late_is_done(self, horae: Horae) -> None:
         never = threading.Event()
 

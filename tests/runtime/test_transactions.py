@@ -260,17 +260,6 @@ async def test_many_open_transactions_leave_the_node_its_connections(horae: Hora
             await until_state(horae, job_id, "finished")
 
 
-async def test_a_body_that_rolls_back_itself_does_not_finish(horae: Horae) -> None:
-    @horae.job(transaction="read committed")
-    def work(job: JobContext) -> None:
-        job.session.execute(INSERT, {"job": job.id})
-        job.session.rollback()
-
-    job = await horae.aio.jobs.start(work, sync=True)
-    assert job.state is JobState.FAILED
-    assert effects(horae) == []
-
-
 async def test_a_result_that_cannot_be_stored_rolls_the_effects_back(horae: Horae) -> None:
     @horae.job(transaction="read committed")
     def work(job: JobContext) -> object:
@@ -516,19 +505,67 @@ async def test_a_transaction_of_the_applications_engine_cannot_commit_either(hor
         assert "the body of a job must not end its transaction" in (failed.error or "")
 
 
-@pytest.mark.parametrize("how", ["connection", "session"])
+def roll_back_session(job: JobContext) -> None:
+    job.session.execute(INSERT, {"job": job.id})
+    job.session.rollback()
+
+
+ROLLED_BACK, ENDED = "the body has rolled back its transaction", "the body of a job must not end its transaction"
+ENDS: dict[str, tuple[Callable[[JobContext], Any], str]] = {
+    "connection": (lambda job: job.connection.rollback(), ROLLED_BACK),
+    "session": (roll_back_session, ROLLED_BACK),
+    "pool": (lambda job: job.connection.connection.rollback(), ROLLED_BACK),
+    "driver": (lambda job: driver_of(job.connection).rollback(), ROLLED_BACK),
+    "driver in words": (lambda job: driver_of(job.connection).execute("ROLLBACK"), ENDED),
+    "closed": (lambda job: job.connection.close(), ROLLED_BACK),
+    "invalidated": (lambda job: job.connection.invalidate(), "PendingRollbackError"),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
 async def test_a_body_that_rolls_back_fails_with_the_reason(horae: Horae, how: str) -> None:
+    end, reason = ENDS[how]
+
+    @horae.job(transaction="read committed")
+    def work(job: JobContext, *, wavering: bool) -> None:
+        job.connection.execute(INSERT, {"job": job.id})
+        if wavering:
+            end(job)
+
+    failed = await horae.aio.jobs.start(work, wavering=True, sync=True)
+    assert (failed.state, effects(horae)) == ("failed", [])
+    assert reason in (failed.error or "")
+    next_one = await horae.aio.jobs.start(work, wavering=False, sync=True)  # on the same connection
+    assert effects(horae) == [next_one.id]
+
+
+@pytest.mark.parametrize("how", ["rollback", "in words"])
+async def test_a_body_cannot_go_on_after_its_transaction(horae: Horae, how: str) -> None:
+    """The driver would begin another one, in which the job would finish without what came before."""
+
     @horae.job(transaction="read committed")
     def wavering(job: JobContext) -> None:
-        way: Any = job.connection if how == "connection" else job.session
-        way.execute(INSERT, {"job": job.id})
-        way.rollback()
+        job.connection.execute(INSERT, {"job": job.id})
+        driver = driver_of(job.connection)
+        driver.rollback() if how == "rollback" else driver.execute("ROLLBACK")
+        job.connection.execute(INSERT, {"job": job.id})
+
+    failed = await horae.aio.jobs.start(wavering, sync=True)
+    assert (failed.state, effects(horae)) == ("failed", [])
+    assert (ROLLED_BACK if how == "rollback" else ENDED) in (failed.error or "")
+
+
+async def test_a_coroutine_that_rolls_back_fails_with_the_reason(horae: Horae) -> None:
+    @horae.job(transaction="read committed")
+    async def wavering(job: JobContext) -> None:
+        await job.async_connection.execute(INSERT, {"job": job.id})
+        raw = await job.async_connection.get_raw_connection()
+        driver: Any = raw.driver_connection
+        await driver.rollback()
 
     async with running_node(horae):
-        job = await horae.aio.jobs.start(wavering)
-        failed = await until_state(horae, job.id, "failed")
-    assert effects(horae) == []
-    assert "the body has rolled back its transaction" in (failed.error or "")
+        failed = await until_state(horae, (await horae.aio.jobs.start(wavering)).id, "failed")
+    assert ROLLED_BACK in (failed.error or "")
 
 
 async def test_savepoints_are_the_bodys_own(horae: Horae) -> None:

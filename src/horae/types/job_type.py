@@ -58,13 +58,13 @@ class JobType(Generic[ParamsT]):
     match `retry_on`, and never those that match `give_up_on`. `on_shutdown`: what happens to a job that its node
     interrupts because it stops: "requeue" runs it again without counting the attempt, "fail" fails it; None requeues it
     if its transaction on Horae's database is rolled back or if it has several attempts.
-    `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
-    force. `pending_timeout`: an owned job that no worker took in this time fails; 30 minutes for a public type that
-    names none. None is no limit, for each. `unique`: allows one job of its kind at a time. `debounce`: runs one job
-    after calls that follow each other within this time; see `Debounce`. `expires`: a job that has not begun by this
-    time after it was due fails; None is no limit. `keep`: how long its ended jobs are kept, or that by state; None
-    deletes them when they end; by default the settings decide. `limits`: how many of its jobs may start in a period or
-    run at a time, in total or by key; see `Limit`.
+    `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body, or a coroutine is cancelled; `grace`
+    later the body is stopped by force. `pending_timeout`: an owned job that no worker took in this time fails; 30
+    minutes for a public type that names none. None is no limit, for each. `unique`: allows one job of its kind at a
+    time. `debounce`: runs one job after calls that follow each other within this time; see `Debounce`. `expires`: a job
+    that has not begun by this time after it was due fails; None is no limit. `keep`: how long its ended jobs are kept,
+    or that by state; None deletes them when they end; by default the settings decide. `limits`: how many of its jobs
+    may start in a period or run at a time, in total or by key; see `Limit`.
     `isolation`: "process" runs the body in a child process that can be terminated. `backend`: "celery", or
     "celery:QUEUE", lets Celery's workers run its jobs instead of Horae's nodes. `keep_logs`: which of its log lines
     are kept with a job, a `KeepLogs` or a level such as "warning"; False for none, None for what the settings say.

@@ -297,11 +297,11 @@ class Database:
 
     def _listen_for_bodies(self, engine: Engine) -> Engine:
         self._listen(engine, self._body_connections)
+        commit_guard.watch(engine)  # first, so that it sees a transaction that has ended before another one begins
         if engine.dialect.name == SQLITE:
             event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
         else:
             leave_read_only(engine)
-        commit_guard.watch(engine)
         return engine
 
     def _listen_tolerantly(self, engine: Engine) -> Engine:

@@ -1,7 +1,8 @@
-"""Prevent the body of a job from committing the transaction in which its job finishes.
+"""Prevent the body of a job from ending the transaction in which its job finishes.
 
 What the body committed would remain if the job failed, and would be repeated by the next attempt. The body may use
-savepoints (nested transactions). If it rolls back the whole transaction, its job cannot finish in it.
+savepoints (nested transactions). If it rolls back the whole transaction, its job cannot finish in it. SQL that the body
+passes to the connection of the driver is not read; that it has ended the transaction is noticed afterwards.
 """
 
 import re
@@ -15,7 +16,9 @@ from sqlalchemy import Connection, Engine, Pool, event
 
 from horae.errors import InvalidRequest
 
-_COMMIT_FORBIDDEN: Final = "horae_commit_forbidden"
+_GUARDED: Final = "horae_transaction_of_a_body"
+_IDLE: Final = 0
+"""What libpq calls the state of a connection without a transaction."""
 _ENDING: Final = r"COMMIT|ABORT|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b)"
 _ENDS_FIRST: Final = re.compile(rf"(?:\s|--[^\n]*\n|/\*.*?\*/|;)*(?:END|{_ENDING})\b", re.IGNORECASE | re.DOTALL)
 _ENDS_LATER: Final = re.compile(rf";\s*(?:{_ENDING})\b", re.IGNORECASE)
@@ -33,39 +36,77 @@ def watch(engine: Engine) -> None:
         _listened_pools.add(engine.pool)
     event.listen(engine, "commit", _refuse_commit)
     event.listen(engine, "before_cursor_execute", _refuse_statement)
+    event.listen(engine, "after_cursor_execute", _note_statement)
     _listened.add(engine)
+
+
+class _Transaction:
+    """The transaction of a body, as the driver's own connection shows it."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+        self._began = False
+        self.rolled_back = False
+        self.is_over = False
+
+    def note(self) -> None:
+        """Note whether it has begun, which the driver may do with the first statement."""
+        self._began = self._began or self._is_open()
+
+    def check(self) -> None:
+        """Raise `InvalidRequest` if it has ended."""
+        if self.rolled_back:
+            raise _rolled_back()
+        if self._began and not self._is_open():
+            raise _refusal()
+
+    def _is_open(self) -> bool:
+        libpq = getattr(self._driver, "pgconn", None)
+        if libpq is not None:
+            return bool(libpq.transaction_status != _IDLE)
+        return bool(getattr(self._driver, "in_transaction", self._began))
+
+    @contextmanager
+    def guarded(self) -> Generator[None]:
+        """Refuse `commit` of the driver's connection, which a body can reach, and notice its `rollback`.
+
+        Does nothing for a connection that is implemented in C, whose methods cannot be replaced.
+        """
+        driver = self._driver
+        replaceable = getattr(driver, "__dict__", {})
+
+        def roll_back() -> Any:
+            self.rolled_back = True
+            return type(driver).rollback(driver)
+
+        replaceable["commit"] = _refuse_async if iscoroutinefunction(driver.commit) else _refuse
+        replaceable["rollback"] = roll_back
+        try:
+            yield
+        finally:
+            replaceable.pop("commit", None)
+            replaceable.pop("rollback", None)
 
 
 @contextmanager
 def forbid_commit(connection: Connection) -> Generator[None]:
     """Refuse commits within the block. Raises `InvalidRequest` if the transaction was ended within it."""
     watch(connection.engine)
-    connection.info[_COMMIT_FORBIDDEN] = True
+    connection.info[_GUARDED] = transaction = _Transaction(connection.connection.driver_connection)
     try:
-        with _forbid_driver_commit(connection.connection.driver_connection):
+        with transaction.guarded():
             yield
     finally:
-        if not connection.invalidated:
-            connection.info.pop(_COMMIT_FORBIDDEN, None)
+        transaction.is_over = True  # the body may have closed the connection, or detached it from its pool
+    if not connection.invalidated:
+        transaction.check()
     if not connection.in_transaction():
-        raise InvalidRequest(
-            "the body has rolled back its transaction, so its job cannot finish; roll back a savepoint (begin_nested) "
-            "instead, or raise an error"
-        )
+        raise _rolled_back()
 
 
-@contextmanager
-def _forbid_driver_commit(driver: Any) -> Generator[None]:
-    """Refuse `commit` of the driver's own connection, too, which a body can reach.
-
-    Does nothing for a driver's connection that is implemented in C, whose methods cannot be replaced.
-    """
-    replaceable = getattr(driver, "__dict__", {})
-    replaceable["commit"] = _refuse_async if iscoroutinefunction(driver.commit) else _refuse
-    try:
-        yield
-    finally:
-        replaceable.pop("commit", None)
+def _guarded(connection: Connection) -> _Transaction | None:
+    found: _Transaction | None = connection.info.get(_GUARDED)
+    return None if found is None or found.is_over else found
 
 
 def _refuse() -> None:
@@ -77,21 +118,36 @@ async def _refuse_async() -> None:
 
 
 def _refuse_commit(connection: Connection) -> None:
-    if _COMMIT_FORBIDDEN in connection.info:
+    if _guarded(connection) is not None:
         connection.connection.rollback()  # SQLAlchemy considers the transaction ended, even if this raises
         raise _refusal()
 
 
 def _refuse_statement(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-    if _COMMIT_FORBIDDEN not in connection.info:
+    transaction = _guarded(connection)
+    if transaction is None:
         return
+    transaction.check()
     # Dollars may quote the body of a function, whose statements are not executed now.
     if _ENDS_FIRST.match(statement) or (";" in statement and "$" not in statement and _ENDS_LATER.search(statement)):
         raise _refusal()
+
+
+def _note_statement(connection: Connection, *_: Any) -> None:
+    transaction = _guarded(connection)
+    if transaction is not None:
+        transaction.note()
 
 
 def _refusal() -> InvalidRequest:
     return InvalidRequest(
         "the body of a job must not end its transaction, which is committed if the job finishes; use a savepoint "
         "(begin_nested), or declare the job type without transaction="
+    )
+
+
+def _rolled_back() -> InvalidRequest:
+    return InvalidRequest(
+        "the body has rolled back its transaction, so its job cannot finish; roll back a savepoint (begin_nested) "
+        "instead, or raise an error"
     )
