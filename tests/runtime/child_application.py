@@ -1,6 +1,7 @@
 """An application whose hooks run in child processes; variables of the environment let them fail."""
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -39,8 +40,17 @@ def set_up() -> None:
             sys.exit("enough")
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "lack":
+            raise OSError(errno.EMFILE, "too many open files")
         case _:
-            time.sleep(1000)
+            wait_until_told()
+
+
+def wait_until_told() -> None:
+    """Wait for a file beside that of the variable, which only some tests make."""
+    go = Path(f"{os.environ.get(NOTE, '/nowhere')}.go")
+    while not go.exists():
+        time.sleep(0.01)
 
 
 @horae.on_child_start

@@ -36,8 +36,9 @@ def fork_and_hold(*_: object) -> None:
 
 async def run(declared: Declared, **params: int) -> None:
     executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"))
-    settlement = (await executor.perform(declared, **params)).settlement
-    sys.stdout.write(f"{settlement and (settlement.error or settlement.result)}\n")
+    performed = await executor.perform(declared, **params)
+    settlement = performed.settlement
+    sys.stdout.write(f"{performed.error if settlement is None else settlement.error or settlement.result}\n")
 
 
 if __name__ == "__main__":

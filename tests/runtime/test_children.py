@@ -1,6 +1,7 @@
 """Child processes: their set-up, their replacement, those kept ready, and the number of them beside other jobs."""
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -20,9 +21,11 @@ import pytest
 from horae import ConfigurationError, Horae, JobContext
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.components import NodeOptions
+from horae.runtime.executors import process
 from horae.runtime.executors.application import ChildSetup, setup_of
 from horae.runtime.executors.child_pool import ProcessLimits
-from horae.runtime.timing import ShutdownTiming, Timing
+from horae.runtime.executors.child_process import ChildProcess, start_child
+from horae.runtime.timing import ClaimerTiming, Pauses, ShutdownTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.types.application_hooks import ApplicationHooks
@@ -53,6 +56,10 @@ def result_of(run: FinishedRun) -> Any:
     return json.loads(run.settlement.result or "null")
 
 
+def was_handed_back(run: FinishedRun) -> bool:
+    return (run.settlement, run.unbegun) == (None, True)
+
+
 def error_of(run: FinishedRun) -> str:
     assert run.settlement is not None
     return run.settlement.error or ""
@@ -76,7 +83,6 @@ class TestSetUp:
         [
             ("raise", "calling tests.runtime.child_application.set_up: LookupError: no licence"),
             ("sys.exit", "calling tests.runtime.child_application.set_up: SystemExit: enough"),
-            ("kill", "SIGKILL"),
         ],
     )
     async def test_a_hook_that_fails_costs_the_job_that_waits_for_it(
@@ -89,21 +95,57 @@ class TestSetUp:
             monkeypatch.delenv(HOW)
             assert (await pid_of(executor)) > 0
 
-    async def test_a_hook_that_hangs_is_given_up(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("how", "text"), [("kill", "SIGKILL"), ("lack", "too many open files")])
+    async def test_a_child_that_is_killed_or_lacks_something_while_it_starts_costs_no_attempt(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str, text: str
+    ) -> None:
+        monkeypatch.setenv(HOW, how)
+        async with executor_with() as executor:
+            assert was_handed_back(await executor.perform(told))
+            assert text in caplog.text
+            monkeypatch.delenv(HOW)
+            assert (await pid_of(executor)) > 0
+
+    async def test_a_hook_that_hangs_is_given_up(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+    ) -> None:
         note = tmp_path / "pid"
         monkeypatch.setenv(HOW, "hang")
         monkeypatch.setenv(NOTE, str(note))
-        async with executor_with(start_within=59.0) as executor:
+        async with executor_with(give_up_after=59.0) as executor:
             started = executor.start(told)
             pid = int(await until(lambda: note.exists() and note.read_text()))
-            [assignment] = vars(executor.executor)["_assignments"].values()
-            vars(executor.executor)["_pool"]._give_up(assignment.child)  # noqa: SLF001 - as the timer does
-            error = error_of(await started.performed())
+            [child] = pool_of(executor)["_starting"]
+            vars(executor.executor)["_pool"]._give_up(child)  # noqa: SLF001 - as the timer does
+            assert was_handed_back(await started.performed())
             await is_gone(pid)
-        assert error == (
-            "the process of the job was ended: it was not ready within 59 s, while it was starting "
-            "(calling tests.runtime.child_application.set_up)"
-        )
+        assert (
+            "job 7 (told) cannot begin yet: the process of the job was ended: it was not ready within 59 s, while it "
+            "was starting (calling tests.runtime.child_application.set_up)"
+        ) in caplog.text
+
+    async def test_a_child_that_starts_slowly_is_used_by_later_jobs(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+    ) -> None:
+        note = tmp_path / "pid"
+        monkeypatch.setenv(HOW, "wait")
+        monkeypatch.setenv(NOTE, str(note))
+        async with executor_with() as executor:
+            started = executor.start(told)
+            pid = int(await until(lambda: note.exists() and note.read_text()))
+            [child] = pool_of(executor)["_starting"]
+            vars(executor.executor)["_pool"]._note_late(child)  # noqa: SLF001 - as the timer does
+            assert was_handed_back(await executor.perform(told))
+            assert f"job 7 (told) cannot begin yet: child process {pid} (calling " in caplog.text
+            note.with_name("pid.go").touch()
+            assert result_of(await started.performed())[0] == pid
+            assert await pid_of(executor) == pid
+
+    async def test_a_job_does_not_wait_for_ever_for_a_child(self) -> None:
+        async with executor_with(start_within=0.001) as executor:
+            assert was_handed_back(await executor.perform(told))
+            [pid] = await until(lambda: children_of(executor))
+            assert await pid_of(executor) == pid
 
     async def test_the_failure_of_a_hook_has_its_traceback(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(HOW, "raise")
@@ -161,6 +203,44 @@ class TestReplacement:
             await is_gone(first)
             assert await pid_of(executor) != first
         assert "more than 300 MB, and is replaced" in caplog.text
+
+
+class TestStarts:
+    @pytest.mark.parametrize("trouble", ["slow", "failed", "killed"])
+    async def test_children_are_started_one_at_a_time_after_trouble(
+        self, monkeypatch: pytest.MonkeyPatch, trouble: str
+    ) -> None:
+        beside = list[int]()
+
+        def start_and_count(*arguments: Any) -> ChildProcess:
+            beside.append(len(pool_of(executor)["_starting"]))
+            return start_child(*arguments)
+
+        monkeypatch.setattr(process, "start_child", start_and_count)
+        async with executor_with() as executor:
+            await {"slow": self.start_slowly, "failed": self.fail_to_start, "killed": self.kill}[trouble](executor)
+            beside.clear()
+            jobs = [executor.start(told) for _ in range(3)]
+            pids = [result_of(await job.performed())[0] for job in jobs]
+            assert beside[:2] == [0] * len(beside[:2])
+            assert len(set(pids)) == len(beside)
+
+    async def start_slowly(self, executor: ExecutorUnderTest) -> None:
+        pool = vars(executor.executor)["_pool"]
+        pool._note_slow()  # noqa: SLF001 - as the timer does
+
+    async def fail_to_start(self, executor: ExecutorUnderTest) -> None:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv(HOW, "kill")
+            await executor.perform(told)
+
+    async def kill(self, executor: ExecutorUnderTest) -> None:
+        started = executor.start(wait_for_file, path="/nowhere/at/all")
+        await until(lambda: not started.run.waiting)
+        await until(lambda: all(each.began for each in vars(executor.executor)["_assignments"].values()))
+        [assignment] = vars(executor.executor)["_assignments"].values()
+        os.kill(assignment.child.pid, signal.SIGKILL)
+        await started.performed()
 
 
 class TestSpares:
@@ -272,6 +352,25 @@ class TestNodes:
         left = horae.jobs.get(job.id)
         assert (left.state, left.attempt, left.node_id) == ("pending", 0, None)
         assert attempts_of(horae, job.id) == []
+
+    async def test_jobs_wait_for_a_machine_that_can_start_processes_again(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        failing = iter(range(5))
+
+        def start_or_refuse(*arguments: Any) -> ChildProcess:
+            if next(failing, None) is not None:
+                raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+            return start_child(*arguments)
+
+        monkeypatch.setattr(process, "start_child", start_or_refuse)
+        soon = Timing(claimer=ClaimerTiming(avoided_for=Pauses(0.02, 0.1)))
+        async with running_node(horae, spare_children=0, concurrency=2, timing=soon):
+            jobs = await horae.aio.jobs.start_many(told, [{}] * 4)
+            for job_id in jobs:
+                await horae.aio.jobs.wait(job_id, timeout="60s")
+        assert [attempts_of(horae, job_id) for job_id in jobs] == [["finished"]] * 4
+        assert {horae.jobs.get(job_id).attempt for job_id in jobs} == {1}
 
     async def test_a_hook_that_fails_fails_the_job_and_the_node_goes_on(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch

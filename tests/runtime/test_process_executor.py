@@ -1,6 +1,7 @@
 """Bodies in child processes: what comes back, how they are stopped, and that whatever they do harms no one else."""
 
 import asyncio
+import errno
 import importlib
 import json
 import logging
@@ -264,7 +265,8 @@ class TestOrders:
         async with executor_with(kill_after=1000) as executor:
             started = executor.start(process_bodies.sleep)
             started.run.kill()
-            assert failure(await started.performed()).timed_out
+            performed = await started.performed()
+            assert (performed.settlement, performed.unbegun) == (None, True)
 
     async def test_orders_after_the_end_change_nothing(self, own_executor: ExecutorUnderTest) -> None:
         started = own_executor.start(process_bodies.add, left=1, right=2)
@@ -390,17 +392,18 @@ class TestChildren:
         assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
         assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
 
-    async def test_a_child_that_cannot_be_started_is_a_failure(
-        self, own_executor: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch
+    async def test_a_child_that_cannot_be_started_costs_no_attempt(
+        self, own_executor: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         def refuse(*_: object) -> None:
-            raise OSError("too many open files")
+            raise OSError(errno.EMFILE, "too many open files")
 
-        monkeypatch.setattr(process, "start_child", refuse)
-        assert (
-            failure(await own_executor.perform(process_bodies.add, left=1, right=2)).error
-            == "OSError: too many open files"
-        )
+        with monkeypatch.context() as refused:
+            refused.setattr(process, "start_child", refuse)
+            performed = await own_executor.perform(process_bodies.add, left=1, right=2)
+        assert (performed.settlement, performed.unbegun) == (None, True)
+        assert "job 7 (add) cannot begin yet: [Errno 24] too many open files" in caplog.text
+        await pid_of(own_executor)
 
 
 class TestAddresses:

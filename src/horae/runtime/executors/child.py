@@ -40,6 +40,7 @@ from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal.journal import ChildJournal
+from horae.scarcity import lacks_resource
 from horae.storage.engine.database import Database
 from horae.types.application_hooks import Hook
 from horae.types.context import JobContext
@@ -152,7 +153,8 @@ class Child:
                     hook.call()
         except BaseException as error:  # noqa: BLE001 - code of the application, which may even exit
             text = f"a child process could not be set up, {step}: {error_text(error)}"
-            self._send("not_ready", **asdict(Failed(text, failed_text(error), traceback_text(error))))
+            failure = Failed(text, failed_text(error), traceback_text(error))
+            self._send("not_ready", **asdict(failure), lacking=lacks_resource(error))
             return False
         return True
 
@@ -161,7 +163,7 @@ class Child:
         try:
             job_type = self._job_type(job)
         except BaseException as error:  # noqa: BLE001 - an import runs code of the application, which may even exit
-            return "not_loaded", asdict(_not_found(job, error))
+            return "not_loaded", {**asdict(_not_found(job, error)), "lacking": lacks_resource(error)}
         self._send("began")
         environment = cast("RunEnvironment", self._environment)
         try:  # each in a context of its own: the next body of this process must not see its context variables

@@ -1,9 +1,12 @@
 """The child processes of a node: started, kept for the next body, replaced when they are worn out, ended.
 
 One child is started ahead of the next job, so that a job need not wait until a process has imported the application.
+After a start that was slow or failed, or after a child that was killed, one child is started at a time: the machine may
+have no room for more, and many starts beside each other would make all of them late.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,7 +35,11 @@ class ProcessLimits:
     exit_after_end: float = 5.0
     """How long an idle process may go on after it was asked to end: programs may tidy up at their exit."""
     start_within: float = START_UP.total_seconds()
-    """How long a process may import the application and call its hooks, before it is killed."""
+    """How long a job waits for a process that imports the application and calls its hooks, before it is handed back."""
+    slow_start: float = 15.0
+    """How long that takes at most if others may start beside it."""
+    give_up_after: float = 600.0
+    """How long it may take before the process is killed."""
     idle_for: float = 60.0
     """How long an idle process is kept for the next body."""
     most_idle: int = 4
@@ -47,6 +54,10 @@ class ProcessLimits:
     """Bytes of memory that a process may use after a body to be kept for another; None is no limit."""
 
 
+class ChildNotReadyError(Exception):
+    """No child process is ready for a job, which has not begun and can run later or elsewhere."""
+
+
 class ChildPool:
     """The children of one node that run no body now, and those that are starting."""
 
@@ -57,45 +68,79 @@ class ChildPool:
         self._loop, self._start, self._limits = loop, start, limits
         self._idle: dict[ChildProcess, asyncio.TimerHandle] = {}
         self._ahead: list[ChildProcess] = []
+        self._starting: set[ChildProcess] = set()
+        self._turns: deque[asyncio.Future[ChildProcess]] = deque()
         self._lent = 0
-        self._failing = False
+        self._failing = self._one_at_a_time = False
         self._tasks = set[asyncio.Task[None]]()
         self.closed = False
 
-    def take(self) -> ChildProcess:
-        """Return an idle child, one that is starting, or a new one; raises what its start raises."""
-        if self._idle:
-            child, retirement = self._idle.popitem()
-            retirement.cancel()
-        else:
-            child = self._ahead.pop(0) if self._ahead else self._new()
-        self._lent += 1
-        self.fill()
-        return child
+    def take(self) -> "asyncio.Future[ChildProcess]":
+        """Return an idle child, one that is starting, or a new one, as soon as there is one.
 
-    def replace(self) -> ChildProcess:
-        """Return a new child in place of one that died while it was idle."""
-        return self._new()
+        The future raises what its start raises, and `ChildNotReadyError` where it is no use to wait. A caller that does
+        not wait for it any more cancels it.
+        """
+        turn: asyncio.Future[ChildProcess] = self._loop.create_future()
+        self._lent += 1
+        self._turns.append(turn)
+        self._serve_turns()
+        return turn
+
+    def give_up_turn(self) -> None:
+        """Note that a caller of `take` has got no child."""
+        self._lent -= 1
 
     def give_back(self, child: ChildProcess, *, safe: bool) -> None:
         """Keep a child for the next body, or end it; `safe`: whether another body may run in it."""
         self._lent -= 1
-        if not child.ended:
-            if self.closed or not safe or len(self._idle) >= self._limits.most_idle or self._is_worn_out(child):
-                self._end(child)
-            else:
-                self._keep(child)
+        if child.ended:  # killed, as the system does when memory runs out
+            self._one_at_a_time = True
+        elif child in self._starting and not child.terminated and not self.closed:
+            self._ahead.append(child)
+        elif self.closed or not safe or len(self._idle) >= self._limits.most_idle or self._is_worn_out(child):
+            self._end(child)
+        else:
+            self._keep(child)
+        self._serve_turns()
+
+    def _serve_turns(self) -> None:
+        """Give children to those that wait for one, the first first."""
+        while self._turns:
+            if not self._turns[0].done():
+                try:
+                    child = self._next()
+                except Exception as error:  # noqa: BLE001 - raised where it is awaited
+                    self._turns[0].set_exception(error)
+                else:
+                    if child is None:
+                        return
+                    self._turns[0].set_result(child)
+            self._turns.popleft()
         self.fill()
+
+    def _next(self) -> ChildProcess | None:
+        """Return an idle child, one that is starting, or a new one; None if one may be ready soon."""
+        if self._idle:
+            child, retirement = self._idle.popitem()
+            retirement.cancel()
+            return child
+        if (late := next((child for child in self._starting if child.is_late), None)) is not None:
+            raise ChildNotReadyError(f"{late} has not been ready for {self._limits.start_within:g} s")
+        if self._ahead:
+            return self._ahead.pop(0)
+        return None if self._one_at_a_time and self._starting else self._new()
 
     def fill(self) -> None:
         """Start a child ahead of the next job, unless one is ready or the last start has failed."""
         ready = len(self._idle) + len(self._ahead)
         if self.closed or self._failing or ready >= self._limits.spare or ready + self._lent >= self._limits.most:
             return
+        if self._one_at_a_time and self._starting:
+            return
         try:
             self._ahead.append(self._new())
-        except Exception as error:  # noqa: BLE001 - the next job tries again, and fails with the reason
-            self._failing = True
+        except Exception as error:  # noqa: BLE001 - the next job tries again
             log.warning("no child process can be started ahead of the next job: %s", error)
 
     def close(self) -> None:
@@ -114,24 +159,47 @@ class ChildPool:
         (show if self.closed else hide)(task)
 
     def _new(self) -> ChildProcess:
-        child = self._start()
+        try:
+            child = self._start()
+        except BaseException:
+            self._failing = self._one_at_a_time = True
+            raise
         child.started = self._loop.create_future()
+        self._starting.add(child)
         self.run_task(self._await_start(child))
         return child
 
     async def _await_start(self, child: ChildProcess) -> None:
-        late = self._loop.call_later(self._limits.start_within, self._give_up, child)
+        limits = self._limits
+        watches = [
+            self._loop.call_later(limits.slow_start, self._note_slow),
+            self._loop.call_later(limits.start_within, self._note_late, child),
+            self._loop.call_later(limits.give_up_after, self._give_up, child),
+        ]
+        slow_at = self._loop.time() + limits.slow_start
         try:
             message = await _start_of(child)
         except BaseException:  # the loop ends
             child.close()
             raise
         finally:
-            late.cancel()
+            for watch in watches:
+                watch.cancel()
         self._failing = not child.ready
+        self._one_at_a_time = self._failing or self._loop.time() >= slow_at
+        self._starting.discard(child)
         child.started.set_result(message)
         if child in self._ahead:
             await self._end_start_ahead(child, message)
+        self._serve_turns()
+
+    def _note_slow(self) -> None:
+        self._one_at_a_time = True
+
+    def _note_late(self, child: ChildProcess) -> None:
+        """Let jobs that wait be handed back: they may run elsewhere before the child is ready."""
+        child.is_late = True
+        self._serve_turns()
 
     async def _end_start_ahead(self, child: ChildProcess, message: Message | None) -> None:
         """Keep a child that no job has waited for, or log why there is none."""
@@ -144,7 +212,7 @@ class ChildPool:
         log.error("a child process that was started ahead of the next job failed: %s", reason)
 
     def _give_up(self, child: ChildProcess) -> None:
-        child.give_up(f"it was not ready within {self._limits.start_within:g} s")
+        child.give_up(f"it was not ready within {self._limits.give_up_after:g} s")
 
     def _keep(self, child: ChildProcess) -> None:
         self._idle[child] = self._loop.call_later(self._limits.idle_for, self._retire, child)

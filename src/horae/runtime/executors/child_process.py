@@ -15,6 +15,8 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final
 
+from typing_extensions import override
+
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors import messages
 from horae.runtime.executors.application import ChildSetup
@@ -50,8 +52,10 @@ class ChildProcess:
         """Whether it was seen to have ended."""
         self.step = ""
         """What it does while it starts."""
-        self.late: str | None = None
-        """That it has not started in time, if so."""
+        self.is_late = False
+        """Whether it has been starting for longer than a job waits for it."""
+        self.given_up: str | None = None
+        """Why the node has ended it while it was starting, if so."""
         self.jobs = 0
         """How many bodies it has run."""
         self.memory = 0
@@ -62,6 +66,11 @@ class ChildProcess:
         self._pipe = pipe
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+
+    @override
+    def __str__(self) -> str:
+        """Return what messages call it while it starts."""
+        return f"child process {self.pid}" + (f" ({self.step})" if self.step else "")
 
     @property
     def pid(self) -> int | None:
@@ -101,7 +110,7 @@ class ChildProcess:
 
     def give_up(self, reason: str) -> None:
         """End it with SIGKILL, because it has not started in time."""
-        self.late = reason
+        self.given_up = reason
         self._process.kill()
 
     def end(self) -> None:
@@ -125,7 +134,7 @@ class ChildProcess:
         code = PIPE_LOST if killed else self._process.exitcode
         if self.ready:
             return _describe_exit(code)
-        how = _describe_exit(code) if self.late is None else f"the process of the job was ended: {self.late}"
+        how = _describe_exit(code) if self.given_up is None else f"the process of the job was ended: {self.given_up}"
         return f"{how}, while it was starting ({self.step})" if self.step else f"{how}, while it was starting; {ADVICE}"
 
     def close(self) -> None:

@@ -1,9 +1,11 @@
 """The messages between a node and its child processes: one line of JSON each, so that no value of a job is unpickled.
 
 - to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, detail), `end`
-- from the child: `starting` (step), `ready` or `not_ready` (the texts of the failure), `began`, `progress`
-  (percentage, label), `not_loaded` (the texts of the failure), `result` (settlement, already, unbegun, releases,
-  memory), `log` (lines)
+- from the child: `starting` (step), `ready` or `not_ready` (the texts of the failure, lacking), `began`, `progress`
+  (percentage, label), `not_loaded` (the texts of the failure, lacking), `result` (settlement, already, unbegun,
+  releases, memory), `log` (lines)
+
+`lacking`: whether the machine lacked something, such as memory, so that another attempt may succeed.
 """
 
 import json

@@ -1,12 +1,13 @@
 """Bodies with `isolation="process"`, each in a child process that can be stopped by force.
 
-A child runs one body at a time and is kept for the next one. If it dies, only its own job fails.
+A child runs one body at a time and is kept for the next one. If it dies, only its own job fails, and only if its body
+has begun. A job for which no child is ready in time is handed back; it fails only for what a child reports.
 """
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from horae.domain.jobs.job import Failed
 from horae.errors import JobStopped, SoftTimeLimitExceeded
@@ -14,11 +15,11 @@ from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run import START_UP, Done, Executor, Run
-from horae.runtime.bodies.runner import RunEnvironment, ended_by
+from horae.runtime.bodies.runner import RunEnvironment, ended_by, unbegun
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import address_of
 from horae.runtime.executors.application import setup_of
-from horae.runtime.executors.child_pool import ChildPool, ProcessLimits
+from horae.runtime.executors.child_pool import ChildNotReadyError, ChildPool, ProcessLimits
 from horae.runtime.executors.child_process import ChildProcess, start_child
 from horae.runtime.executors.messages import Message
 from horae.types.application_hooks import ApplicationHooks
@@ -27,18 +28,30 @@ from horae.types.logs.lines import logs_json
 USUAL: Final = ProcessLimits()
 DIED_TEXT: Final = "The process that ran this job stopped unexpectedly."
 """What users read where a child process died, whatever the reason."""
+NOT_READY: Final = (ChildNotReadyError, OSError, MemoryError)
+"""Errors after which a body that has not begun may begin later."""
 
 log = guarded_log("horae.runtime")
 
 
 @dataclass(slots=True)
 class Assignment:
-    """A run, the message that hands it to a child, and the child that has it now."""
+    """A run, the message that hands it to a child, and the child that has it now.
+
+    `turn`: brings the child; `stopped`: done once it is no use to wait for a child.
+    """
 
     job: Message
-    child: ChildProcess
     done: Done
+    turn: asyncio.Future[ChildProcess]
+    stopped: asyncio.Future[None]
+    child: ChildProcess | None = None
     began: bool = False
+
+    def stop_waiting(self) -> None:
+        """Let the run end without a child."""
+        if not self.stopped.done():
+            self.stopped.set_result(None)
 
 
 class ProcessExecutor:
@@ -68,15 +81,12 @@ class ProcessExecutor:
         """Run the body in an idle child, or in a new one; fails a job whose type no child can import."""
         try:
             job = self._job_message(run)
-            child = self._pool.take()
         except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
             self._loop.call_soon(done, run, self._ended_by(error, run))
             return
         run.begin(within=START_UP)
-        self._assignments[run] = assignment = Assignment(job, child, done)
         run.waiting = True
-        if child.ready:  # now, so that no order to stop is sent before the job
-            self._send(run, assignment)
+        self._assignments[run] = Assignment(job, done, self._pool.take(), self._loop.create_future())
         self._pool.run_task(self._perform(run))
 
     def stop(self, run: Run, order: BaseException) -> None:
@@ -86,16 +96,22 @@ class ProcessExecutor:
         assignment = self._assignments.get(run)
         if assignment is None or run.context.order is before:
             return
-        if not run.waiting:  # else the order follows the job
+        if assignment.child is not None and not run.waiting:  # else the order follows the job
             assignment.child.send("order", **messages.order_as_json(order))
         if isinstance(order, JobStopped):
-            self._loop.call_later(self._limits.stop_within, self.kill, run)
+            if run.waiting:
+                assignment.stop_waiting()
+            else:
+                self._loop.call_later(self._limits.stop_within, self.kill, run)
 
     def kill(self, run: Run) -> bool:
-        """Terminate the child, and kill it `kill_after` later."""
+        """Terminate the child, and kill it `kill_after` later; a run that waits for a child gets none."""
         if (assignment := self._assignments.get(run)) is not None:
-            assignment.child.terminate()
-            self._loop.call_later(self._limits.kill_after, self._kill, run)
+            if assignment.child is None or run.waiting:
+                assignment.stop_waiting()
+            else:
+                assignment.child.terminate()
+                self._loop.call_later(self._limits.kill_after, self._kill, run)
         return True
 
     def warm(self) -> None:
@@ -111,7 +127,7 @@ class ProcessExecutor:
         return start_child(self._environment, setup_of(self._hooks, None if book is None else book.usual))
 
     def _kill(self, run: Run) -> None:
-        if (assignment := self._assignments.get(run)) is not None:
+        if (assignment := self._assignments.get(run)) is not None and assignment.child is not None:
             assignment.child.kill()
 
     def _job_message(self, run: Run) -> Message:
@@ -135,40 +151,78 @@ class ProcessExecutor:
         except Exception as error:
             log.exception("the process of job %d cannot be used", run.claim.id)
             result = self._ended_by(error, run)
-            assignment.child.kill()
+            if assignment.child is not None:
+                assignment.child.kill()
         except BaseException:  # the loop ends
-            assignment.child.close()
+            if assignment.child is not None:
+                assignment.child.close()
             raise
         del self._assignments[run]
-        # A body that was interrupted anywhere may have left locks and connections in any state.
-        unsafe = assignment.child.terminated or isinstance(run.context.order, SoftTimeLimitExceeded)
-        self._pool.give_back(assignment.child, safe=assignment.child.ready and not unsafe)
+        self._give_back(run, assignment)
         assignment.done(run, result)
 
+    def _give_back(self, run: Run, assignment: Assignment) -> None:
+        child = assignment.child
+        if child is None:
+            assignment.turn.cancel()
+            self._pool.give_up_turn()
+            return
+        # A body that was interrupted anywhere may have left locks and connections in any state.
+        unsafe = child.terminated or isinstance(run.context.order, SoftTimeLimitExceeded)
+        self._pool.give_back(child, safe=child.ready and not unsafe)
+
     async def _result_of(self, run: Run, assignment: Assignment) -> FinishedRun:
-        reused = assignment.child.ready
-        while (result := await self._converse(run, assignment)) is None:
-            child = assignment.child
-            how = await child.wait(self._limits.exit_after_pipe)
-            if not reused or assignment.began or child.terminated:
-                # The body's own transaction may have finished the job just before. Then this outcome matches no row,
-                # because a settlement counts only for a job that is still started under this lease.
-                return self._ended_by_death(run, how, terminated=child.terminated)
-            assignment.child, reused = self._pool.replace(), False  # the other one died while it was idle
-            run.waiting = True
+        until = self._loop.time() + self._limits.start_within
+        while (result := await self._try(run, assignment, until)) is None:
+            run.waiting, assignment.child, assignment.turn = True, None, self._pool.take()
         return result
 
-    async def _converse(self, run: Run, assignment: Assignment) -> FinishedRun | None:
+    async def _try(self, run: Run, assignment: Assignment, until: float) -> FinishedRun | None:
+        """Run the body in a child and return its result; None if the child died while it was idle."""
+        try:
+            child, reused = await self._child_for(assignment, until)
+        except Exception as error:  # noqa: BLE001 - a job fails only for what a child reports
+            return self._ended_by(error, run)
+        message = child.started.result()
+        if message is not None and not child.ready:
+            return self._failed(run, message)
+        self._send(run, assignment, child)
+        if (result := await self._converse(run, assignment, child)) is not None:
+            return result
+        how = await child.wait(self._limits.exit_after_pipe)
+        if assignment.began or child.terminated or isinstance(run.context.order, JobStopped):
+            # The body's own transaction may have finished the job just before. Then this outcome matches no row,
+            # because a settlement counts only for a job that is still started under this lease.
+            return self._ended_by_death(run, how, terminated=child.terminated)
+        if not reused:
+            return self._ended_by(ChildNotReadyError(how), run)
+        self._pool.give_back(child, safe=False)
+        return None
+
+    async def _child_for(self, assignment: Assignment, until: float) -> tuple[ChildProcess, bool]:
+        """Return a child whose start has ended, and whether it was idle; raises what starting one raises."""
+        await self._wait_for(assignment.turn, assignment, until)
+        if not assignment.turn.done():
+            raise ChildNotReadyError("no child process is ready")
+        assignment.child = child = assignment.turn.result()
+        idle = child.ready
+        await self._wait_for(child.started, assignment, until)
+        if assignment.stopped.done() or not child.started.done():
+            raise ChildNotReadyError(f"{child} is not ready")
+        if child.started.result() is None:
+            raise ChildNotReadyError(await child.wait(self._limits.exit_after_pipe))
+        return child, idle
+
+    async def _wait_for(self, future: asyncio.Future[Any], assignment: Assignment, until: float) -> None:
+        if not future.done():
+            left = until - self._loop.time()
+            await asyncio.wait([future, assignment.stopped], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _converse(self, run: Run, assignment: Assignment, child: ChildProcess) -> FinishedRun | None:
         """Return the result of the body, None if the child died."""
-        child = assignment.child
-        if run.waiting:
-            if (message := await asyncio.shield(child.started)) is None:
-                return None
-            if (unbegun := self._begin(run, assignment, message)) is not None:
-                return unbegun
         while (message := await child.receive()) is not None:
             if message["kind"] == "not_loaded":
-                return self._failed(run, _failure_in(message))
+                return self._failed(run, message)
             if message["kind"] == "result":
                 child.jobs, child.memory = child.jobs + 1, message["memory"]
                 return messages.run_from_json(run.claim, message)
@@ -188,21 +242,11 @@ class ProcessExecutor:
                 if self._environment.log_book is not None:
                     self._environment.log_book.writer.send(messages.lines_from_json(message))
 
-    def _begin(self, run: Run, assignment: Assignment, message: Message) -> FinishedRun | None:
-        """Send the job to a child that has started; return a result if the body does not run."""
-        order = run.context.order
-        if isinstance(order, JobStopped):
-            return self._ended_by(order, run)
-        if not assignment.child.ready:
-            return self._failed(run, _failure_in(message))
-        self._send(run, assignment)
-        if order is not None:
-            assignment.child.send("order", **messages.order_as_json(order))
-        return None
-
-    def _send(self, run: Run, assignment: Assignment) -> None:
+    def _send(self, run: Run, assignment: Assignment, child: ChildProcess) -> None:
         run.waiting = False
-        assignment.child.send("job", **assignment.job)
+        child.send("job", **assignment.job)
+        if run.context.order is not None:
+            child.send("order", **messages.order_as_json(run.context.order))
 
     def _ended_by_death(self, run: Run, how: str, *, terminated: bool) -> FinishedRun:
         """Return what the death of its process means for a job: a failure, unless the job was ordered to stop."""
@@ -213,20 +257,28 @@ class ProcessExecutor:
             how = "the job ran past its hard time limit and its process was ended"
         if terminated or isinstance(order, SoftTimeLimitExceeded):
             return self._ended_by(SoftTimeLimitExceeded(how), run)
-        return self._failed(run, Failed(how, DIED_TEXT))
+        return self._finish(run, Failed(how, DIED_TEXT))
 
     def _ended_by(self, error: BaseException, run: Run) -> FinishedRun:
-        assignment = self._assignments.get(run)
-        if isinstance(run.context.order, Interrupted) and assignment is not None and not assignment.began:
-            return FinishedRun(run.claim, None, error, unbegun=True)  # its child was still being set up
+        """Return how a run ends with this error; a job whose body has not begun is handed back if it may run later."""
+        assignment, order = self._assignments.get(run), run.context.order
+        if assignment is None or not assignment.began:
+            if isinstance(order, Interrupted):
+                return FinishedRun(run.claim, None, error, unbegun=True)
+            if isinstance(error, NOT_READY):
+                if not isinstance(order, JobStopped):
+                    return unbegun(run.claim, error)
+                error = order
         return ended_by(error, run.job_type, run.context, self._environment)
 
-    def _failed(self, run: Run, failure: Failed) -> FinishedRun:
+    def _failed(self, run: Run, message: Message) -> FinishedRun:
+        """Return how a run ends whose child could not set up the application or load the job type."""
+        if message["lacking"] and run.context.order is None:
+            return unbegun(run.claim, ChildNotReadyError(message["error"]))
+        return self._finish(run, Failed(**{name: message[name] for name in Failed.__match_args__}))
+
+    def _finish(self, run: Run, failure: Failed) -> FinishedRun:
         return finish(run.claim, run.job_type, failure, self._environment.rng)
-
-
-def _failure_in(message: Message) -> Failed:
-    return Failed(**{name: message[name] for name in Failed.__match_args__})
 
 
 if TYPE_CHECKING:

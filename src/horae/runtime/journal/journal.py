@@ -176,17 +176,16 @@ class ChildJournal:
 
     def begin(self, claim: Claim) -> None:
         """Enter the claim, unless the file was removed: then all jobs of the node count as begun anyway."""
-        self._begun = claim
-        if self._place is None:
-            return
-        file, slot = self._place
-        entry = entry_of(claim).to_bytes(WIDTH, sys.byteorder)
-        with suppress(FileNotFoundError):
-            descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                os.pwrite(descriptor, entry, HEADER + slot * WIDTH)
-            finally:
-                os.close(descriptor)
+        if self._place is not None:
+            file, slot = self._place
+            entry = entry_of(claim).to_bytes(WIDTH, sys.byteorder)
+            with suppress(FileNotFoundError):
+                descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+                try:
+                    os.pwrite(descriptor, entry, HEADER + slot * WIDTH)
+                finally:
+                    os.close(descriptor)
+        self._begun = claim  # not before, as the process may have no descriptor left
 
     def succeed(self, claim: Claim) -> None:
         """Do nothing: the node is notified, and results are not kept in the file."""
