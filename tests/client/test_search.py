@@ -57,6 +57,13 @@ class TestParameters:
         with pytest.raises(InvalidRequest, match="secret parameters cannot be searched"):
             shop.jobs.list(query=query)
 
+    @pytest.mark.parametrize("name", [r"pass\u0077ord", r"pass\x77ord", r"\password", "password\\"])
+    def test_a_name_has_one_spelling(self, shop: Horae, name: str) -> None:
+        with pytest.raises(InvalidRequest, match="cannot have a backslash"):
+            shop.jobs.list(query=f"params.login.{name}:hunter2")
+        with pytest.raises(InvalidRequest, match="cannot have a backslash"):
+            shop.jobs.list(query=f"params.{name}:x")
+
     def test_a_secret_of_one_type_is_no_secret_of_another(self, shop: Horae) -> None:
         @shop.job
         def other(token: str) -> None: ...

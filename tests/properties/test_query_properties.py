@@ -24,7 +24,7 @@ from horae.errors import InvalidRequest
 
 values = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=30)
 names = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclude_characters='":.'), min_size=1, max_size=9
+    st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclude_characters='":.\\'), min_size=1, max_size=9
 )
 days = st.dates(min_value=datetime(2000, 1, 1, tzinfo=UTC).date()).map(str).filter(lambda day: day < "9999")
 pieces = st.sampled_from(

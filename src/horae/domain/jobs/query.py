@@ -198,6 +198,9 @@ def _path(field: str) -> tuple[str, ...]:
     names = tuple(field.split(".")[1:])
     if not all(names):
         raise InvalidRequest("expected params.NAME, or params.NAME.NAME for a value within a parameter")
+    if "\\" in field:
+        # SQLite 3.45 and later read `pass\u0077ord` in a path as `password`, which may be a secret.
+        raise InvalidRequest("a name in the path of a parameter cannot have a backslash; write it without escapes")
     if len(names) > MOST_NAMES:
         raise InvalidRequest(f"the path of a parameter has at most {MOST_NAMES} names")
     return names
