@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any, cast
 
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from horae import Horae, InvalidJobType, InvalidRequest, Limit, NotFound, Secret, StartOptions
@@ -325,3 +326,55 @@ async def test_coroutines_do_the_same(horae: Horae) -> None:
     assert [view.fair_by for view in await horae.aio.queues.list()] == ["owner"]
     job = await horae.aio.jobs.start("call", account="a")
     assert await horae.aio.jobs.waiting_reason(job.id) == "It cannot start: no node that runs knows its type."
+
+
+class Login(BaseModel):
+    user: str
+    password: Annotated[str, Secret()]
+
+
+def test_no_key_holds_a_secret(horae: Horae) -> None:
+    def log_in(login: Login, pin: Annotated[str, Secret()], user: str = "") -> None: ...
+
+    text = "is secret or contains a secret"
+    for name in ("login", "pin"):
+        with pytest.raises(InvalidJobType, match=f"'{name}' {text}"):
+            horae.job(name="other", limits=[Limit(concurrency=1, key=f"{{{name}}}")])(log_in)
+    horae.job(name="log_in", queue="logins")(log_in)
+    for name in ("login", "pin"):
+        told = f"queue 'logins': parameter '{name}' of job type 'log_in' {text}"
+        with pytest.raises(InvalidRequest, match=told):
+            horae.queues.limit_by_key("logins", Limit(concurrency=1, key=f"{{user}}-{{{name}}}"))
+        with pytest.raises(InvalidRequest, match=told):
+            horae.queues.fair("logins", name)
+        with pytest.raises(InvalidRequest, match=told):
+            horae.queue("logins", fair_by=name)
+        with pytest.raises(InvalidRequest, match=told):
+            horae.queue("logins", limits=[Limit(concurrency=1, key=f"{{{name}}}")])
+    horae.queues.fair("logins", "user")
+    horae.queue("late", fair_by="pin")
+    with pytest.raises(InvalidRequest, match=f"queue 'late': parameter 'pin' of job type 'late' {text}"):
+        horae.job(name="late", queue="late")(log_in)
+
+
+def test_a_key_of_a_function_that_contains_a_secret_is_not_shown(horae: Horae) -> None:
+    def log_in(user: str, password: Annotated[str, Secret()]) -> None: ...
+
+    limits = [Limit(concurrency=1, key=lambda given: f"{given.user}-{given.password}", name="logins")]
+    horae.job(name="log_in", limits=limits)(log_in)
+    first, second, other = (
+        horae.jobs.start("log_in", user="ann", password=password) for password in ("hunter2", "hunter2", "hunter3")
+    )
+    assert claim(horae) == [first.id, other.id]
+    reason = horae.jobs.waiting_reason(second.id)
+    assert reason == "Limit 'logins' (1 at a time) holds it back for key '••••••', until a running job ends."
+
+
+def test_of_the_key_of_a_queue_the_format_is_shown(horae: Horae) -> None:
+    @horae.job
+    def send(customer: str) -> None: ...
+
+    horae.queues.limit_by_key("mail", Limit(concurrency=1, key="{customer}"))
+    first, second = (horae.jobs.start(send, customer="hunter2", queue="mail") for _ in range(2))
+    assert claim(horae) == [first.id]
+    assert "holds it back for key '{customer}', until" in (horae.jobs.waiting_reason(second.id) or "")

@@ -11,7 +11,7 @@ from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.rules.queues import DeclaredQueue
+from horae.types.rules.queues import DeclaredQueue, refuse_secret_names
 
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""
@@ -60,6 +60,8 @@ class Registry:
         """Register a type. Raises `JobTypeAlreadyRegistered` if another one has its name, `InvalidJobType`."""
         if job_type.type.startswith(RESERVED):
             raise InvalidJobType(f"job type {job_type.type!r}: names that begin with {RESERVED!r} are reserved")
+        if (declared := self.queues.get(job_type.queue)) is not None:
+            refuse_secret_names(declared.name, declared.key_names, job_type.type, job_type.parameters.model)
         present = self._types.setdefault(job_type.type, job_type)
         job_type.groups, job_type.queue_backends = self.groups, self.queue_backends
         if present is job_type:
@@ -91,6 +93,9 @@ class Registry:
 
     def add_queue(self, declared: DeclaredQueue) -> None:
         """Register a declared queue. Raises `InvalidRequest` if it was declared with other settings."""
+        for kind in self:
+            if kind.queue == declared.name:
+                refuse_secret_names(declared.name, declared.key_names, kind.type, kind.parameters.model)
         present = self.queues.setdefault(declared.name, declared)
         if present.values != declared.values:
             raise InvalidRequest(

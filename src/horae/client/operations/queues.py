@@ -1,6 +1,6 @@
 """Operations on queues: list, pause, resume, limit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
@@ -17,7 +17,7 @@ from horae.storage.queues import declared_queues, queue_backends, queues
 from horae.storage.queues.queues import QueueView
 from horae.types.arguments import LARGEST_NUMBER, check_note
 from horae.types.registry import Registry
-from horae.types.rules.queues import check_concurrency, check_fair_by, stored_limit
+from horae.types.rules.queues import check_concurrency, check_fair_by, names_in, refuse_secret_names, stored_limit
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LARGEST_LIMIT: Final = LARGEST_NUMBER
@@ -72,9 +72,10 @@ class Queues:
         schedule or a pending job of such a type.
         """
         queue_name(name)
-        stored = None if limit is None else (limit.name_for(f"queue {name}"), stored_limit(limit))
+        stored = None
         if limit is not None:
-            self._check_types(name)
+            stored = limit.name_for(f"queue {name}"), stored_limit(limit)
+            self._check_types(name, names_in(None, stored[1]["key"]))
         change = recorded(self._checked(queues.limit_by_key), _change("queue.limit_by_key", name))
         self._database.transact(change, name, stored)
         self._wakeup.send(Hint(HintKind.WORK))
@@ -102,7 +103,7 @@ class Queues:
         queue_name(name)
         check_fair_by(by)
         if by is not None:
-            self._check_types(name)
+            self._check_types(name, names_in(by))
         change = recorded(self._checked(queues.fair), _change("queue.fair", name))
         self._database.transact(change, name, by)
         self._wakeup.send(Hint(HintKind.WORK))
@@ -131,10 +132,16 @@ class Queues:
 
         return checked
 
-    def _check_types(self, name: str) -> None:
-        """Raise `ConfigurationError` if another system runs the jobs of a type whose own queue this is."""
+    def _check_types(self, name: str, key_names: Collection[str]) -> None:
+        """Check the types whose own queue this is.
+
+        Raises `InvalidRequest` if a parameter in keys is secret, `ConfigurationError` if another system runs the jobs.
+        """
         for kind in self._registry:
-            if kind.address is not None and kind.queue == name:
+            if kind.queue != name:
+                continue
+            refuse_secret_names(name, key_names, kind.type, kind.parameters.model)
+            if kind.address is not None:
                 raise ConfigurationError(
                     f"queue {quoted(name)}: limits by key and turns hold only for jobs that Horae's nodes run, but job "
                     f"type {quoted(kind.type)} of this queue has backend {quoted(kind.backend)}; limit the concurrency "

@@ -9,6 +9,7 @@ from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.domain.limits.numbers import LimitNumbers
 from horae.quoting import quoted
+from horae.redaction import MASK
 from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now, seconds_since
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
@@ -23,8 +24,8 @@ FACTS: Final = (
     select(
         cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"), jobs.c.lane_id, queues.c.paused_at,
         seconds_since(jobs.c.sent_at).label("sent"), queues.c.backend,
-        queues.c.concurrency_limit, queues.c.fair_by, buckets.c.limit_name, buckets.c.key, buckets.c.opens_at,
-        limits.c.declared, limits.c.changed, lanes.c.weight, lanes.c.held_by,
+        queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits.label("queue_limits"), buckets.c.limit_name,
+        buckets.c.key, buckets.c.opens_at, limits.c.declared, limits.c.changed, lanes.c.weight, lanes.c.held_by,
     )
     .select_from(
         jobs.outerjoin(queues, queues.c.name == jobs.c.queue)
@@ -107,12 +108,19 @@ def _next_in_line(connection: Connection, job: Job, facts: Any) -> str:
 
 def _of_limit(connection: Connection, facts: Any) -> str:
     numbers = LimitNumbers.from_json(facts.declared if facts.changed is None else facts.changed)
-    key = f" for key {quoted(facts.key)}" if facts.key else ""
+    key = f" for key {quoted(_shown_key(facts))}" if facts.key else ""
     if facts.opens_at is None:
         until = _needed(connection, facts, numbers)
     else:
         until = f"{EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
     return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, until {until}."
+
+
+def _shown_key(facts: Any) -> str:
+    """Return a key without secrets: of a queue's limit the format, as its parameters may be secret in some type."""
+    of_queue = (facts.queue_limits or {}).get(facts.limit_name)
+    shown: str = facts.key if of_queue is None else of_queue["key"]
+    return MASK if shown.startswith(MASK) else shown
 
 
 def _needed(connection: Connection, facts: Any, numbers: LimitNumbers) -> str:

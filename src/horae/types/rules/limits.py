@@ -1,5 +1,6 @@
 """The limits that a job type declares: checked at its registration, and written down for each job that is created."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from pydantic import BaseModel
 from horae.domain.limits.limit import Limit, check_key, fields_of, key_of, named
 from horae.errors import HoraeError, InvalidJobType, InvalidRequest
 from horae.quoting import quoted
-from horae.types.values.secret import is_secret
+from horae.redaction import MASK, cleaner
+from horae.types.values.secret import given_secrets, is_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def _key_of(
     job_type: str, each: NamedLimit, value: BaseModel, values: Mapping[str, Any], owner: str | None
 ) -> str | None:
     try:
-        return key_of(each.limit.key, value, values, owner)
+        key = key_of(each.limit.key, value, values, owner)
     except HoraeError:
         raise
     except Exception as error:  # its text may repeat a secret parameter, and callers over HTTP read ours
@@ -86,3 +88,6 @@ def _key_of(
             f"job type {quoted(job_type)}: the key function of limit {quoted(each.name)} raised "
             f"{type(error).__name__} for these parameters"
         ) from error
+    if key and callable(each.limit.key) and cleaner(given_secrets(type(value), values))(key) != key:
+        return f"{MASK}~{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return key

@@ -1,15 +1,18 @@
 """Queues as an application declares them: who takes turns, and what limits their jobs."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from horae.domain.limits.limit import Limit, named
+from pydantic import BaseModel
+
+from horae.domain.limits.limit import Limit, fields_of, named
 from horae.domain.names import LONGEST_NAME, queue_name
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER, of_kind
+from horae.types.values.secret import is_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +54,30 @@ class DeclaredQueue:
         return {name: value for name, value in given.items() if value is not None}
 
     @property
+    def key_names(self) -> frozenset[str]:
+        """The parameters in the keys of its limits, and the one whose values take turns."""
+        return names_in(self.fair_by, *(limit["key"] for limit in (self.limits or {}).values()))
+
+    @property
     def text(self) -> str:
         """The declaration in the schema of its module."""
         return json.dumps(self.values, sort_keys=True)
+
+
+def names_in(fair_by: str | None, *keys: str | None) -> frozenset[str]:
+    """Return the parameters by which a queue is fair, or whose values are in the keys of its limits."""
+    names = {name for key in keys if key is not None for name in fields_of(key)}
+    return frozenset(names if fair_by is None else {*names, fair_by})
+
+
+def refuse_secret_names(queue: str, names: Collection[str], job_type: str, model: type[BaseModel]) -> None:
+    """Raise `InvalidRequest` if a type of the queue has secrets in one of these parameters."""
+    for name in sorted(names):
+        if is_secret(model, name):
+            raise InvalidRequest(
+                f"queue {quoted(queue)}: parameter {name!r} of job type {quoted(job_type)} is secret or contains a "
+                "secret, so it cannot be in the key of a limit or decide who takes turns"
+            )
 
 
 def check_concurrency(given: object) -> int | None:

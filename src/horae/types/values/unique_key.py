@@ -1,6 +1,7 @@
 """Computes the unique key of a job from its parameters.
 
-The key is a hash: a parameter may be secret, and may be longer than the column. Equal parameters have the same key in
+The key is a hash, as a parameter may be longer than the column. No secret is in it: all who start jobs compute such
+keys and can read those of other jobs, so they could try which secret gives a key. Equal parameters have the same key in
 every process, whatever the order of their sets and mappings, and also if one caller passes 1 and another 1.0.
 """
 
@@ -14,11 +15,12 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.types.values.searchable import Searchability, searchability
 
 PREFIX: Final = "unique:"
 """Begins each computed key, so that it is told apart from a key that a caller chose."""
@@ -38,7 +40,8 @@ def is_computed(key: str) -> bool:
 
 
 def check_names(by: Sequence[str] | None, model: type[BaseModel]) -> None:
-    """Raise `InvalidRequest` for a name that is no parameter of the model."""
+    """Raise `InvalidRequest` for a name that is no parameter of the model, and for a secret that would be compared."""
+    _refuse_secrets(by, model)
     if model.model_config.get("extra") == "allow":
         return
     for name in by or ():
@@ -46,6 +49,16 @@ def check_names(by: Sequence[str] | None, model: type[BaseModel]) -> None:
         if first not in model.model_fields:
             known = ", ".join(model.model_fields) or "none"
             raise InvalidRequest(f"by names {quoted(name)}, which is no parameter (the parameters are: {known})")
+
+
+def _refuse_secrets(by: Sequence[str] | None, model: type[BaseModel]) -> None:
+    for name in model.model_fields if by is None else by:
+        if searchability(model, name.split(".")) is Searchability.SECRET:
+            named = "by names" if by is not None else "all parameters are compared, and of them"
+            raise InvalidRequest(
+                f"{named} {quoted(name)}, which is secret or contains a secret; a secret could be guessed from the "
+                'hash that is stored; compare others, as in Unique(by=["account"])'
+            )
 
 
 def _part(value: Any, path: str) -> Any:
@@ -75,8 +88,6 @@ def _sorted(items: Any) -> list[Any]:
 
 
 def _scalar(value: Any) -> Any:
-    if isinstance(value, SecretStr | SecretBytes):
-        return _scalar(value.get_secret_value())
     if isinstance(value, Enum):
         return _scalar(value.value)
     if isinstance(value, float) and value.is_integer():
