@@ -38,6 +38,7 @@ from horae.storage.engine.connections.timeouts import (
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.failures import has_answered, is_busy, is_conflict, is_of_server, reason_of
 from horae.storage.engine.sqlite import opening
+from horae.storage.engine.sqlite.body_turns import BodyTurns
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
 from horae.storage.engine.sqlite.lock_holder import write_lock_holder
 from horae.storage.engine.threads import Threads
@@ -94,6 +95,7 @@ class Database:
         self._transaction_connections = (
             self._statement_connections if self.dialect == SQLITE else ConnectionPool(self.engine, threads)
         )
+        self._body_turns = BodyTurns(busy_timeout)
         # Bodies hold their connections for long: they have a pool without a limit, and never take those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
         self._waits_for_calls = True
@@ -299,6 +301,7 @@ class Database:
         self._listen(engine, self._body_connections)
         commit_guard.watch(engine)  # first, so that it sees a transaction that has ended before another one begins
         if engine.dialect.name == SQLITE:
+            self._body_turns.listen(engine)
             event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
         else:
             leave_read_only(engine)

@@ -17,13 +17,14 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
+from horae.storage.engine.sqlite.body_turns import BEGIN_IMMEDIATELY, TURNS, BodyTurns
+
 BEGIN_OPTION: Final = "horae_begin"
 IMMEDIATE: Final = "IMMEDIATE"
 AT_ONCE: Final = "AT_ONCE"
 LAZY: Final = "LAZY"
 SNAPSHOT: Final = "SNAPSHOT"
 NONE: Final = "NONE"
-BEGIN_IMMEDIATELY: Final = "BEGIN IMMEDIATE"
 WAL_TIMEOUT: Final = 30.0
 """Seconds to switch a file to WAL mode, while other processes open the new file at the same time."""
 
@@ -94,6 +95,11 @@ def take_write_lock(connection: Connection) -> None:
 def begin(connection: Connection) -> None:
     """Begin a transaction as the option of the connection requires."""
     match connection.get_execution_options().get(BEGIN_OPTION, IMMEDIATE):
+        case "IMMEDIATE" if TURNS in connection.info:
+            try:
+                connection.info[TURNS].take(connection)
+            except sqlite3.OperationalError as error:
+                raise OperationalError(BEGIN_IMMEDIATELY, None, error) from error
         case "IMMEDIATE":
             connection.exec_driver_sql(BEGIN_IMMEDIATELY)
         case "AT_ONCE":
@@ -110,12 +116,13 @@ def begin(connection: Connection) -> None:
             pass
 
 
-def begin_at_first_write(connection: Connection, cursor: Any, statement: str, *_: Any) -> None:
-    """Take the write lock before the first statement that may write (a `before_cursor_execute` listener)."""
+def begin_at_first_write(connection: Connection, _cursor: object, statement: str, *_: Any) -> None:
+    """Take the write lock before the first statement that may write (a `before_cursor_execute` listener of bodies)."""
     if connection.get_execution_options().get(BEGIN_OPTION) != LAZY:
         return
     driver: Any = (
         connection.connection.driver_connection
     )  # not the cursor's connection, which aiosqlite's cursor does not have
     if not driver.in_transaction and not _READS.match(statement):
-        cursor.execute(BEGIN_IMMEDIATELY)
+        turns: BodyTurns = connection.info[TURNS]
+        turns.take(connection)

@@ -1,0 +1,85 @@
+"""Takes SQLite's write lock for bodies, and lets other writers in between two of them.
+
+SQLite keeps no line of those who wait: each tries again, at last every tenth of a second, and whoever comes just after
+a release gets the lock. Where several bodies wait, a request that writes a row would often lose to all of them. So the
+bodies of a process leave the lock alone for a moment after one of them has held it.
+"""
+
+import asyncio
+import sqlite3
+import time
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.util import await_only
+
+BEGIN_IMMEDIATELY: Final = "BEGIN IMMEDIATE"
+TURNS: Final = "horae_turns"
+TAKEN_AT: Final = "horae_taken_at"
+FIRST_PAUSE: Final = 0.001
+"""Seconds before the second try; each further pause doubles."""
+LONGEST_PAUSE: Final = 0.05
+"""Seconds between two tries at most."""
+SHARE_OF_OTHERS: Final = 0.1
+"""How long others may go first, as a part of the time for which the body has held the lock."""
+LONGEST_TURN_OF_OTHERS: Final = 0.11
+"""Seconds for which others may go first at most: slightly more than SQLite waits between two tries."""
+
+
+class BodyTurns:
+    """The turns of the bodies of one process. Thread-safe."""
+
+    def __init__(self, patience: float) -> None:
+        """`patience`: seconds to wait for the lock."""
+        self._patience = patience
+        self._others_until = 0.0
+
+    def listen(self, engine: Engine) -> None:
+        """Take the lock for the transactions of this engine, which is that of bodies."""
+        event.listen(engine, "connect", self._connected)
+        event.listen(engine, "checkin", self._ended)
+
+    def _connected(self, _connection: object, record: Any) -> None:
+        record.info[TURNS] = self
+
+    def _ended(self, _connection: object, record: Any) -> None:
+        taken_at: float | None = record.info.pop(TAKEN_AT, None)
+        if taken_at is not None:
+            now = time.monotonic()
+            self._others_until = now + min(SHARE_OF_OTHERS * (now - taken_at), LONGEST_TURN_OF_OTHERS)
+
+    def take(self, connection: Connection) -> None:
+        """Begin a transaction that may write; raises the driver's error if others hold the lock for too long."""
+        cursor = connection.connection.cursor()
+        deadline = time.monotonic() + self._patience
+        pause = FIRST_PAUSE
+        cursor.execute("PRAGMA busy_timeout = 0")
+        try:
+            while not self._taken(cursor, deadline):
+                _sleep(connection, max(pause, self._others_until - time.monotonic()))
+                pause = min(2 * pause, LONGEST_PAUSE)
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
+            cursor.close()
+        connection.info[TAKEN_AT] = time.monotonic()
+
+    def _taken(self, cursor: Any, deadline: float) -> bool:
+        """Take the lock, unless it is the turn of others or one of them has it."""
+        now = time.monotonic()
+        if now < self._others_until:
+            return False
+        try:
+            cursor.execute(BEGIN_IMMEDIATELY)
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or now >= deadline:
+                raise
+            return False
+        return True
+
+
+def _sleep(connection: Connection, seconds: float) -> None:
+    """Wait; in the transaction of a coroutine without holding the event loop."""
+    if connection.dialect.is_async:
+        await_only(asyncio.sleep(seconds))
+    else:
+        time.sleep(seconds)
