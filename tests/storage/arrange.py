@@ -108,13 +108,18 @@ def age(database: Database, job_id: JobId, column: str, seconds: float) -> None:
         connection.execute(moved, {"job_id": job_id})
 
 
-def registered(database: Database, node: NodeId = NODE, **given: Any) -> NodeId:
-    """A node with a row."""
+def record(node: NodeId = NODE, **given: Any) -> NodeRecord:
+    """The row of a node; `given` differs from the plainest one."""
     plain: dict[str, Any] = {
         "id": node, "name": "one", "host": "here", "pid": 1, "version": "1", "roles": '["worker"]', "queues": None,
         "types": '["import"]', "concurrency": 10, "lock_key": None,
     }  # fmt: skip
-    database.transact(nodes.register, NodeRecord(**{**plain, **given}))
+    return NodeRecord(**{**plain, **given})
+
+
+def registered(database: Database, node: NodeId = NODE, **given: Any) -> NodeId:
+    """A node with a row."""
+    database.transact(nodes.register, record(node, **given))
     return node
 
 

@@ -1,23 +1,30 @@
 """Programs of several versions on one database: which may use it, and which migrations wait until nodes have stopped."""
 
 from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from types import MappingProxyType
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
+from horae.domain.cluster.liveness import Limits
 from horae.errors import SchemaMismatch
+from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.life_lock import LifeLock
+from horae.runtime.liveness.membership import membership_of
+from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_modes import make_folder
 from horae.storage.migrations import runner, version
 from horae.storage.migrations.runner import check, downgrade, ensure, status, upgrade
+from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
 from horae.storage.migrations.version import HEAD, OLDEST_COMPATIBLE, REVISIONS, VERSION_TABLE
 from horae.storage.operations import nodes
-from tests.storage.arrange import NODE, registered
-from tests.storage.test_migrations import NEWER, run_script
+from tests.storage.arrange import NODE, record, registered
+from tests.storage.test_migrations import NEWER, run_script, waiting_for_locks
 
 BEFORE = REVISIONS[-2]
 
@@ -124,3 +131,44 @@ def test_a_node_that_was_killed_holds_up_no_migration(empty: Database) -> None:
         empty.transact(lambda connection: connection.execute(old))
     downgrade(empty, BEFORE)
     assert status(empty).current == BEFORE
+
+
+def test_a_node_that_starts_during_a_migration_is_refused(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its registration waits until the migration ends, and then finds tables that it cannot use."""
+    upgrade(empty)
+    node = membership_of(empty, record(), Limits(), Timing())
+    joining: list[Future[None]] = []
+
+    def look_and_let_a_node_start(connection: Connection, revision: str) -> None:
+        refuse_beside_running_nodes(connection, revision)
+        joining.append(threads.submit(node.join, Watcher()))
+        while empty.dialect != SQLITE and not joining[0].done() and not waiting_for_locks(empty):
+            pass
+
+    monkeypatch.setattr(runner, "refuse_beside_running_nodes", look_and_let_a_node_start)
+    with ThreadPoolExecutor(1) as threads:
+        downgrade(empty, BEFORE)
+        with pytest.raises(SchemaMismatch, match=f"is at revision {BEFORE}, this program needs {HEAD}"):
+            joining[0].result()
+    assert empty.autocommit(lambda connection: connection.scalar(text("SELECT count(*) FROM horae_nodes"))) == 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT gone FROM horae_jobs",
+        "SELECT id FROM horae_gone",
+        "INSERT INTO horae_queues (name) VALUES ('one') ON CONFLICT (priority) DO NOTHING",
+    ],
+    ids=["column", "table", "index"],
+)
+def test_a_program_that_stays_open_over_a_migration_is_told_to_restart(database: Database, statement: str) -> None:
+    ensure(database)
+    with pytest.raises(DBAPIError):  # a mistake, if the tables are as they were
+        database.autocommit(lambda connection: connection.execute(text(statement)))
+    migrated_by_a_newer_version(database, NEWER)
+    restart = (
+        "the tables have changed since this program opened the database, so restart it: this database was migrated by a"
+    )
+    with pytest.raises(SchemaMismatch, match=restart):
+        database.autocommit(lambda connection: connection.execute(text(statement)))

@@ -513,11 +513,17 @@ def test_of_two_processes_the_second_waits_and_finds_nothing_to_do(empty: Databa
 
 def wait_until_it_waits(database: Database) -> None:
     """SQLite does not tell; there the rival meets the lock, or comes when all is done."""
+    while database.dialect != SQLITE and not waiting_for_locks(database):
+        pass
+
+
+def waiting_for_locks(database: Database) -> int:
+    """How many sessions of PostgreSQL wait for locks."""
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     )
-    while database.dialect != SQLITE and database.autocommit(lambda connection: connection.scalar(waiting)) == 0:
-        pass
+    found: int = database.autocommit(lambda connection: connection.scalar(waiting))
+    return found
 
 
 def test_threads_of_one_process_do_not_share_alembics_context(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
 from horae.storage.engine.sqlite.file_modes import make_folder
+from horae.storage.migrations import runner
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock
 from horae.storage.operations.nodes import NodeRecord, NodeView
@@ -98,7 +99,7 @@ class DatabaseMembership(Membership):
         """Insert the row and start the heartbeat."""
         if self._database.pooled:  # behind a pooler, the session with the lock may serve another client next
             self._record = replace(self._record, lock_key=None)
-        self._database.transact(nodes.register, self._record)
+        self._database.transact(_register, self._record)
         self._heartbeat = Heartbeat(self._database, self._record, self._limits, self._timing, watcher)
         self._heartbeat.start()
 
@@ -165,7 +166,7 @@ class FileMembership(Membership):
         make_folder(self._directory)
         self._lock.take()
         try:
-            self._database.transact(nodes.register, self._record)
+            self._database.transact(_register, self._record)
         except BaseException:
             self._lock.release()  # or a second attempt of this process would wait for it without end
             raise
@@ -225,6 +226,15 @@ def membership_of(database: Database, record: NodeRecord, limits: Limits, timing
     if database.dialect == SQLITE:
         return FileMembership(database, record, side_car_path(database, "nodes"), timing)
     return DatabaseMembership(database, record, limits, timing)
+
+
+def _register(connection: Connection, record: NodeRecord) -> None:
+    """Add the row of a node; raise `SchemaMismatch` if a migration has changed the tables since they were opened.
+
+    A migration that running nodes could not survive lets no row be added until it ends.
+    """
+    nodes.register(connection, record)
+    runner.check_open(connection)
 
 
 def signs_of(view: NodeView) -> Signs:

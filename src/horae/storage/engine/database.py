@@ -36,7 +36,14 @@ from horae.storage.engine.connections.timeouts import (
     driver_arguments_for,
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
-from horae.storage.engine.failures import has_answered, is_busy, is_conflict, is_of_server, reason_of
+from horae.storage.engine.failures import (
+    has_answered,
+    is_busy,
+    is_conflict,
+    is_of_server,
+    may_be_of_changed_tables,
+    reason_of,
+)
 from horae.storage.engine.sqlite import opening
 from horae.storage.engine.sqlite.body_turns import BodyTurns
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
@@ -99,6 +106,8 @@ class Database:
         # Bodies hold their connections for long: they have a pool without a limit, and never take those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
         self._waits_for_calls = True
+        self.check_tables: Callable[[Connection], None] | None = None
+        """Raises an error if the tables were migrated since they were opened, so that statements no longer fit."""
         self._begin_threads()
         register_for_reset(self)
 
@@ -350,8 +359,13 @@ class Database:
 
     def _report(self, error: DBAPIError | PoolTimeout) -> None:
         """Raise `DatabaseUnavailable` to a caller; the services of a node handle the driver's errors."""
-        if is_of_server(error) and not self._service_threads.is_here():
+        if self._service_threads.is_here():
+            return
+        if is_of_server(error):
             raise DatabaseUnavailable(shown(self.url), reason_of(error), answers=has_answered(error)) from error
+        if self.check_tables is not None and isinstance(error, DBAPIError) and may_be_of_changed_tables(error):
+            with contextlib.suppress(DBAPIError, PoolTimeout), self.autocommit_engine.connect() as connection:
+                self.check_tables(connection)
 
 
 _connections_of_parent: Final[list[object]] = []

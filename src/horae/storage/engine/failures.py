@@ -31,6 +31,14 @@ OF_FILE: Final = frozenset({
 RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})
 """Serialization failure, deadlock."""
 NO_PRIVILEGE: Final = "42501"
+OF_TABLES: Final = frozenset({"42", "0A"})
+"""SQLSTATE classes: a table, column or index that the statement names is missing; what a plan returns has changed."""
+NOT_NULL, CHECK = "23502", "23514"
+"""SQLSTATEs of rows that lack a column, or that a new rule refuses."""
+OF_TABLES_IN_FILE: Final = frozenset({
+    sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_CONSTRAINT_NOTNULL, sqlite3.SQLITE_CONSTRAINT_CHECK,
+})  # fmt: skip
+"""Codes of SQLite's errors for the same; the first is also that of wrong SQL."""
 PRIMARY: Final = 0xFF
 """The bits of SQLite's error codes that are the primary code."""
 
@@ -57,6 +65,15 @@ def is_of_server(error: BaseException) -> bool:
     if sqlstate is None:
         return not has_answered(error)
     return sqlstate[:2] in OF_SERVER
+
+
+def may_be_of_changed_tables(error: DBAPIError) -> bool:
+    """Return whether other tables than those that the statement was written for can be the cause of the error."""
+    origin: Any = error.orig
+    if isinstance(origin, sqlite3.Error):
+        return getattr(origin, "sqlite_errorcode", 0) in OF_TABLES_IN_FILE
+    sqlstate: str = getattr(origin, "sqlstate", None) or ""
+    return sqlstate in {NOT_NULL, CHECK} or (sqlstate[:2] in OF_TABLES and sqlstate != NO_PRIVILEGE)
 
 
 def has_answered(error: DBAPIError | PoolTimeout) -> bool:

@@ -103,18 +103,27 @@ def check_open(connection: Connection) -> None:
         raise mismatch(current)
 
 
+def _check_after_error(connection: Connection) -> None:
+    try:
+        check_open(connection)
+    except SchemaMismatch as error:
+        raise SchemaMismatch(
+            f"the tables have changed since this program opened the database, so restart it: {error}"
+        ) from None
+
+
 def ensure(database: Database) -> None:
     """Migrate a SQLite file; raise `SchemaMismatch` for a PostgreSQL database whose tables this program cannot use.
 
     A SQLite file belongs to the program. A PostgreSQL server is shared: the start of a new program must not change the
-    schema while old programs are still running.
+    schema while old programs are still running. Should the tables be migrated later, errors of statements say so.
     """
     current = _revision_of(database)
-    if _is_usable(database, current):
-        return
-    if database.dialect != SQLITE:
-        raise mismatch(current)
-    upgrade(database)
+    if not _is_usable(database, current):
+        if database.dialect != SQLITE:
+            raise mismatch(current)
+        upgrade(database)
+    database.check_tables = _check_after_error
 
 
 def move(connection: Connection, target: str, *, up: bool) -> None:

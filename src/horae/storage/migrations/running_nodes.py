@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 
 from horae.domain.cluster.liveness import Limits
 from horae.errors import SchemaMismatch
@@ -15,11 +15,18 @@ from horae.storage.jobs.tables import nodes
 MOST_NAMED: Final = 5
 """Nodes that the message names."""
 
+_NO_NEW_NODES: Final = text(f"LOCK TABLE {nodes.name} IN SHARE MODE")
 _NODES: Final = select(nodes.c.id, nodes.c.name, seconds_since(nodes.c.heartbeat_at).label("silence"))
 
 
 def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
-    """Raise `SchemaMismatch` if a node lives; a node that was stopped is not listed any more."""
+    """Raise `SchemaMismatch` if a node lives; a node that was stopped is not listed any more.
+
+    A node that starts meanwhile waits with its registration until the migration ends, and then compares the revision.
+    On SQLite the migration holds the write lock anyway.
+    """
+    if connection.dialect.name != SQLITE:
+        connection.execute(_NO_NEW_NODES)
     found = connection.execute(_NODES).all()
     if connection.dialect.name == SQLITE:
         folder = side_car_path(connection.engine, "nodes")
