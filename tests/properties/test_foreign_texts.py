@@ -5,18 +5,25 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from horae.domain.jobs.job import JobId
+from horae import Secret
+from horae.domain.backoff import Backoff
+from horae.domain.jobs.job import Claim, JobId
 from horae.domain.jobs.progress import check_label
+from horae.domain.names import LONGEST_NAME
 from horae.live.database import DatabaseLiveStore
 from horae.live.redis_entries import read_report, report_text
 from horae.live.store import CancelRequest, LiveReport
+from horae.runtime.bodies.finished_run import backoff_of
 from horae.storage.engine.database import Database
+from horae.storage.jobs.limits.own_limits import own_limits
+from horae.types.values.secret import secret_values
 from horae.wakeup.announcements import LARGEST_PORT, Announcement
 from horae.wakeup.payload import LARGEST_ID, decode
 
@@ -84,6 +91,28 @@ def test_the_name_of_a_file_is_no_announcement_or_one_to_which_can_be_sent(name:
         assert found.pid > 0
         assert 0 < found.port <= LARGEST_PORT
         assert found.secret.isascii()
+
+
+@given(values | st.builds('{{"weight": {}, "limits": [["name", {}, {}]]}}'.format, numbers, values, values))
+def test_what_is_no_limit_of_a_job_limits_nothing(text: str) -> None:
+    weight, entries = own_limits(text)
+    assert 0 < weight < 2**31
+    assert all(name and len(name) <= LONGEST_NAME and len(key) <= LONGEST_NAME for name, key, _ in entries)
+
+
+@given(values)
+def test_a_back_off_that_cannot_be_read_is_that_of_the_type(text: str) -> None:
+    claim = Claim(*(None for _ in Claim._fields))._replace(id=FIRST, backoff=text)  # type: ignore[arg-type]
+    assert isinstance(backoff_of(claim, None), Backoff)
+
+
+class Hides(BaseModel):
+    of: Annotated[Any, Secret()] = None
+
+
+@given(values)
+def test_secrets_are_looked_for_in_parameters_of_any_form(text: str) -> None:
+    list(secret_values(Hides, text))
 
 
 stored = st.one_of(

@@ -2,10 +2,10 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
-from typing import Final
+from typing import Annotated, Final
 
 import psycopg
 import pytest
@@ -13,7 +13,7 @@ from psycopg import sql
 from sqlalchemy import make_url
 from sqlalchemy.exc import ProgrammingError
 
-from horae import Horae, Limit
+from horae import Horae, Limit, Secret
 from horae.errors import DuplicateJob, MaxJobCountExceeded
 from horae.storage.engine.database import Database
 from horae.storage.migrations.grants import Privileges, grants
@@ -90,11 +90,56 @@ def is_refused(url: str, *statements: str) -> bool:
     return refused == len(statements)
 
 
-def run_plainly(url: str, statement: str) -> None:
-    """Run a statement as the role of this URL, as another program than Horae can."""
+TIES: Final = (
+    *(
+        "id",
+        "retry_of",
+        "max_runtime",
+        "schedule_id",
+        "nominal_time",
+        "deployment_id",
+        "run_reason",
+        "group_id",
+        "awaited",
+    ),
+    *("attempt", "lease", "node_id", "lane_id", "sent_at", "hook_owed", "cancelled_by", "started_at", "tags"),
+)
+"""Columns that tie a job to others or to what has happened to it."""
+DEEP: Final = "[" * 4000 + "]" * 4000
+SLOWEST: Final = '{"amount": 1, "period": 31622400000000, "burst": 2147483647}'
+FORGED: Final[Sequence[Mapping[str, object]]] = (
+    {"priority": -(2**31)}, {"priority": 2**31 - 1}, {"updated_at": "9999-12-30"}, {"type": ""}, {"params": DEEP},
+    {"params": "9" * 5000}, {"meta": f'{{"a": {DEEP}}}'}, {"type": "hides", "params": DEEP},
+    *({"type": "fails", "max_attempts": 2, "backoff": each} for each in (DEEP, "5", "[]", '{"base": 1e308}')),
+    *({"limits": each, "waits_for": "limit"} for each in (
+        DEEP, "5", '{"limits": 5}', '{"limits": [[["x"], {}, {}]]}', '{"limits": ["abc"]}',
+        *(f'{{"weight": {each}, "limits": []}}' for each in ("-1", 2**40, "1e400", "[]", "9" * 5000)),
+        f'{{"limits": [["{"n" * 300}", "k", {{"concurrency": 1}}]]}}',
+        f'{{"limits": [["n", "{"k" * 9000}", {{"concurrency": 1}}]]}}',
+        f'{{"weight": 2147483647, "limits": [["slowest", "k", {SLOWEST}]]}}',
+    )),
+)  # fmt: skip
+"""Values that a role may write which may only start jobs, and that a start would never write."""
+
+
+def insert(url: str, *rows: Mapping[str, object]) -> None:
+    """Insert jobs with these values as the role of this URL, as another program than Horae can."""
+    usual: dict[str, object] = {
+        "type": "report",
+        "queue": "default",
+        "priority": 0,
+        "state": "pending",
+        "max_attempts": 1,
+    }
+    usual |= dict.fromkeys(("run_at", "created_at", "updated_at"), "now") | {"params": "{}"}
     plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with closing(psycopg.connect(plain, autocommit=True)) as connection:
-        connection.execute(statement.encode())
+        for row in rows:
+            values = {**usual, **row}
+            names = sql.SQL(", ").join(map(sql.Identifier, values))
+            given = sql.SQL(", ").join([sql.Placeholder()] * len(values))
+            statement = sql.SQL("INSERT INTO horae_jobs ({}) VALUES ({})").format(names, given)
+            connection.execute(statement, list(values.values()))
 
 
 CHANGES_OF_TABLES: Final = (
@@ -149,6 +194,7 @@ def test_a_program_may_only_start_jobs(as_role: AsRole, finished: int, database:
         "UPDATE horae_jobs SET priority = 9",
         "DELETE FROM horae_jobs",
         "INSERT INTO horae_jobs (type, state, result) VALUES ('report', 'finished', '1')",
+        *(f"INSERT INTO horae_jobs (type, {column}) VALUES ('report', NULL)" for column in TIES),
         "SELECT id FROM horae_jobs FOR UPDATE",
         "INSERT INTO horae_nodes (id) VALUES ('mine')",
         "INSERT INTO horae_job_tags (tag, job_id) VALUES ('a', 1)",
@@ -163,11 +209,7 @@ async def test_a_program_that_may_only_start_jobs_orders_no_change_of_others(
     with closing(application(url_of(database))) as horae:
         victim = horae.jobs.start("report", of="ada", owner="ada", delay="1h")
         order = '{"order": {"action": "cancel", "types": ["report"], "by": "root"}}'
-        run_plainly(
-            url,
-            "INSERT INTO horae_jobs (type, queue, priority, state, params, owner, run_at, created_at, updated_at) "
-            f"VALUES ('horae.bulk', 'horae.bulk', 9, 'pending', '{order}', 'root', now(), now(), now())",
-        )
+        insert(url, {"type": "horae.bulk", "queue": "horae.bulk", "params": order, "owner": "root"})
         with closing(application(url)) as caller, pytest.raises(ProgrammingError, match="permission denied"):
             caller.jobs.cancel_many(types=["report"])
         assert is_refused(url, "INSERT INTO horae_bulk_runs (job_id, lease, reached) VALUES (1, 0, 1)")
@@ -178,6 +220,30 @@ async def test_a_program_that_may_only_start_jobs_orders_no_change_of_others(
             assert "no row in horae_bulk_runs" in str((await until_state(horae, again.id, "failed")).error)
         assert horae.jobs.get(victim.id).state == "pending"
         assert owner.execute("SELECT target FROM horae_audit WHERE action = 'job.cancel'").fetchall() == []
+
+
+async def test_no_values_that_a_starting_program_may_write_keep_other_jobs_from_running(
+    as_role: AsRole, database: Database
+) -> None:
+    url = as_role(Privileges.ENQUEUE)
+    insert(url, *FORGED)
+    with closing(application(url_of(database))) as horae:
+
+        @horae.job
+        def hides(of: Annotated[str, Secret()] = "x") -> None: ...
+
+        @horae.job
+        def fails() -> None:
+            raise ValueError("of the test")
+
+        genuine = [horae.jobs.start("report").id, horae.jobs.start("send").id]
+        async with running_node(horae):
+            for job_id in genuine:
+                await until_state(horae, job_id, "finished")
+            await until(lambda: all(job.attempt for job in horae.jobs.list(types=["fails", "hides"]).jobs))
+        assert {job.state for job in horae.jobs.list(types=["fails"]).jobs} <= {"pending", "failed"}
+        assert all(limit.name in {"send.concurrency.of", "slowest"} for limit in horae.limits.list())
+        horae.audit()
 
 
 def test_a_reader_reads_everything_and_writes_nothing(as_role: AsRole, finished: int) -> None:

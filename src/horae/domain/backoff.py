@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, TypedDict, assert_never
 
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest
+from horae.quoting import quoted
 
 Growth: TypeAlias = Literal["exponential", "linear", "constant"]
 
@@ -76,6 +77,8 @@ class Backoff:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Read what `to_json` wrote; a missing key takes its default. Raises `InvalidRequest`."""
+        if not isinstance(stored, Mapping):
+            raise InvalidRequest(f"backoff settings {quoted(stored)}: expected an object")
         if unknown := stored.keys() - {field.name for field in fields(cls)}:
             raise InvalidRequest(f"unknown backoff settings: {', '.join(sorted(unknown))}")
         values = dict(stored)

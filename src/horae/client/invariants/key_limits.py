@@ -4,9 +4,9 @@ A limit that was changed at run time, or that newer code declares with other num
 force at a moment is not recorded. Starts that were used up by jobs that never began are unknown, and only allow fewer.
 """
 
-import json
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappop, heappush
@@ -18,6 +18,7 @@ from horae.client.invariants.finding import Findings, Invariant, shown
 from horae.domain.limits.numbers import LimitNumbers
 from horae.quoting import quoted
 from horae.storage.engine.dialect import EPOCH, MICROSECOND
+from horae.storage.jobs.limits.own_limits import own_limits
 from horae.storage.operations import invariants
 
 
@@ -82,9 +83,7 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
 
 def _limits_in(stored: str) -> Iterator[tuple[str, str, int, LimitNumbers]]:
     """Yield name, key, weight and numbers of the limits of a job; nothing for what cannot be read."""
-    try:
-        given: Any = json.loads(stored)
-        for name, key, numbers in given["limits"]:
-            yield str(name), str(key), int(given["weight"]), LimitNumbers.from_json(numbers)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return
+    weight, entries = own_limits(stored)
+    for name, key, numbers in entries:
+        with suppress(AttributeError, TypeError, ValueError):
+            yield name, key, weight, LimitNumbers.from_json(numbers)

@@ -10,6 +10,7 @@ from horae.domain.jobs.job import Claim, JobState, Outcome, Settlement, decide
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.live.store import LiveReport
+from horae.quoting import quoted
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.types.job_type import JobType, has_hook
 
@@ -83,6 +84,6 @@ def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:
         return of_type
     try:
         return Backoff.from_json(json.loads(claim.backoff))
-    except (InvalidRequest, ValueError):
-        log.warning("the back-off of job %d cannot be read: %s", claim.id, claim.backoff)
+    except (InvalidRequest, RecursionError, ValueError):
+        log.warning("the back-off of job %d cannot be read: %s", claim.id, quoted(claim.backoff))
         return of_type

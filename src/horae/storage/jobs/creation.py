@@ -117,7 +117,8 @@ class QueueRules(NamedTuple):
     has_lanes: bool = False
 
 
-_NO_PLAIN_COLUMNS: Final = ("run_at", "delay", "key_is_shared", "expires_at", "expires_after", "tags")
+_OF_RETRIES: Final = ("retry_of", "max_runtime")
+_NO_PLAIN_COLUMNS: Final = ("run_at", "delay", "key_is_shared", "expires_at", "expires_after", "tags", *_OF_RETRIES)
 _COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in _NO_PLAIN_COLUMNS)
 RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
@@ -183,6 +184,9 @@ LOCK_HOLDER: Final = text("""
 """)
 
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
+# A role that may only start jobs may not write these columns: a row with `retry_of` is in the way of the real retry.
+_RETRY: Final = {name: value_of(name) for name in _OF_RETRIES}
+ADD_RETRY: Final = ADD.values(_RETRY)
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
 ADD_LIMITED: Final = (
@@ -197,17 +201,18 @@ _EXPIRING: Final = {"expires_at": expiry(RUN_AT)}
 _GUARDED: Final = {"key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean()), **_EXPIRING}
 
 
-def _guarded(dialect: str) -> Any:
+def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
     room: Any = bindparam("max_count", type_=Integer())
     has_room = cast(room, Integer()).is_(None) | (COUNT_OPEN.scalar_subquery() < room)
-    values = {**_VALUES, **_GUARDED}
+    values = {**_VALUES, **_GUARDED, **more}
     source = select(*values.values()).where(has_room)
     statement = INSERT[dialect](jobs).from_select(list(values), source, include_defaults=False)
     keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
     return keyed.returning(*_INSERTED, jobs.c.expires_at)
 
 
-ADD_GUARDED: Final = PerDialect(_guarded)
+ADD_GUARDED: Final = PerDialect(partial(_guarded, more={}))
+ADD_GUARDED_RETRY: Final = PerDialect(partial(_guarded, more=_RETRY))
 
 
 def _part(dialect: str, pair: ColumnElement[Any], index: int) -> ColumnElement[Any]:
@@ -277,8 +282,9 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
 def add(connection: Connection, job: NewJob) -> Inserted:
     """Insert a job without a count limit or unique key."""
     # No others: SQLAlchemy also inserts parameters that are named like columns of the table.
-    parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
-    inserted = Inserted(*connection.execute(ADD, parameters).one())
+    retry = () if job.retry_of is None else _OF_RETRIES
+    parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay", *retry)}
+    inserted = Inserted(*connection.execute(ADD_RETRY if retry else ADD, parameters).one())
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted
@@ -297,7 +303,8 @@ def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> I
     if job.unique_key is not None:
         lock_key(connection, job.type, job.unique_key)
     parameters = {**parameters_of(job), "max_count": max_count}
-    row = connection.execute(ADD_GUARDED.on(connection), parameters).one_or_none()
+    statement = ADD_GUARDED if job.retry_of is None else ADD_GUARDED_RETRY
+    row = connection.execute(statement.on(connection), parameters).one_or_none()
     if row is None:
         return None
     inserted = Inserted(*row)

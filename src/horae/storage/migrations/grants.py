@@ -37,10 +37,12 @@ SHARED: Final[Sequence[Table]] = (
 """The tables that every node writes. The audit log is only added to, and shortened after a year."""
 
 STARTED_WITH: Final = (
-    "type", "queue", "priority", "params", "owner", "max_attempts", "backoff", "unique_key", "meta", "max_runtime",
-    "retry_of", "limits", "waits_for", "state", "run_at", "created_at", "updated_at", "key_is_shared", "expires_at",
+    "type", "queue", "priority", "params", "owner", "max_attempts", "backoff", "unique_key", "meta", "limits",
+    "waits_for", "state", "run_at", "created_at", "updated_at", "key_is_shared", "expires_at",
 )  # fmt: skip
-"""The columns that a start writes: none of those by which a node claims a job or ends it."""
+"""The columns that a start writes: none of those by which a node claims a job or ends it, and none that tie it to
+another job, a group or a schedule. A role may write any value into each of them, which must not harm other jobs.
+"""
 COMPARED: Final = (
     "id", "type", "owner", "unique_key", "key_is_shared", "state", "node_id", "run_at", "created_at", "updated_at",
     "finished_at", "expires_at",

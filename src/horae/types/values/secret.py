@@ -43,9 +43,10 @@ def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
         return
     try:
         stored = json.loads(params)
-    except ValueError:
+        found = list(_secrets_in(places_of(model).root, stored))
+    except (RecursionError, ValueError):
         return
-    yield from _secrets_in(places_of(model).root, stored)
+    yield from found
 
 
 def given_secrets(model: type[BaseModel], values: Mapping[str, Any]) -> Iterator[str]:

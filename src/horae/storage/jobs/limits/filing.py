@@ -251,7 +251,7 @@ def _lane_of(job: _Unfiled) -> _LaneOfJob:
         if isinstance(limit, dict):
             key = key_of(limit.get("key"), None, params, job.owner)
             entries.append((name, key or "", limit.get("numbers")))
-    readable = [(name, key, numbers) for name, key, numbers in entries if _is_readable(numbers)]
+    readable = [(name, key, read) for name, key, numbers in entries if (read := _readable(numbers)) is not None]
     owner = None if job.fair_by is None else _turn_taker(job, params)
     return _LaneOfJob(
         job.queue, job.type, job.priority, owner, weight, sorted({(name, key) for name, key, _ in readable}),
@@ -266,9 +266,9 @@ def _turn_taker(job: _Unfiled, params: Mapping[str, Any]) -> str:
     return key_of(f"{{{job.fair_by}}}", None, params, job.owner) or ""
 
 
-def _is_readable(numbers: Any) -> bool:
+def _readable(numbers: Any) -> dict[str, Any] | None:
+    """Return the numbers of a limit and nothing else, None if they cannot be read."""
     try:
-        LimitNumbers.from_json(numbers)
+        return LimitNumbers.from_json(numbers).to_json()
     except (AttributeError, TypeError, ValueError):
-        return False
-    return True
+        return None

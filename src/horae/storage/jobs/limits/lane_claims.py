@@ -26,6 +26,7 @@ from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
 from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.limits.rate import may_gather, state_now
 from horae.storage.engine.dialect import EPOCH, MICROSECOND, microseconds_now
+from horae.storage.engine.value_limits import LATEST
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
 from horae.storage.jobs.limits import lane_statements as sql
 
@@ -33,6 +34,8 @@ FEWEST_LANES: Final = 200
 """Lanes that a claim reads at least: so many can be found to be held back at once."""
 MOST_ROUNDS: Final = 5
 """How often a claim reads the first lanes again after it has moved back owners who had a turn through another lane."""
+LATEST_MOMENT: Final = (LATEST - EPOCH) // MICROSECOND
+"""Of a rate: a start of the heaviest job under the slowest one would be paid off later than a column can hold."""
 _SECOND: Final = 1_000_000
 _NOW: Final = select(microseconds_now())
 
@@ -92,7 +95,7 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
     if not locked.rows:
         return LaneClaims([], room, skipped=True)
     rows = connection.execute(sql.PLAIN_PLACES.on(connection), {"limit": room, **scope_parameters(scope)})
-    plain = [(priority, due) for priority, due in rows]
+    plain = [(-priority, due) for priority, due in rows]  # not in SQL, where the least priority has no opposite
     choice = Chooser(locked.lanes, locked.buckets, locked.now).choose(room, plain, most=most, once=locked.truncated)
     claims = _start(connection, scope, choice, locked.now)
     _write(connection, locked, choice)
@@ -274,8 +277,8 @@ def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
         if rate is None:
             changed.append({"id": bucket_id, "state": None, "opens_at": None, "fresh_at": 0})
             continue
-        opens_at = locked.now + (choice.closed.get(bucket_id) or 0)
-        fresh_at = rate.fresh_at(bucket.numbers)
+        opens_at = min(locked.now + (choice.closed.get(bucket_id) or 0), LATEST_MOMENT)
+        fresh_at = min(rate.fresh_at(bucket.numbers), LATEST_MOMENT)
         changed.append(
             {"id": bucket_id, "state": json.dumps(rate.to_json()), "opens_at": opens_at, "fresh_at": fresh_at}
         )

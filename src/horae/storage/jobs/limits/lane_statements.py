@@ -236,7 +236,7 @@ FIRST_JOBS: Final = PerDialect(_first_jobs)
 
 def _plain_places(dialect: str) -> Select[*tuple[Any, ...]]:
     first = due_jobs(dialect, _CLOSED, jobs.c.priority, jobs.c.run_at, jobs.c.id).subquery("first")
-    return select(-first.c.priority, microseconds_of(first.c.run_at))
+    return select(first.c.priority, microseconds_of(first.c.run_at))
 
 
 PLAIN_PLACES: Final = PerDialect(_plain_places)

@@ -1,12 +1,22 @@
-"""The limits that a job was created under, and its weight, as they are stored with it."""
+"""The limits that a job was created under, and its weight, as they are stored with it.
+
+A role of the database that may only start jobs writes them as well, and one statement puts the jobs of all programs
+into lanes. So each value is checked here, and what no limit can have limits nothing.
+"""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from horae.domain.jobs.job import JobId
+from horae.domain.limits.numbers import LARGEST_AMOUNT
+from horae.domain.names import LONGEST_NAME
+from horae.domain.storable import is_storable
 from horae.storage.jobs import reading
+
+ENTRY: Final = 3
+"""Values of a stored limit: its name, its key and its numbers."""
 
 
 def weight_of(connection: Connection, job_id: JobId) -> int:
@@ -18,16 +28,23 @@ def own_limits(stored: str | None) -> tuple[int, list[tuple[str, str, Any]]]:
     """Return the weight of a job, and the names, keys and numbers of its own limits."""
     given = object_in(stored)
     weight, entries = given.get("weight", 1), given.get("limits", [])
-    try:
-        return int(weight), [(str(name), str(key), numbers) for name, key, numbers in entries]
-    except (TypeError, ValueError):
+    if not isinstance(weight, int) or not 0 < weight <= LARGEST_AMOUNT or not isinstance(entries, list):
         return 1, []
+    return weight, [(name, key, numbers) for name, key, numbers in filter(_is_entry, entries)]
+
+
+def _is_entry(stored: Any) -> bool:
+    """Return whether this has the form of one limit; whoever uses the numbers checks them."""
+    if not isinstance(stored, list) or len(stored) != ENTRY or not all(isinstance(text, str) for text in stored[:2]):
+        return False
+    name, key, _ = stored
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and len(key) <= LONGEST_NAME and is_storable(key)
 
 
 def object_in(text: str | None) -> dict[str, Any]:
     """Return a JSON object; an empty one for what is none."""
     try:
         value = json.loads(text or "{}")
-    except ValueError:
+    except (RecursionError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
