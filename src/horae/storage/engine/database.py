@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from horae.errors import DatabaseBusy, DatabaseUnavailable
+from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, register_for_reset
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
@@ -36,14 +36,7 @@ from horae.storage.engine.connections.timeouts import (
     driver_arguments_for,
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
-from horae.storage.engine.failures import (
-    has_answered,
-    is_busy,
-    is_conflict,
-    is_of_server,
-    may_be_of_changed_tables,
-    reason_of,
-)
+from horae.storage.engine.failures import is_busy, is_conflict, may_be_of_changed_tables, unavailable
 from horae.storage.engine.sqlite import opening
 from horae.storage.engine.sqlite.body_turns import BodyTurns
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
@@ -361,8 +354,8 @@ class Database:
         """Raise `DatabaseUnavailable` to a caller; the services of a node handle the driver's errors."""
         if self._service_threads.is_here():
             return
-        if is_of_server(error):
-            raise DatabaseUnavailable(shown(self.url), reason_of(error), answers=has_answered(error)) from error
+        if (reported := unavailable(error, shown(self.url))) is not None:
+            raise reported from error
         if self.check_tables is not None and isinstance(error, DBAPIError) and may_be_of_changed_tables(error):
             with contextlib.suppress(DBAPIError, PoolTimeout), self.autocommit_engine.connect() as connection:
                 self.check_tables(connection)
@@ -384,17 +377,6 @@ def _connect_only(connection: Connection) -> None:
 def side_car_path(database: Database | Engine, name: str) -> Path:
     """Return the path of a side-car of a SQLite database, which is kept beside its file."""
     return Path(f"{database.url.database}-{name}")
-
-
-@contextlib.contextmanager
-def conflicts_as_busy() -> Generator[None]:
-    """Raise `DatabaseBusy` for a conflict in a caller's own transaction, which only the caller can repeat."""
-    try:
-        yield
-    except DBAPIError as error:
-        if not is_conflict(error) and not is_busy(error):
-            raise
-        raise DatabaseBusy("conflict with another transaction; roll this one back and repeat it") from error
 
 
 def _isolated(dialect: str, isolation: str) -> dict[str, Any]:

@@ -6,12 +6,14 @@ read-only during a fail-over, out of connections, in the middle of a migration.
 """
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from horae.errors import Unavailable
+from horae.errors import DatabaseBusy, DatabaseUnavailable, Unavailable
 
 OF_DATA: Final = frozenset({"22", "23", "44", "54", "P0"})
 """SQLSTATE classes: data exception, integrity constraint violation, check option violation, program limit exceeded (as
@@ -65,6 +67,13 @@ def is_of_server(error: BaseException) -> bool:
     if sqlstate is None:
         return not has_answered(error)
     return sqlstate[:2] in OF_SERVER
+
+
+def unavailable(error: DBAPIError | PoolTimeout, database: str) -> DatabaseUnavailable | None:
+    """Return the error for callers if the server, the file or the way to it is the cause. `database`: its name."""
+    if not is_of_server(error):
+        return None
+    return DatabaseUnavailable(database, reason_of(error), answers=has_answered(error))
 
 
 def may_be_of_changed_tables(error: DBAPIError) -> bool:
@@ -139,3 +148,14 @@ def is_busy(error: DBAPIError) -> bool:
 def is_conflict(error: DBAPIError) -> bool:
     """Return whether the transaction conflicted with another one, and may succeed if it is repeated."""
     return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES
+
+
+@contextmanager
+def conflicts_as_busy() -> Generator[None]:
+    """Raise `DatabaseBusy` for a conflict in a caller's own transaction, which only the caller can repeat."""
+    try:
+        yield
+    except DBAPIError as error:
+        if not is_conflict(error) and not is_busy(error):
+            raise
+        raise DatabaseBusy("conflict with another transaction; roll this one back and repeat it") from error

@@ -26,7 +26,7 @@ from horae.domain.names import foreign_id, owner_id
 from horae.errors import DatabaseBusy, GroupDoesNotExist, GroupNotCancellable, GroupNotOpen, InvalidRequest
 from horae.quoting import quoted
 from horae.storage.engine.after_commit import after_commit
-from horae.storage.engine.database import conflicts_as_busy
+from horae.storage.engine.failures import conflicts_as_busy
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups

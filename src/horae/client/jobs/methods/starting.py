@@ -22,8 +22,8 @@ from horae.domain.times.duration import Duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.engine.after_commit import after_commit
-from horae.storage.engine.database import conflicts_as_busy
 from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.engine.failures import conflicts_as_busy
 from horae.types.arguments import of_kind
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference
