@@ -472,3 +472,50 @@ def test_the_moment_of_a_start_is_not_before_that_of_the_last_lock_holder(
     when_locking(monkeypatch, "LOCK_BUCKETS", lambda: claim("two"))
     claim("one")
     assert moments == sorted(moments)
+
+
+@POSTGRESQL
+def test_lanes_of_a_queue_whose_limit_another_claim_counts_are_left_alone(database: Database) -> None:
+    """What that claim starts counts, and is not committed yet."""
+    database.transact(queue_operations.limit, "slow", 1)
+    for kind in ("one", "two"):
+        job(database, kind, type=kind, queue="slow")
+    file_all(database)
+    mine, other = (ClaimScope(node=NODE, types=[kind], queues=None) for kind in ("one", "two"))
+    with database.engine.begin() as open_claim:
+        assert len(lane_claims.claim(open_claim, other, 1, 1).claims) == 1
+        found = database.transact(lane_claims.claim, mine, 1, 1)
+        assert (found.claims, found.skipped) == ([], True)
+
+
+def test_a_delayed_job_waits_for_its_time_behind_one_that_is_due(database: Database) -> None:
+    many = LimitNumbers(concurrency=9)
+    due = job(database, numbers=many)
+    job(database, numbers=many, delay=3600)
+    assert taken(database) == [due]
+
+
+def test_a_job_that_is_pending_again_is_claimed_though_no_other_one_waits(database: Database) -> None:
+    first = job(database)
+    (claim,) = claimed(database)
+    settled(database, again(claim))
+    assert taken(database) == [first]
+
+
+def test_a_claim_by_id_takes_no_job_with_a_limit(database: Database) -> None:
+    assert database.autocommit(claims.claim_one, job(database), NODE) is None
+
+
+@POSTGRESQL
+def test_a_bucket_is_not_deleted_while_a_new_lane_is_put_under_it(database: Database) -> None:
+    """The jobs of a lane without its bucket would never be claimed."""
+    job(database, numbers=TEN_AN_HOUR)
+    (claim,) = claimed(database)
+    settled(database, success(claim))
+    database.transact(lane_cleaning.clean)
+    database.transact(Connection.execute, update(buckets).values(fresh_at=0))
+    waiting = job(database, numbers=TEN_AN_HOUR)
+    with database.engine.begin() as filed:
+        filing.file(filed)
+        database.transact(lane_cleaning.clean)
+    assert taken(database) == [waiting]

@@ -22,10 +22,11 @@ from horae.domain.jobs.job import (
     Succeeded,
     decide,
 )
+from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
-from horae.storage.outcomes import cancelling, crashed_nodes, settling
+from horae.storage.outcomes import cancelling, crashed_nodes, settling, time_limits
 from horae.storage.outcomes.settling import Settled
 from horae.types.registry import Registry
 from tests.storage import arrange
@@ -273,6 +274,25 @@ def test_a_hard_limit_wins_over_a_body_that_succeeds(database: Database) -> None
     found = job(database, claim.id)
     assert (found.state, found.error, found.node_id) == (JobState.FAILED, expired.error, None)
     assert [attempt.outcome for attempt in attempts(database, claim.id)] == [AttemptOutcome.TIMED_OUT]
+
+
+def test_a_cancel_of_what_is_pending_leaves_the_jobs_that_a_node_has_claimed(database: Database) -> None:
+    claim, waiting = running(database), arrange.started(database)
+    assert database.transact(cancelling.cancel_pending, [claim.id, waiting], "alice") == [waiting]
+    assert job(database, claim.id).state is JobState.STARTED
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_limit_fails_no_job_that_has_ended_or_runs_anew_since_it_was_found(
+    database: Database, *, ended: bool
+) -> None:
+    claim = running(database, max_attempts=2)
+    settled(database, success(claim) if ended else again(claim))
+    if not ended:
+        claimed(database, OTHER)
+    before = job(database, claim.id)
+    assert database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD) == []
+    assert job(database, claim.id) == before
 
 
 def released(database: Database, node: NodeId, leases: list[tuple[JobId, int]]) -> dict[JobId, JobState]:
