@@ -2,15 +2,20 @@
 
 from contextlib import suppress
 from datetime import timedelta
+from itertools import zip_longest
 from random import Random
 from typing import Final
 
-from horae import Horae
+from horae import Horae, Limit
 from horae.domain.jobs.job import Claim, Failed, Outcome, Snoozed, StoppedEarly
 from horae.errors import ScheduleIsRunning
 from horae.storage.jobs import claims
+from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.limits import filing, lane_claims
+from horae.storage.operations.nodes import NodeView
 from horae.storage.schedules.plan_writing import JITTER
-from tests.schedules.driver import CRASHED, ENDED_BADLY, Driver
+from tests.schedules.clock import MONDAY
+from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, Driver
 
 OUTCOMES: Final[list[Outcome | None]] = [
     *(None,) * 6, ENDED_BADLY, Failed("late", timed_out=True), CRASHED, Snoozed(90.0, "later"),
@@ -97,3 +102,104 @@ def _alter(driver: Driver, random: Random, _name: str) -> None:
 def _cancel_pending(driver: Driver, _random: Random, _name: str) -> None:
     for job in driver.horae.jobs.list(states=["pending"], limit=3).jobs:
         driver.horae.jobs.cancel(job.id)
+
+
+def work(driver: Driver) -> None:
+    """Run jobs without schedules: retried ones, groups, jobs after others, under limits, with tags; some stay open."""
+    horae = driver.horae
+
+    @horae.job(max_attempts=3)
+    def task() -> None: ...
+
+    @horae.job
+    def last() -> None: ...
+
+    @horae.job(limits=[Limit(rate="60/m", burst=5, key="{account}", name="partner")])
+    def call(account: str) -> None: ...
+
+    _attempts(driver)
+    _groups(driver)
+    for account in ("a", "a", "b"):
+        horae.jobs.start("call", account=account)
+    driver.clock.advance(seconds=1)
+    _run_limited(driver)
+    horae.jobs.start("call", account="a")
+    driver.database.transact(filing.file)
+    horae.jobs.start("task", tags=["north"])
+    _run(driver, ENDED_BADLY)
+    horae.jobs.start("task")
+    _claim_tasks(driver)
+
+
+def _attempts(driver: Driver) -> None:
+    """Let jobs end after attempts of all kinds; retry one, hand one back, and cancel others before and between them."""
+    start, cancel = driver.horae.jobs.start, driver.horae.jobs.cancel
+    histories: list[list[Outcome | None]] = [
+        [ENDED_BADLY, CRASHED, None], [ENDED_BADLY] * 3, [Snoozed(1.0, "later"), None], [None], [None],
+    ]  # fmt: skip
+    for outcomes in histories:
+        start("task", tags=["north", "south"])
+        for outcome in outcomes:
+            _run(driver, outcome)
+    [failed] = driver.horae.jobs.list(states=["failed"], types=["task"]).jobs
+    driver.horae.jobs.retry(failed.id)
+    _run(driver)
+    start("task")
+    driver.database.transact(claims.hand_back, _claim_tasks(driver))
+    _run(driver)
+    cancel(start("task").id)
+    again = start("task")
+    _run(driver, ENDED_BADLY)
+    driver.clock.advance(hours=1)
+    cancel(again.id)
+
+
+def _groups(driver: Driver) -> None:
+    """Let one group end and one be cancelled; leave another one open, and jobs that wait for a job."""
+    horae, bad = driver.horae, Failed("ValueError: no", final=True)
+    horae.jobs.start_group(["task"] * 4, then="last")
+    _run(driver, None, bad, None, None)
+    _run(driver)
+    horae.jobs.start_group(["task"] * 2, then="last", on_failure="cancel")
+    _run(driver, bad, bad)
+    for _ in range(2):
+        horae.jobs.start("task", after=[horae.jobs.start("task").id])
+        _run(driver)
+        _run(driver)
+    horae.jobs.start_group(["task"] * 3, then="last")
+    _run(driver, None, most=1)
+    for member in horae.jobs.list(states=["pending"], types=["task"]).jobs:
+        if member.waits_for is None:
+            horae.jobs.reschedule(member.id, delay="90d")
+    waited = horae.jobs.start("task", delay="90d")
+    horae.jobs.start("task", after=[waited.id])
+
+
+def _claim_tasks(driver: Driver, most: int = 100) -> list[Claim]:
+    return driver.database.autocommit(claims.claim, ClaimScope(node=HERE, types=["task", "last"]), most)
+
+
+def _run(driver: Driver, *outcomes: Outcome | None, most: int = 100) -> None:
+    """Claim the due jobs of the types `task` and `last`, and end them after a while."""
+    driver.clock.advance(hours=1)
+    claimed = _claim_tasks(driver, most)
+    driver.clock.advance(seconds=2)
+    for claim, outcome in zip_longest(claimed, outcomes or [None] * len(claimed)):
+        driver.end(claim, outcome)
+
+
+def _run_limited(driver: Driver) -> None:
+    driver.database.transact(filing.file)
+    found = driver.database.transact(lane_claims.claim, ClaimScope(node=HERE, types=["call"]), 100, 100)
+    driver.clock.advance(seconds=2)
+    for claim in found.claims:
+        driver.end(claim)
+
+
+def node() -> NodeView:
+    """The node that runs jobs here; it has no free slots, so that nothing waits in vain."""
+    return NodeView(
+        id=HERE, name="here", host="here", pid=1, version="1", concurrency=0, lock_key=None,
+        started_at=MONDAY, heartbeat_at=MONDAY, process_ended=False, silence=0.0, lock_free=None, running=0,
+        roles=["worker"], queues=None, types=[],
+    )  # fmt: skip

@@ -5,10 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from horae import Horae
-from horae.domain.jobs.job import Failed, StoppedEarly, Succeeded
+from horae.client.invariants.audit import audit
+from horae.domain.jobs.job import Failed, Outcome, Snoozed, StoppedEarly, Succeeded
+from horae.domain.jobs.limits import HARD, PENDING
+from horae.storage.outcomes import settling, time_limits
 from tests.harness.applications import execute, rows
-from tests.invariants.history import declare, live
-from tests.schedules.driver import Driver
+from tests.invariants.history import declare, live, node
+from tests.schedules.driver import HERE, Driver
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -125,6 +128,71 @@ def test_a_newer_run_that_is_deleted_before_an_older_one_is_no_finding(driver: D
     states = [state for _, state in driver.jobs("export")]
     assert states[0] == "failed"
     assert len(states) < 4
+
+
+def test_jobs_that_end_between_and_before_their_attempts_are_no_finding(driver: Driver) -> None:
+    @driver.horae.job(max_attempts=3)
+    def task() -> None: ...
+
+    start = driver.horae.jobs.start
+    retried, snoozed, unbegun = (start("task", owner="ann").id for _ in range(3))
+    outcomes: dict[int, Outcome] = {retried: Failed("ValueError: "), snoozed: Snoozed(60.0, "later")}
+    for claim in driver.claim(types=["task"]):
+        if claim.id == unbegun:
+            driver.database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD)
+            driver.database.transact(settling.release, HERE, [(claim.id, claim.lease)], [claim.id])
+        else:
+            driver.end(claim, outcomes[claim.id])
+    driver.clock.advance(hours=1)
+    driver.horae.jobs.cancel(retried)
+    driver.database.transact(time_limits.expire, [(snoozed, 1)], PENDING)
+    assert [driver.horae.jobs.get(job).state for job in (retried, snoozed, unbegun)] == [
+        "cancelled",
+        "failed",
+        "failed",
+    ]
+    assert list(driver.horae.audit().findings) == []
+
+
+@pytest.mark.parametrize("way", ["cleaned up", "deleted"])
+def test_members_that_are_deleted_are_no_finding(driver: Driver, way: str) -> None:
+    @driver.horae.job
+    def last() -> None: ...
+
+    jobs = driver.horae.jobs
+    jobs.start("work")
+    driver.run()
+    driver.clock.advance(hours=1)
+    group = jobs.start_group(["work"] * 3, then="last")
+    driver.run()
+    driver.run()
+    driver.clock.advance(hours=1)
+    if way == "cleaned up":
+        assert jobs.clean_up("1 hour") > 3
+    else:
+        jobs.delete(next(iter(jobs.members(group.id))).id)
+        jobs.delete(group.then_id or 0)
+    assert list(driver.horae.audit().findings) == []
+
+
+def test_a_job_that_its_caller_runs_despite_a_pause_is_no_finding(driver: Driver) -> None:
+    driver.horae.queues.pause("default")
+    driver.clock.advance(hours=1)
+    job = driver.horae.jobs.start("work", sync=True)
+    assert job.state == "finished"
+    assert list(driver.horae.audit().findings) == []
+
+
+def test_jobs_that_a_change_of_their_queue_takes_out_of_lanes_are_no_finding(driver: Driver) -> None:
+    job = driver.horae.jobs.start("work", owner="ann")
+    driver.clock.advance(hours=1)
+    driver.horae.queues.fair("default", by="owner")
+    with driver.database.snapshot() as connection:
+        assert list(audit(connection, [node()], timedelta(days=30)).findings) == []
+    driver.clock.advance(hours=1)
+    with driver.database.snapshot() as connection:
+        [finding] = audit(connection, [node()], timedelta(days=30)).findings
+    assert f"such as job {job.id}, have waited to be put into a lane for more than ten" in finding.message
 
 
 def learn(driver: Driver, version: Horae) -> None:

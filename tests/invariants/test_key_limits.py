@@ -1,5 +1,6 @@
 """The audit finds attempts that exceed a limit by key, and accepts those that the limit allows."""
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
@@ -8,6 +9,8 @@ import pytest
 
 from horae import Horae, Limit
 from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import EPOCH, MICROSECOND
+from horae.storage.jobs.limits import filing
 from tests.harness.applications import application, execute
 from tests.schedules.clock import MONDAY
 
@@ -79,3 +82,21 @@ def test_weights_count(database: Database) -> None:
 def test_a_limit_that_was_changed_is_not_judged(database: Database) -> None:
     spans = [("a", 0, 2), ("a", 1, 3), ("a", 1.5, 4)]
     assert findings(database, AT_A_TIME, spans, change=lambda horae: horae.limits.set("partner", concurrency=3)) == []
+
+
+@pytest.mark.parametrize("declared", [BUCKET, Limit(rate="2/s", burst=9, key="{account}", name="partner")])
+def test_a_bucket_that_holds_more_than_a_burst_is_found_unless_newer_code_declares_more(
+    database: Database, declared: Limit
+) -> None:
+    def fill(horae: Horae) -> None:
+        @horae.job(limits=[declared])
+        def other(account: str) -> None: ...
+
+        horae.jobs.start(other, account="b")
+        horae.components.database.transact(filing.file)
+        state = json.dumps([5 * 1_000_000, (MONDAY - EPOCH) // MICROSECOND + 1, 1_000_000])
+        execute(horae, "UPDATE horae_limit_buckets SET state = :state WHERE key = 'b'", state=state)
+
+    found = findings(database, BUCKET, [("b", 0, 9)], change=fill)
+    assert len(found) == (declared == BUCKET)
+    assert all("allows 2 per second, burst 2 for key 'b', but 5 starts are stored as free" in each for each in found)

@@ -29,8 +29,9 @@ def audit(
     begin = history.now - since if isinstance(since, timedelta) else since
     ScheduleAudit(connection, findings, history, begin, keep, unevenly_kept).check()
     jobs.check(connection, findings, begin or EARLIEST, history.now)
-    groups.check(connection, findings)
+    groups.check(connection, findings, history.now, keep, unevenly_kept)
     limits.check(connection, findings, history, begin or EARLIEST)
+    limits.check_pauses(connection, findings, alive)
     key_limits.check(connection, findings, begin or EARLIEST)
     stuck.check(connection, findings, history.now, alive)
     return findings.report(begin)

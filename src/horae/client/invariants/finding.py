@@ -25,6 +25,7 @@ class Invariant(StrEnum):
     STUCK = "stuck"
     LIMITS = "limits"
     GROUPS = "groups"
+    TAGS = "tags"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,37 +1,83 @@
 """Check groups and dependencies: `then` runs once, after the last member, and no job waits for nothing."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.client.invariants.finding import Findings, Invariant
+from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
 from horae.domain.jobs.job import JobState, WaitsFor
+from horae.storage.engine.value_limits import EARLIEST, LATEST
 from horae.storage.operations import group_invariants, invariants
 
+SLACK: Final = timedelta(seconds=TOLERANCE)
 
-def check(connection: Connection, findings: Findings) -> None:
-    """Check all groups, and all jobs that wait for others."""
+
+def check(
+    connection: Connection, findings: Findings, now: datetime, keep: timedelta, unevenly_kept: Collection[str] = ()
+) -> None:
+    """Check all groups, and all jobs that wait for others.
+
+    `keep`: how long ended jobs are kept; `unevenly_kept`: the types that say themselves how long theirs are kept.
+    """
+    last_deletion = connection.execute(invariants.LAST_DELETION).scalar_one()
+    kept_since = max(now - keep, last_deletion or EARLIEST)
     for row in invariants.stream(connection, group_invariants.GROUPS):
         findings.checked["groups"] += 1
-        for problem in _problems(row):
+        problems = [*_problems(row), *_then(row)]
+        if not problems and not unevenly_kept and row.created_at > kept_since:
+            problems += _gone(connection, row)
+        for problem in problems:
             findings.add(Invariant.GROUPS, f"group {row.id}: {problem}", job=row.then_id)
+    for row in invariants.stream(connection, group_invariants.STRAY_MEMBERS):
+        wrong = "which does not exist" if row.found is None else "which does not look for members there"
+        message = f"{row.number} jobs, such as job {row.first}, are members of group {row.group_id}, {wrong}"
+        findings.add(Invariant.GROUPS, message, job=row.first)
+    _check_dependencies(connection, findings)
+
+
+def _check_dependencies(connection: Connection, findings: Findings) -> None:
     for row in invariants.stream(connection, group_invariants.WAIT_FOR_NOTHING):
         findings.add(Invariant.GROUPS, f"job {row.id} waits for other jobs, but all of them have ended", job=row.id)
-    for row in invariants.stream(connection, group_invariants.BEGAN_EARLY):
-        message = f"job {row.id} has begun, although job {row.after_id}, for which it waits, has not ended"
-        findings.add(Invariant.GROUPS, message, job=row.id)
+    for row in invariants.stream(connection, group_invariants.DEPENDENCIES):
+        if (problem := _problem_of_dependency(row)) is not None:
+            findings.add(Invariant.GROUPS, f"job {row.job_id} {problem}", job=row.job_id)
     for row in invariants.stream(connection, group_invariants.UNREPORTED):
         message = f"job {row.job_id} waits for job {row.after_id}, whose end it will never learn"
         findings.add(Invariant.GROUPS, message, job=row.job_id)
 
 
+def _problem_of_dependency(row: Any) -> str | None:
+    awaited = f"job {row.after_id}, for which it waits"
+    if row.after_id >= row.job_id:
+        return f"waits for job {row.after_id}, which was created after it, so both may wait for ever"
+    if not row.ended:
+        return f"{'may begin' if row.began is None else 'has begun'}, although {awaited}, has not ended"
+    if row.its_end is None:
+        return f"takes {awaited}, for ended, but it has not"
+    if row.began is not None and row.began < row.its_end - SLACK:
+        return f"began at {shown(row.began)}, before {awaited}, ended at {shown(row.its_end)}"
+    return None
+
+
 def _problems(group: Any) -> Iterator[str]:
+    """Yield what contradicts that a group has counted the ends of its members."""
     left = group.total - group.finished - group.failed - group.cancelled
-    if left != group.open:
+    if group.kept > group.total:
+        yield f"it counts {group.total} members, but there are {group.kept}"
+    elif left != group.open:
         yield f"it counts {left} members that have not ended, but there are {group.open}"
+    for name in ("finished", "failed", "cancelled"):
+        counted, kept = getattr(group, name), getattr(group, f"kept_{name}")
+        if kept > counted:
+            yield f"it counts {counted} members that are {name}, but there are {kept}"
     if left == 0 and group.inserting_at is None and group.ended_at is None:
         yield "all of its members have ended, but it has not"
+
+
+def _then(group: Any) -> Iterator[str]:
+    """Yield what contradicts that the job after a group runs once all members have ended."""
     if group.then_state is None:
         return
     waits = group.then_state == JobState.PENDING and group.then_waits_for == WaitsFor.JOBS
@@ -41,3 +87,20 @@ def _problems(group: Any) -> Iterator[str]:
         yield f"job {group.then_id} is {group.then_state} before all members have ended"
     if group.cancelled_at is not None and group.then_started_at is not None:
         yield f"it was cancelled, but job {group.then_id} has begun"
+    elif group.then_started_at is not None and group.then_started_at < (group.ended_at or LATEST) - SLACK:
+        end = "has not ended" if group.ended_at is None else f"ended at {shown(group.ended_at)}"
+        yield f"it {end}, but job {group.then_id} began at {shown(group.then_started_at)}"
+
+
+def _gone(connection: Connection, group: Any) -> Iterator[str]:
+    """Yield members that are gone although older jobs are kept: a clean-up deletes the oldest ones first."""
+    then_is_gone = group.then_id is not None and group.then_state is None
+    if group.kept == group.total and not then_is_gone:
+        return
+    older = {"before": group.created_at, "group_id": group.id}
+    if connection.execute(group_invariants.OLDER_JOB, older).first() is None:
+        return
+    if group.kept < group.total:
+        yield f"it has counted {group.total} members, of which {group.kept} are left, but older jobs are kept"
+    if then_is_gone:
+        yield f"job {group.then_id}, which was to run after it, is gone, but older jobs are kept"

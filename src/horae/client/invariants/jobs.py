@@ -15,6 +15,22 @@ SLACK: Final = timedelta(seconds=TOLERANCE)
 IN_ONE_TRANSACTION: Final = timedelta(seconds=30)
 """How far apart the moments of two statements in one transaction may be: on SQLite each reads the clock, and on a busy
 machine the process may have to wait for a processor between them."""
+_RUNS_AGAIN: Final = frozenset(AttemptOutcome) - {AttemptOutcome.FINISHED, AttemptOutcome.CANCELLED}
+_LAST_OUTCOMES: Final = {
+    JobState.PENDING: _RUNS_AGAIN,
+    JobState.FAILED: _RUNS_AGAIN,
+    JobState.CANCELLED: _RUNS_AGAIN | {AttemptOutcome.CANCELLED},
+}
+"""How the last attempt may have ended in each state; that of a finished job is checked with its result.
+
+A job may also fail or be cancelled later, while it waits for its next attempt.
+"""
+_ENDING: Final = {
+    JobState.FINISHED: frozenset({AttemptOutcome.FINISHED}),
+    JobState.FAILED: frozenset({AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}),
+    JobState.CANCELLED: frozenset({AttemptOutcome.CANCELLED}),
+}
+"""The outcomes of the last attempt that show that the job ended with it."""
 CANCELS_AT_ONCE: Final = 500
 """Cancels of the audit log that are compared with their jobs by one statement."""
 
@@ -37,6 +53,41 @@ def check(connection: Connection, findings: Findings, since: datetime, now: date
         )
     _check_keys(connection, findings, since)
     _check_cancels(connection, findings, since)
+    _check_retries(connection, findings)
+    _check_tags(connection, findings)
+
+
+def _check_retries(connection: Connection, findings: Findings) -> None:
+    """Check that each job was retried at most once, after it had failed or was cancelled."""
+    rows = invariants.stream(connection, invariants.RETRIES)
+    for repeated, grouped in groupby(rows, key=lambda row: row.retry_of):
+        retries = list(grouped)
+        for row in retries[1:]:
+            message = f"job {row.id} retries job {repeated}, which job {retries[0].id} retries already"
+            findings.add(Invariant.RUNS, message, job=row.id)
+        for row in retries:
+            if row.its_state is not None and row.its_state not in {JobState.FAILED, JobState.CANCELLED}:
+                message = f"job {row.id} retries job {repeated}, which is {row.its_state}"
+                findings.add(Invariant.RUNS, message, job=row.id)
+            elif row.its_end is not None and row.created_at < row.its_end - IN_ONE_TRANSACTION:
+                message = f"job {row.id} retries job {repeated}, but was created before that had ended"
+                findings.add(Invariant.RUNS, message, job=row.id)
+
+
+def _check_tags(connection: Connection, findings: Findings) -> None:
+    """Check that a search by a tag finds the jobs that have it, and no others."""
+    rows = invariants.stream(connection, invariants.TAGS)
+    for job_id, grouped in groupby(rows, key=lambda row: row.id):
+        found = list(grouped)
+        stored = found[0].tags  # any program that may start jobs can write this
+        given = {tag for tag in stored if isinstance(tag, str)} if isinstance(stored, list) else set[str]()
+        indexed = {row.tag for row in found if row.tag is not None}
+        if given != indexed:
+            message = f"job {job_id} has the tags {sorted(given)}, but a search finds it by {sorted(indexed)}"
+            findings.add(Invariant.TAGS, message, job=job_id)
+    for row in invariants.stream(connection, invariants.STRAY_TAGS):
+        message = f"a search by the tag {row.tag!r} finds job {row.job_id}, which has no tags or is gone"
+        findings.add(Invariant.TAGS, message, job=row.job_id)
 
 
 def _check_keys(connection: Connection, findings: Findings, since: datetime) -> None:
@@ -60,7 +111,7 @@ def check_job(rows: Sequence[Any], findings: Findings, now: datetime) -> None:
     job, attempts = rows[0], attempts_of(rows)
     findings.checked["jobs"] += 1
     findings.checked["attempts"] += len(attempts)
-    for problem in _leases(job, attempts):
+    for problem in (*_leases(job, attempts), *_count(job, attempts), *_last_attempt(job, attempts)):
         findings.add(Invariant.ATTEMPTS, f"job {job.id} ({job.type}): {problem}", job=job.id)
     for problem in (*_begin(job), *_results(job, attempts), *_ends(job, attempts, now)):
         findings.add(Invariant.ENDED_JOBS, f"job {job.id} ({job.type}): {problem}", job=job.id)
@@ -74,6 +125,9 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     for each in attempts:
         if each.its_end < each.its_start:
             yield f"the attempt with lease {each.its_lease} ended before it began"
+    if attempts and attempts[0].its_start < job.created_at - IN_ONE_TRANSACTION:
+        first = attempts[0].its_start
+        yield f"its first attempt began at {shown(first)}, but it was created at {shown(job.created_at)}"
     for before, after in pairwise(attempts):
         if after.its_start < before.its_end:
             yield (
@@ -86,11 +140,50 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
 def _numbers(before: Any, after: Any) -> Iterator[str]:
     """Yield what contradicts that each attempt that counts has the next number."""
     counts = before.its_outcome not in UNCOUNTED
-    if after.its_number < before.its_number + counts:
-        yield f"attempt {after.its_number} follows attempt {before.its_number}"
-    if not counts and after.its_number > before.its_number:
-        uncounted = f"attempt {before.its_number}, which was {before.its_outcome} and does not count"
-        yield f"attempt {after.its_number} follows {uncounted}"
+    if after.its_number != before.its_number + counts:
+        uncounted = "" if counts else f", which was {before.its_outcome} and does not count"
+        yield f"attempt {after.its_number} follows attempt {before.its_number}{uncounted}"
+
+
+def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
+    """Yield what contradicts that all attempts are kept, and that the job counts as many as there were."""
+    if attempts and attempts[0].its_number != 1:
+        yield f"the first attempt that is recorded has the number {attempts[0].its_number}"
+    last = attempts[-1] if attempts else None
+    used = 0 if last is None else last.its_number - (last.its_outcome in UNCOUNTED)
+    if job.state == JobState.STARTED:
+        possible = {used + 1}
+    elif job.state == JobState.PENDING:
+        possible = {used}
+    elif last is not None and last.its_lease == job.lease:  # an interrupted attempt counts if the job ended with it
+        possible = {used, used + (last.its_outcome == AttemptOutcome.INTERRUPTED)}
+    elif job.state == JobState.FAILED and not job.stopped:
+        possible = {used}
+    else:  # it may have been claimed and have ended before its body began, so that no attempt is recorded
+        possible = {used, used + 1}
+    if job.attempt not in possible:
+        yield f"it is {job.state} and counts {job.attempt} attempts, but {used} that count are recorded"
+
+
+def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
+    """Yield what contradicts that the last attempt led to the state of the job, and those before it to another one."""
+    for each in attempts:
+        if each.its_lease < job.lease and each.its_outcome == AttemptOutcome.CANCELLED:
+            yield f"the attempt with lease {each.its_lease} was cancelled, but the job was started again"
+    last = attempts[-1] if attempts else None
+    if last is None or last.its_lease != job.lease:
+        return
+    if job.state == JobState.STARTED:
+        yield f"it is started with lease {job.lease}, but its attempt has ended"
+        return
+    allowed = _LAST_OUTCOMES.get(job.state)
+    if allowed is not None and last.its_outcome not in allowed and last.its_outcome != AttemptOutcome.FINISHED:
+        yield f"it is {job.state}, but its last attempt was {last.its_outcome}"
+    if job.started_at is None or abs(job.started_at - last.its_start) > IN_ONE_TRANSACTION:
+        began = "has not begun" if job.started_at is None else f"began at {shown(job.started_at)}"
+        yield f"it {began}, but its last attempt began at {shown(last.its_start)}"
+    if job.state == JobState.PENDING and last.its_end > job.updated_at + IN_ONE_TRANSACTION:
+        yield f"it was last changed at {shown(job.updated_at)}, before its last attempt ended at {shown(last.its_end)}"
 
 
 def _begin(job: Any) -> Iterator[str]:
@@ -123,8 +216,11 @@ def _ends(job: Any, attempts: Sequence[Any], now: datetime) -> Iterator[str]:
     moments = [job.created_at, job.started_at or job.created_at, job.finished_at]
     if sorted(moments) != moments:
         yield f"it was created, started and ended at {', '.join(map(shown, moments))}, in the wrong order"
-    last = attempts[-1] if attempts and attempts[-1].its_outcome == AttemptOutcome.FINISHED else None
-    if last is not None and abs(last.its_end - job.finished_at) > IN_ONE_TRANSACTION:
+    last = attempts[-1] if attempts and attempts[-1].its_lease == job.lease else None
+    if last is None:
+        return
+    apart = job.finished_at - last.its_end
+    if apart < -IN_ONE_TRANSACTION or (last.its_outcome in _ENDING[job.state] and apart > IN_ONE_TRANSACTION):
         yield f"it ended at {shown(job.finished_at)}, but its last attempt at {shown(last.its_end)}"
 
 

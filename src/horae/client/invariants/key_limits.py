@@ -4,6 +4,7 @@ A limit that was changed at run time, or that newer code declares with other num
 force at a moment is not recorded. Starts that were used up by jobs that never began are unknown, and only allow fewer.
 """
 
+import json
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +17,7 @@ from sqlalchemy import Connection
 
 from horae.client.invariants.finding import Findings, Invariant, shown
 from horae.domain.limits.numbers import LimitNumbers
+from horae.domain.limits.rate import TokenBucket
 from horae.quoting import quoted
 from horae.storage.engine.dialect import EPOCH, MICROSECOND
 from horae.storage.jobs.limits.own_limits import own_limits
@@ -58,27 +60,65 @@ class _Bucket:
         return self.tokens < 0
 
 
+@dataclass(slots=True)
+class _Limits:
+    """What the kept jobs show of all limits. `changed`: those whose numbers were not the same all the time."""
+
+    changed: set[str]
+    numbers: dict[str, LimitNumbers] = field(default_factory=dict[str, LimitNumbers])
+    first_start: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    buckets: dict[tuple[str, str], _Bucket] = field(default_factory=dict[tuple[str, str], _Bucket])
+    found: dict[tuple[str, str], Any] = field(default_factory=dict[tuple[str, str], Any])
+
+    def add(self, row: Any) -> None:
+        """Add an attempt, in the order of their starts, or a job without any."""
+        for name, key, weight, given in _limits_in(row.limits):
+            if self.numbers.setdefault(name, given) != given:
+                self.changed.add(name)
+            if name in self.changed or row.started_at is None:
+                continue
+            self.first_start.setdefault(name, row.started_at)
+            bucket = self.buckets.setdefault((name, key), _Bucket(given))
+            if bucket.is_exceeded(row.started_at, row.finished_at, weight) and (name, key) not in self.found:
+                self.found[name, key] = row
+
+
 def check(connection: Connection, findings: Findings, since: datetime) -> None:
     """Check the limits that jobs were created under."""
-    changed = {row.name for row in invariants.stream(connection, invariants.CHANGED_LIMITS)}
-    numbers: dict[str, LimitNumbers] = {}
-    buckets: dict[tuple[str, str], _Bucket] = {}
-    found: dict[tuple[str, str], Any] = {}
+    seen = _Limits({row.name for row in invariants.stream(connection, invariants.CHANGED_LIMITS)})
     for row in invariants.stream(connection, invariants.KEY_LIMITED, since=since):
-        for name, key, weight, given in _limits_in(row.limits):
-            if numbers.setdefault(name, given) != given:
-                changed.add(name)
-            if name in changed:
-                continue
-            bucket = buckets.setdefault((name, key), _Bucket(given))
-            if bucket.is_exceeded(row.started_at, row.finished_at, weight) and (name, key) not in found:
-                found[name, key] = row
-    for (name, key), row in found.items():
-        if name not in changed:
-            under = f" for key {quoted(key)}" if key else ""
+        seen.add(row)
+    for (name, key), row in seen.found.items():
+        if name not in seen.changed:
             what = f"job {row.id} started at {shown(row.started_at)}"
-            text = f"limit {quoted(name)} allows {numbers[name].text}{under}, but {what} was one too many"
+            text = f"limit {quoted(name)} allows {seen.numbers[name].text}{_under(key)}, but {what} was one too many"
             findings.add(Invariant.LIMITS, text, job=row.id)
+    for row in invariants.stream(connection, invariants.BUCKETS):
+        if row.limit_name in seen.first_start and row.limit_name not in seen.changed:
+            _check_bucket(row, seen.numbers[row.limit_name], seen.first_start[row.limit_name], findings)
+
+
+def _under(key: str) -> str:
+    return f" for key {quoted(key)}" if key else ""
+
+
+def _check_bucket(row: Any, numbers: LimitNumbers, first_start: datetime, findings: Findings) -> None:
+    """Check that a bucket holds no more than a burst, if the numbers were the same when that was written."""
+    state = _bucket_in(row.state)
+    if numbers.window != "bucket" or state is None or state.at < (first_start - EPOCH) // MICROSECOND:
+        return
+    if state.level > (numbers.burst or 1) * state.period:
+        stored = f"{state.level / state.period:.0f} starts are stored as free"
+        text = f"limit {quoted(row.limit_name)} allows {numbers.text}{_under(row.key)}, but {stored}"
+        findings.add(Invariant.LIMITS, text)
+
+
+def _bucket_in(stored: str) -> TokenBucket | None:
+    try:
+        level, at, period = json.loads(stored)
+        return TokenBucket(int(level), int(at), int(period)) if period else None
+    except (OverflowError, TypeError, ValueError):
+        return None
 
 
 def _limits_in(stored: str) -> Iterator[tuple[str, str, int, LimitNumbers]]:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
 from horae.client.invariants.history import RulesOverTime
+from horae.client.invariants.jobs import IN_ONE_TRANSACTION
 from horae.domain.schedules.exclusion import calendars_in, is_excluded
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.skipping import spans_of
-from horae.domain.schedules.tick import OF_THEIR_OWN, REASONS, Decision, Reason
+from horae.domain.schedules.tick import OF_THEIR_OWN, ON_TIME_WITHIN, REASONS, Decision, Reason
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
@@ -172,6 +173,9 @@ class Ledger:
 def _problem(tick: Any, rules: Rules) -> str | None:
     """Return why a decision does not follow from rules; None if it may."""
     reason = Reason(tick.reason)
+    late = tick.decided_at - Timeline.of(rules).start_of(tick.nominal_time)
+    if reason is Reason.ON_TIME and late > ON_TIME_WITHIN + IN_ONE_TRANSACTION:
+        return f"is fired because it was on_time, but was made {late.total_seconds():.0f} s after the time had come"
     if rules.finish_trigger is not None:
         if tick.times == 1 or reason is Reason.EXCLUDED:
             return None

@@ -1,16 +1,19 @@
 """Check the concurrency limits of queues: no more attempts at a time than the queue allowed when the last one began."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from heapq import heappop, heappush
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from horae.client.invariants.finding import Findings, Invariant, shown
 from horae.client.invariants.history import ONE_CHANGE, Alteration, History
+from horae.client.invariants.jobs import IN_ONE_TRANSACTION
 from horae.storage.engine.value_limits import EARLIEST, LATEST
 from horae.storage.operations import invariants
+from horae.storage.operations.nodes import NodeView
 
 LIMIT: Final = "concurrency_limit"
 
@@ -38,6 +41,23 @@ def check(connection: Connection, findings: Findings, history: History, since: d
                 f"queue {queue} allowed {limit} jobs at a time, but at {shown(attempt.started_at)} jobs {named} ran",
                 queue=queue,
             )
+
+
+def check_pauses(connection: Connection, findings: Findings, alive: Sequence[NodeView]) -> None:
+    """Check that no node which is alive has claimed from a queue since it was paused.
+
+    Earlier pauses are no longer known. A node that has ended may have been a process that ran a job with `sync=True`,
+    which a pause does not concern.
+    """
+    workers = {node.id for node in alive if node.is_worker}
+    attempts = invariants.stream(connection, invariants.ATTEMPTS_WHILE_PAUSED)
+    for row in chain(attempts, invariants.stream(connection, invariants.STARTED_WHILE_PAUSED)):
+        if row.node_id in workers and row.started_at > row.paused_at + IN_ONE_TRANSACTION:
+            message = (
+                f"node {row.node_id} began job {row.id} at {shown(row.started_at)}, although queue {row.queue} has "
+                f"been paused since {shown(row.paused_at)}"
+            )
+            findings.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)
 
 
 def _over_time(current: int | None, changes: list[Alteration]) -> list[tuple[datetime, int | None]]:

@@ -40,6 +40,10 @@ class Runs:
     last_end: datetime | None = None
     last_uncounted_end: datetime | None = None
     """When a run last ended that does not count; it is a finish of the schedule all the same."""
+    last_start: datetime | None = None
+    """When the latest body began of the runs that have ended and count."""
+    stopped: bool = False
+    """A run was ended while its body ran, so that the statistics know its duration, but not when it began."""
 
     @property
     def counted(self) -> int:
@@ -95,6 +99,13 @@ class RunCheck:
             runs.open += 1
             return
         runs.unreported |= job.id == self.row.run_token
+        counted = runs.counted
+        self._count_ended(runs, job, attempts, end)
+        if runs.counted > counted and job.started_at is not None:
+            runs.last_start = max(job.started_at, runs.last_start or job.started_at)
+            runs.stopped |= attempts[-1].its_outcome in {AttemptOutcome.CANCELLED, AttemptOutcome.TIMED_OUT}
+
+    def _count_ended(self, runs: Runs, job: Any, attempts: Sequence[Any], end: datetime) -> None:
         runs.last_end = max(end, runs.last_end or end)
         if not attempts:
             runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)

@@ -1,10 +1,11 @@
 """Check the statistics of a schedule: that they add up, and that they count the runs that are kept."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.invariants.jobs import IN_ONE_TRANSACTION
 from horae.client.invariants.runs import Runs
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
@@ -16,7 +17,8 @@ def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
     """Check the statistics of a schedule. `all_kept`: none of its jobs was deleted."""
     findings.checked["schedules"] += 1
     problems = ["it has none"] if row.counted is None else [
-        *_alone(row), *_last_success(row, runs, all_kept=all_kept), *_with_runs(row, runs, all_kept=all_kept),
+        *_alone(row), *_last_success(row, runs, all_kept=all_kept), *_last_start(row, runs, all_kept=all_kept),
+        *_with_runs(row, runs, all_kept=all_kept),
     ]  # fmt: skip
     for problem in problems:
         findings.add(Invariant.STATISTICS, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id)
@@ -54,6 +56,23 @@ def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
     its_run_is_kept = all_kept or (runs.last_end is not None and runs.last_end >= finish - SLACK)
     if its_run_is_kept and not uncounted:
         yield "the last run succeeded, but the last success is not the last finish"
+
+
+def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
+    """Yield a last start that is not that of the latest run; one that was stopped may have counted as begun later."""
+    if runs.unreported:
+        return
+    start: datetime | None = row.last_start
+    if start is None:
+        if runs.last_start is not None:
+            yield f"it has no last start, but a run began at {shown(runs.last_start)}"
+        return
+    if row.last_finish is None or start > row.last_finish + SLACK:
+        yield f"the last start was at {shown(start)}, after the last finish"
+    elif runs.last_start is not None and start < runs.last_start - IN_ONE_TRANSACTION:
+        yield f"the last start was at {shown(start)}, but a run began at {shown(runs.last_start)}"
+    elif all_kept and not runs.stopped and start > (runs.last_start or start) + IN_ONE_TRANSACTION:
+        yield f"the last start was at {shown(start)}, but the latest run began at {shown(runs.last_start or start)}"
 
 
 def _streaks(row: Any) -> Iterator[str]:

@@ -22,6 +22,7 @@ def check(connection: Connection, findings: Findings, now: datetime, alive: Sequ
     """Check what waits. Without live nodes nothing is expected to happen, except that ended runs are recorded."""
     workers = [node for node in alive if node.is_worker]
     _check_due(connection, findings, now, workers)
+    _check_lanes(connection, findings, now, workers)
     _check_held(connection, findings, now, alive)
     _check_hooks(connection, findings, now, workers)
     if any(node.is_scheduler for node in alive):
@@ -46,6 +47,24 @@ def _check_due(connection: Connection, findings: Findings, now: datetime, worker
                 f"{shown(row.oldest)}, although node {idle[0].id} has free slots"
             )
             findings.add(Invariant.STUCK, message, queue=row.queue)
+
+
+def _check_lanes(connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]) -> None:
+    """Check that jobs with limits, or in fair queues, are in lanes from which they are claimed."""
+    for row in invariants.stream(connection, invariants.WRONG_LANES):
+        wrong = "does not exist" if row.found is None else "is for jobs of another queue, type or priority"
+        message = f"job {row.id} waits in lane {row.lane_id}, which {wrong}, so that no claim finds it"
+        findings.add(Invariant.STUCK, message, job=row.id)
+    before = now - DUE_FOR
+    # A change of a queue takes all of its jobs out of their lanes, and a node that has just started has to catch up.
+    if not any(node.started_at <= before for node in workers):
+        return
+    if connection.execute(invariants.QUEUE_CHANGES, {"after": before}).first() is not None:
+        return
+    unfiled = connection.execute(invariants.UNFILED, {"before": before}).one()
+    if unfiled.number:
+        message = f"{unfiled.number} jobs with limits, such as job {unfiled.first}, have waited to be put into a lane"
+        findings.add(Invariant.STUCK, f"{message} for more than ten minutes", job=unfiled.first)
 
 
 def _is_closed(queue: Any, occupied: int) -> bool:

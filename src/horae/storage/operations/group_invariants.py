@@ -1,36 +1,83 @@
 """What `horae audit` reads about groups, and about jobs that wait for others."""
 
+from datetime import datetime
 from typing import Final
 
-from sqlalchemy import and_, case, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, func, or_, select
 
 from horae.domain.jobs.groups import REPORTED
-from horae.domain.jobs.job import JobState, WaitsFor
-from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.tables import jobs
+from horae.domain.jobs.job import ENDED, JobState, WaitsFor
+from horae.storage.engine.dialect import Instant
+from horae.storage.jobs.group_tables import dependencies, group_parts, groups
+from horae.storage.jobs.tables import job_attempts, jobs
 
 _is_open = or_(jobs.c.finished_at.is_(None), jobs.c.awaited > REPORTED)
+_ended_as = {state: case((_is_open, 0), (jobs.c.state == state, 1), else_=0) for state in sorted(ENDED)}
 _members = (
-    select(jobs.c.group_id, func.sum(case((_is_open, 1), else_=0)).label("open"))
+    select(
+        jobs.c.group_id,
+        func.count().label("kept"),
+        func.sum(case((_is_open, 1), else_=0)).label("open"),
+        *(func.sum(number).label(f"kept_{state}") for state, number in _ended_as.items()),
+    )
     .where(jobs.c.group_id.is_not(None))
     .group_by(jobs.c.group_id)
     .subquery("members")
 )
 _then = jobs.alias("then_job")
+
+
+def _first_start(job_id: ColumnElement[int], started_at: ColumnElement[datetime]) -> ColumnElement[datetime]:
+    """Return when a job has begun for the first time; null if it has not."""
+    of_attempts = select(func.min(job_attempts.c.started_at)).where(job_attempts.c.job_id == job_id)
+    return func.coalesce(of_attempts.scalar_subquery(), started_at)
+
+
 GROUPS: Final = (
     select(
         groups,
-        func.coalesce(_members.c.open, 0).label("open"),
+        *(func.coalesce(column, 0).label(column.name) for column in _members.c if column.name != "group_id"),
         _then.c.state.label("then_state"),
         _then.c.waits_for.label("then_waits_for"),
-        _then.c.started_at.label("then_started_at"),
+        _first_start(_then.c.id, _then.c.started_at).label("then_started_at"),
     )
     .select_from(
         groups.outerjoin(_members, _members.c.group_id == groups.c.id).outerjoin(_then, _then.c.id == groups.c.then_id)
     )
     .order_by(groups.c.id)
 )
-"""Each group with the number of members that have not ended, and the job after it."""
+"""Each group with the job after it, and how many of its members are kept, have not ended, and have ended how."""
+_older = jobs.alias("older")
+OLDER_JOB: Final = (
+    select(_older.c.id)
+    .where(
+        _older.c.finished_at < bindparam("before", type_=Instant()),
+        _older.c.node_id.is_(None),
+        _older.c.hook_owed.is_(None),
+        or_(_older.c.awaited.is_(None), _older.c.awaited == REPORTED),
+        _older.c.type.in_(
+            select(jobs.c.type).where(jobs.c.group_id == bindparam("group_id", type_=BigInteger())).distinct()
+        ),
+    )
+    .limit(1)
+)
+"""A job of the types of a group that ended before a moment, so that a clean-up would have deleted it first."""
+_parts_of_it = and_(
+    group_parts.c.group_id == jobs.c.group_id, jobs.c.id.between(group_parts.c.first_id, group_parts.c.last_id)
+)
+STRAY_MEMBERS: Final = (
+    select(
+        jobs.c.group_id, groups.c.id.label("found"), func.count().label("number"), func.min(jobs.c.id).label("first")
+    )
+    .select_from(jobs.outerjoin(groups, groups.c.id == jobs.c.group_id))
+    .where(
+        jobs.c.group_id.is_not(None),
+        or_(groups.c.id.is_(None), ~select(group_parts.c.group_id).where(_parts_of_it).exists()),
+    )
+    .group_by(jobs.c.group_id, groups.c.id)
+    .order_by(jobs.c.group_id)
+)
+"""Members of groups that do not exist, or that are not among the ids between which their group looks for members."""
 
 _waits = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.JOBS)
 _unended = select(dependencies.c.job_id).where(dependencies.c.job_id == jobs.c.id, ~dependencies.c.ended).exists()
@@ -38,13 +85,36 @@ _of_open_group = select(groups.c.id).where(groups.c.then_id == jobs.c.id, groups
 WAIT_FOR_NOTHING: Final = select(jobs.c.id).where(_waits, ~_unended, ~_of_open_group).order_by(jobs.c.id)
 """Jobs that wait for others although none is left."""
 _after = jobs.alias("after_job")
-BEGAN_EARLY: Final = (
-    select(jobs.c.id, dependencies.c.after_id)
-    .select_from(dependencies.join(jobs, jobs.c.id == dependencies.c.job_id))
-    .where(~dependencies.c.ended, jobs.c.started_at.is_not(None))
-    .order_by(jobs.c.id)
+_began = _first_start(jobs.c.id, jobs.c.started_at)
+_is_released = and_(jobs.c.state == JobState.PENDING, func.coalesce(jobs.c.waits_for, "") != WaitsFor.JOBS)
+DEPENDENCIES: Final = (
+    select(
+        dependencies.c.job_id,
+        dependencies.c.after_id,
+        dependencies.c.ended,
+        _began.label("began"),
+        _is_released.label("released"),
+        _after.c.id.label("found"),
+        _after.c.finished_at.label("its_end"),
+    )
+    .select_from(
+        dependencies.join(jobs, jobs.c.id == dependencies.c.job_id).outerjoin(
+            _after, _after.c.id == dependencies.c.after_id
+        )
+    )
+    .where(
+        or_(
+            dependencies.c.after_id >= dependencies.c.job_id,
+            and_(~dependencies.c.ended, or_(jobs.c.started_at.is_not(None), _is_released)),
+            and_(dependencies.c.ended, _after.c.id.is_not(None), _after.c.finished_at.is_(None)),
+            _began < _after.c.finished_at,
+        )
+    )
+    .order_by(dependencies.c.job_id, dependencies.c.after_id)
 )
-"""Jobs that have begun although one that they wait for has not ended."""
+"""Jobs that have begun, or may begin, although one that they wait for had not ended; and those that wait for a later
+one, which was not there when they were created.
+"""
 UNREPORTED: Final = (
     select(dependencies.c.job_id, dependencies.c.after_id)
     .select_from(

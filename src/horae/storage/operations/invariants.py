@@ -12,17 +12,19 @@ from sqlalchemy import (
     and_,
     bindparam,
     cast,
+    false,
     func,
     or_,
     select,
     tuple_,
 )
 
-from horae.domain.jobs.job import JobState
+from horae.domain.jobs.job import JobState, WaitsFor
+from horae.domain.jobs.limits import HARD, OF_SCHEDULE
 from horae.storage.engine.dialect import Instant, database_now
 from horae.storage.engine.unreadable_rows import UNREADABLE
-from horae.storage.jobs.limit_tables import limits
-from horae.storage.jobs.tables import IS_READY, job_attempts, jobs, queues
+from horae.storage.jobs.limit_tables import IS_UNFILED, WAITS_IN_LANE, buckets, lanes, limits
+from horae.storage.jobs.tables import IS_HELD, IS_READY, job_attempts, job_tags, jobs, queues
 from horae.storage.operations.audit_tables import audit
 from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
 
@@ -59,6 +61,8 @@ _JOB: Final[tuple[Any, ...]] = tuple(
         "expires_at",
     )
 )  # fmt: skip
+_stopped: Final = func.coalesce(jobs.c.error.in_([HARD.error, OF_SCHEDULE.error]), false()).label("stopped")
+"""Whether a time limit has ended the job, which it may do before the body has begun."""
 _ATTEMPT: Final[tuple[Any, ...]] = (
     job_attempts.c.lease.label("its_lease"),
     job_attempts.c.attempt.label("its_number"),
@@ -68,7 +72,10 @@ _ATTEMPT: Final[tuple[Any, ...]] = (
 )
 _with_attempts: Final = jobs.outerjoin(job_attempts, job_attempts.c.job_id == jobs.c.id)
 JOBS: Final = (
-    select(*_JOB, *_ATTEMPT).select_from(_with_attempts).where(_recent).order_by(jobs.c.id, job_attempts.c.lease)
+    select(*_JOB, _stopped, *_ATTEMPT)
+    .select_from(_with_attempts)
+    .where(_recent)
+    .order_by(jobs.c.id, job_attempts.c.lease)
 )
 RUNS: Final = (
     select(*_JOB, *_ATTEMPT)
@@ -91,15 +98,29 @@ LIMITED: Final = (
     )
     .order_by(jobs.c.queue, job_attempts.c.started_at, job_attempts.c.finished_at)
 )
+_queue_and_job: Final = queues.join(jobs, jobs.c.queue == queues.c.name)
+_paused_queue: Final = (jobs.c.id, jobs.c.queue, queues.c.paused_at)
+ATTEMPTS_WHILE_PAUSED: Final = (
+    select(*_paused_queue, job_attempts.c.started_at, job_attempts.c.node_id)
+    .select_from(_queue_and_job.join(job_attempts, job_attempts.c.job_id == jobs.c.id))
+    .where(job_attempts.c.started_at > queues.c.paused_at)
+)
+STARTED_WHILE_PAUSED: Final = (
+    select(*_paused_queue, jobs.c.started_at, jobs.c.node_id)
+    .select_from(_queue_and_job)
+    .where(jobs.c.started_at > queues.c.paused_at, IS_HELD)
+)
+"""Attempts that have ended, and that run, in queues that have been paused since before they began."""
 LIMITS: Final = select(queues.c.name, queues.c.paused_at, queues.c.concurrency_limit)
 KEY_LIMITED: Final = (
     select(
         jobs.c.id, cast(jobs.c.limits, Text()).label("limits"), job_attempts.c.started_at, job_attempts.c.finished_at
     )
-    .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
-    .where(jobs.c.limits.is_not(None), job_attempts.c.finished_at >= _since)
+    .select_from(_with_attempts)
+    .where(jobs.c.limits.is_not(None), or_(job_attempts.c.job_id.is_(None), job_attempts.c.finished_at >= _since))
     .order_by(job_attempts.c.started_at, job_attempts.c.finished_at, jobs.c.id)
 )
+"""Attempts under limits, and jobs that have none yet, which show with which numbers newer code declares a limit."""
 _changed: Final = (
     select(limits.c.name)
     .where(limits.c.changed.is_not(None))
@@ -107,6 +128,9 @@ _changed: Final = (
     .subquery("changed")
 )
 CHANGED_LIMITS: Final = select(_changed.c.name)
+BUCKETS: Final = select(buckets.c.limit_name, buckets.c.key, cast(buckets.c.state, Text()).label("state")).where(
+    buckets.c.state.is_not(None)
+)
 
 _fired: Final = and_(ticks.c.decision == "fired", ticks.c.nominal_time >= _since)
 WRONG_JOBS: Final = (
@@ -178,6 +202,32 @@ ORPHANED_ATTEMPTS: Final = (
     .where(jobs.c.id.is_(None))
     .group_by(job_attempts.c.job_id)
 )
+_original: Final = jobs.alias("original")
+RETRIES: Final = (
+    select(
+        jobs.c.id,
+        jobs.c.retry_of,
+        jobs.c.created_at,
+        _original.c.state.label("its_state"),
+        _original.c.finished_at.label("its_end"),
+    )
+    .select_from(jobs.outerjoin(_original, _original.c.id == jobs.c.retry_of))
+    .where(jobs.c.retry_of.is_not(None))
+    .order_by(jobs.c.retry_of, jobs.c.id)
+)
+TAGS: Final = (
+    select(jobs.c.id, jobs.c.tags, job_tags.c.tag)
+    .select_from(jobs.outerjoin(job_tags, job_tags.c.job_id == jobs.c.id))
+    .where(jobs.c.tags.is_not(None))
+    .order_by(jobs.c.id)
+)
+STRAY_TAGS: Final = (
+    select(job_tags.c.job_id, job_tags.c.tag)
+    .select_from(job_tags.outerjoin(jobs, jobs.c.id == job_tags.c.job_id))
+    .where(jobs.c.tags.is_(None))
+    .order_by(job_tags.c.job_id)
+)
+"""Tags by which a search finds a job that has none, or that is gone."""
 IMPOSSIBLE_JOBS: Final = select(jobs.c.id, jobs.c.state, jobs.c.node_id, jobs.c.finished_at).where(
     or_(
         jobs.c.state.not_in([state.value for state in JobState]),
@@ -194,6 +244,7 @@ CANCELS: Final = (
     select(audit.c.target).where(audit.c.action == "job.cancel", audit.c.outcome == "done", audit.c.at >= _since)
 )  # fmt: skip
 DELETIONS: Final = select(audit.c.target).where(audit.c.action == "job.delete", audit.c.outcome == "done")
+LAST_DELETION: Final = select(func.max(audit.c.at)).where(audit.c.action.in_(["job.delete", "jobs.delete_many"]))
 ALTERATIONS: Final = ("schedule.alter", "schedule.put", "schedule.reset")
 """Actions in the audit log that change the rules of a schedule."""
 CHANGES: Final = (
@@ -211,6 +262,26 @@ DUE: Final = (
     .where(IS_READY, jobs.c.run_at <= bindparam("before", type_=Instant()))
     .group_by(jobs.c.queue, jobs.c.type)
     .order_by(jobs.c.queue, jobs.c.type)
+)
+WRONG_LANES: Final = (
+    select(jobs.c.id, jobs.c.lane_id, lanes.c.id.label("found"))
+    .select_from(jobs.outerjoin(lanes, lanes.c.id == jobs.c.lane_id))
+    .where(
+        WAITS_IN_LANE,
+        jobs.c.waits_for == WaitsFor.LIMIT,
+        or_(
+            lanes.c.id.is_(None),
+            tuple_(lanes.c.queue, lanes.c.type, lanes.c.priority) != tuple_(jobs.c.queue, jobs.c.type, jobs.c.priority),
+        ),
+    )
+    .order_by(jobs.c.id)
+)
+"""Jobs in lanes that do not exist, or that are for other jobs."""
+UNFILED: Final = select(func.count().label("number"), func.min(jobs.c.id).label("first")).where(
+    IS_UNFILED, jobs.c.updated_at <= bindparam("before", type_=Instant())
+)
+QUEUE_CHANGES: Final = (
+    select(audit.c.id).where(audit.c.action.like("queue.%"), audit.c.at >= bindparam("after", type_=Instant())).limit(1)
 )
 HELD: Final = (
     select(jobs.c.node_id, func.count().label("number"), func.min(jobs.c.id).label("first"))
