@@ -226,7 +226,7 @@ def test_every_worker_can_run_a_bulk_change(horae: Horae) -> None:
     database = horae.components.database
     job = horae.jobs.cancel_many(types=["report"])
     assert "no node that runs" in (database.autocommit(why_unserved, job.id) or "")
-    database.transact(nodes.register, record_of(horae.registry, NodeOptions()))
+    database.transact(nodes.register, record_of(horae.registry, NodeOptions(queues=("slow",))))
     assert database.autocommit(why_unserved, job.id) is None
 
 
