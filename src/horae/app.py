@@ -211,6 +211,7 @@ class Horae(Declarations):
             "grace": self.settings.grace,
             "keep": self.settings.keep,
             "keep_logs_for": self.settings.keep_logs_for,
+            "journal_dir": self.settings.journal_dir,
         }
         given.update(options)
         node = Node(self.components, options_from(self.settings.roles, given), self._deploy_at_start, slots)

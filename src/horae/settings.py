@@ -203,6 +203,11 @@ class Settings(BaseSettings):
     busy_timeout: Duration = Field(
         timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
     )
+    journal_dir: Path | None = Field(
+        None,
+        description="Folder in which nodes keep journals of the bodies that have begun; the same for all nodes of a "
+        "machine. Default: beside a SQLite file, else the folder for temporary files.",
+    )
     pooler: bool | None = Field(
         None, description="Whether connections go through a pooler such as PgBouncer. Default: detected."
     )

@@ -67,6 +67,6 @@ def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, bod
     }  # fmt: skip
     assert rows(database, NODES) == []
     killed_node = {str(node) for node, outcome in rows(database, BY_NODE) if outcome == "crashed"}
-    kept = {file.stem for file in Journals(database, JournalTiming()).folder.glob("*.begun")}
+    kept = {file.stem for file in Journals(database, JournalTiming()).find_folder().glob("*.begun")}
     assert kept == killed_node  # a claim of it may still take effect, and the node that knew when that is over has left
     horae.close()

@@ -180,12 +180,13 @@ class TestOnPostgres:
     @pytest.fixture
     def journals(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journals:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        monkeypatch.setattr(journals_module, "local_name_of", lambda _: "shop")
         return Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming())
 
     def test_they_are_in_a_private_folder_of_this_user(self, journals: Journals, tmp_path: Path) -> None:
         journal = Journal()
         journals.open(journal, NODE)
-        folder = tmp_path / f"horae-{os.getuid()}"
+        folder = tmp_path / f"horae-{os.getuid()}-shop"
         assert [file.name for file in folder.iterdir()] == [f"{NODE}.begun"]
         assert folder.stat().st_mode & 0o777 == 0o700
         other = Journal()
@@ -202,7 +203,7 @@ class TestOnPostgres:
 
         def open_late(journal: Journal, file: Path) -> None:
             if next(leaving, False):
-                journals.folder.rmdir()
+                journals.find_folder().rmdir()
             real(journal, file)
 
         monkeypatch.setattr(Journal, "open", open_late)
@@ -216,25 +217,26 @@ class TestOnPostgres:
         self, journals: Journals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
     ) -> None:
         impatient = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming(stale=-1.0))
+        folder = impatient.find_folder()
         journal = Journal()
         journals.open(journal, NODE)
         journal.close(keep=True)
         assert unbegun(journals, claim_of(1)) == [1]
         if how == "link":
-            journals.folder.rename(tmp_path / "elsewhere")
-            journals.folder.symlink_to(tmp_path / "elsewhere")
+            folder.rename(tmp_path / "elsewhere")
+            folder.symlink_to(tmp_path / "elsewhere")
         elif how == "writable":
-            journals.folder.chmod(0o770)
+            folder.chmod(0o770)
         else:
-            monkeypatch.setattr(os, "getuid", lambda: journals.folder.stat().st_uid + 1)
-        os.mkfifo(journals.folder / "trap.begun")  # a process that opened it would wait for ever
+            monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+        os.mkfifo(folder / "trap.begun")  # a process that opened it would wait for ever
         impatient.sweep()
         journals.remove(NODE)
         assert unbegun(journals, claim_of(1)) == []
         assert journals.begun_by(NodeId("trap")).may_include(claim_of(1))
-        assert (journals.folder / f"{NODE}.begun").exists()
+        assert (folder / f"{NODE}.begun").exists()
         journals.open(Journal(), NodeId("next"))
-        assert not (journals.folder / "next.begun").exists()
+        assert not (folder / "next.begun").exists()
 
     def test_of_another_user_or_machine_everything_counts_as_begun(
         self, journals: Journals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -245,14 +247,14 @@ class TestOnPostgres:
         journal.close(keep=True)
         monkeypatch.setattr(os, "getuid", lambda: 4711)
         elsewhere = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming())
-        assert elsewhere.folder == tmp_path / "horae-4711"
+        assert elsewhere.find_folder() == tmp_path / "horae-4711-shop"
         assert elsewhere.begun_by(NODE).may_include(claim_of(1))
         assert not elsewhere.begun_by(NODE).has_succeeded(claim_of(1))
 
     def test_a_folder_that_others_can_write_to_is_not_used(
         self, journals: Journals, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        folder = tmp_path / f"horae-{os.getuid()}"
+        folder = tmp_path / f"horae-{os.getuid()}-shop"
         folder.mkdir()
         folder.chmod(0o777)
         journal = Journal()
@@ -261,6 +263,30 @@ class TestOnPostgres:
         assert "not a folder of this user alone" in caplog.text
         journal.begin(claim_of(1))  # in memory, for this node's own use
         assert journal.listed == [1]
+
+
+class TestOfTwoDatabases:
+    def test_a_copy_of_a_file_has_a_folder_of_its_own(self, tmp_path: Path) -> None:
+        file, folders = tmp_path / "horae.db", list[Path]()
+        file.touch()
+        (tmp_path / "copy.db").write_bytes(b"")
+        (tmp_path / "linked.db").hardlink_to(file)
+        for name in ("horae.db", "copy.db", "linked.db"):
+            database = Database(f"sqlite:///{tmp_path}/{name}")
+            folders.append(Journals(database, JournalTiming(), tmp_path / "journals").find_folder())
+            database.close()
+        original, copy, linked = folders
+        assert {folder.parent for folder in folders} == {tmp_path / "journals"}
+        assert original == linked != copy
+
+    def test_the_journal_of_a_node_that_lives_is_not_removed(self, journals: Journals, journal: Journal) -> None:
+        """As by a node on a copy of the database, which finds the nodes of the original in its table, and no heartbeat."""
+        journals.remove(NODE)
+        assert journal.file is not None
+        assert journal.file.exists()
+        journal.close(keep=True)
+        journals.remove(NODE)
+        assert not journal.file.exists()
 
 
 def test_entries_tell_claims_apart() -> None:

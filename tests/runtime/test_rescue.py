@@ -142,7 +142,9 @@ async def test_the_journal_of_a_node_that_left_shows_that_a_late_claim_is_no_sta
         await asked.wait()
     late = Claim(JobId(1), "work", "default", 0, None, None, 1, 1, 1, None, "{}")
     assert node.id is not None
-    assert not Journals(working.components.database, JournalTiming()).begun_by(node.id).may_include(late)
+    journals = Journals(working.components.database, JournalTiming())
+    journals.find_folder()
+    assert not journals.begun_by(node.id).may_include(late)
 
 
 async def test_a_node_that_is_only_silent_keeps_the_jobs_in_their_last_attempt(

@@ -15,12 +15,14 @@ import os
 import random
 import secrets
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache, partial
 from importlib.metadata import version
+from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 from types import ModuleType
@@ -309,11 +311,13 @@ class SimulatedLifeLock(LifeLock):
 class SimulatedJournals(Journals):
     """Journals whose files are released when the process is killed, and which only processes of one host can read."""
 
-    def __init__(self, db: Database, timing: Any) -> None:
-        super().__init__(db, timing)
+    def __init__(self, db: Database, timing: Any, directory: Path | None = None) -> None:
+        super().__init__(db, timing, directory)
         server = world.current().surroundings.server
         if server is not None:
             self.folder = server.path.with_name("nodes")
+        elif self.folder is None:  # on a real server; its identity is not asked for, as that would be a step
+            self.folder = Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
 
     @override
     def open(self, journal: Journal, node: NodeId) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from horae.domain.cluster.liveness import Limits
@@ -60,6 +61,7 @@ class NodeKeywords(TypedDict, total=False):
     grace: timedelta
     keep: timedelta
     keep_logs_for: timedelta | None
+    journal_dir: Path | None
     liveness: Limits
     timing: Timing
 
@@ -76,8 +78,9 @@ class NodeOptions:
     `queues`: the ones it serves, None for all; `backend_worker`: it is the main process of a worker of another system,
     so that `concurrency` tells that worker's slots, and `queues` the backends that it serves; `grace`: how long jobs
     may run on after a shutdown is ordered; `keep`: how long ended jobs are kept; `keep_logs_for`: how long log lines
-    are, None for as long as their job; `liveness`: when nodes are declared dead, the same for all nodes of a database;
-    `timing`: how often its services act.
+    are, None for as long as their job; `journal_dir`: where it keeps its journal of begun bodies, None for the usual
+    place; `liveness`: when nodes are declared dead, the same for all nodes of a database; `timing`: how often its
+    services act.
 
     Raises `ConfigurationError`.
     """
@@ -96,6 +99,7 @@ class NodeOptions:
     grace: timedelta = timedelta(seconds=30)
     keep: timedelta = timedelta(days=30)
     keep_logs_for: timedelta | None = None
+    journal_dir: Path | None = None
     liveness: Limits = field(default_factory=Limits)
     timing: Timing = field(default_factory=Timing)
 

@@ -1,7 +1,7 @@
 """`horae doctor`: checks the database, nodes, queues and schedules, and gives advice."""
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import typer
@@ -24,6 +24,7 @@ from horae.client.doctor.basics import (
 )
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import USUAL, Finding, Level, warning
+from horae.client.doctor.journals import journal_findings
 from horae.client.doctor.other_systems import check_other_systems
 from horae.client.doctor.redis import check_redis
 from horae.client.doctor.replica import check_replica
@@ -31,12 +32,16 @@ from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings, wait_findings
 from horae.client.jobs.body_waits import BodyWaits
+from horae.runtime.journal.files import Journals
+from horae.runtime.liveness.hidden_journals import hidden_journals
 from horae.runtime.node.node_status import living, look
+from horae.runtime.timing import JournalTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.url import missing_file, shown
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations.doctor import database_error_of
+from horae.storage.operations.nodes import NodeView
 from horae.storage.queues import queues
 from horae.types.routes import Routes
 
@@ -135,5 +140,14 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     routes, seen_queues = Routes(horae.registry, horae.settings.queue_backends), database.autocommit(queues.view)
     yield from system_findings(database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes)
     yield from wait_findings(BodyWaits(database, horae.components.live).hindrances())
+    yield from _journals(horae, database, alive)
     left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())
     yield from left_findings(left, alive)
+
+
+def _journals(horae: Horae, database: Database, alive: Sequence[NodeView]) -> Iterator[Finding]:
+    journals = Journals(database, JournalTiming(), horae.settings.journal_dir)
+    with suppress(OSError):
+        journals.find_folder()
+    hidden = [(each.node.id, each.node.pid, each.file) for each in hidden_journals(journals, alive)]
+    yield from journal_findings(hidden, None if journals.folder is None else str(journals.folder))

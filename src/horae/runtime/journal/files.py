@@ -16,6 +16,7 @@ from horae.runtime.journal.journal import HEADER, WIDTH, Journal, entry_of, head
 from horae.runtime.timing import JournalTiming
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.identity import local_name_of
 from horae.storage.engine.sqlite.file_modes import make_folder
 
 SUFFIX: Final = ".begun"
@@ -24,51 +25,78 @@ log = guarded_log("horae.runtime")
 
 
 class Journals:
-    """The folder of journals: beside the SQLite file, or for PostgreSQL a private folder of this user."""
+    """The folder of one database's journals: beside its file, or a private folder of this user.
 
-    def __init__(self, database: Database, timing: JournalTiming) -> None:
-        self._timing = timing
-        self._own = database.dialect == SQLITE
-        self.folder = (
-            side_car_path(database, "nodes") if self._own else Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
-        )
+    A private folder is named for the database: nodes of another one, such as a copy, must not remove the journals.
+    """
+
+    def __init__(self, database: Database, timing: JournalTiming, directory: Path | None = None) -> None:
+        """`directory`: what contains the private folder; None for the default."""
+        self._database, self._timing, self._directory = database, timing, directory
+        self._own = database.dialect == SQLITE and directory is None
+        self.folder: Path | None = side_car_path(database, "nodes") if self._own else None
+        """Known once a journal was opened, or looked for by `find_folder`."""
+
+    def find_folder(self) -> Path:
+        """Return the folder, which need not exist. Raises OSError if there is no place for temporary files."""
+        if self.folder is None:
+            directory = self._directory or Path(tempfile.gettempdir())
+            self.folder = directory.absolute() / f"horae-{os.getuid()}-{local_name_of(self._database)}"
+        return self.folder
 
     def open(self, journal: Journal, node: NodeId) -> None:
         """Create the file of a node's journal. Without one, all jobs of a dead node count as begun."""
         if not header():
             return  # a file from before a reboot could not be recognized
         try:
-            self._open(journal, self._file(node))
+            self._open(journal, self.find_folder(), node)
         except OSError as error:
-            log.warning("node %s has no journal, so if it is killed all of its jobs count as begun: %s", node, error)
+            log.warning(
+                "node %s keeps no journal of what has begun, so if it is killed, all of its jobs count as begun, and "
+                "those in their last attempt fail: %s; set HORAE_JOURNAL_DIR to a folder that this user may write to",
+                node,
+                error,
+            )
 
     def close(self, journal: Journal, *, keep: bool) -> None:
         """Close a journal; remove its file unless others may need it (`keep`), and the folder if it is empty."""
         journal.close(keep=keep)
-        if not self._own:
+        if self.folder is not None and not self._own:
             with suppress(OSError):  # another node's file is in it
                 self.folder.rmdir()
 
     def sweep(self) -> None:
         """Remove old files that no node has removed."""
-        for file in self.folder.glob(f"*{SUFFIX}") if self._is_trusted() else ():
+        if (folder := self._trusted_folder()) is None:
+            return
+        for file in folder.glob(f"*{SUFFIX}"):
             with suppress(OSError):
-                if time.time() - file.stat().st_mtime > self._timing.stale and _is_unlocked(file):
-                    file.unlink()
+                if time.time() - file.stat().st_mtime > self._timing.stale:
+                    _remove_unlocked(file)
 
     def remove(self, node: NodeId) -> None:
-        """Remove the file of a dead node after its jobs were rescued."""
-        if self._is_trusted():
-            self._file(node).unlink(missing_ok=True)
+        """Remove the file of a dead node after its jobs were rescued, unless its process lives all the same.
+
+        A copy of a database lists the nodes of the original, which are no nodes of the copy.
+        """
+        if (folder := self._trusted_folder()) is not None:
+            with suppress(OSError):
+                _remove_unlocked(folder / f"{node}{SUFFIX}")
+
+    def shows(self, node: NodeId) -> bool:
+        """Whether the file of a node is where this process looks for it."""
+        folder = self._trusted_folder()
+        return folder is not None and (folder / f"{node}{SUFFIX}").exists()
 
     def begun_by(self, node: NodeId, patience: float = 0.0) -> "Begun":
         """Return what a dead node had begun. `patience`: seconds to wait for the last threads of its process."""
-        if not self._is_trusted():  # a file of another user proves nothing, and opening it may hang
+        folder = self._trusted_folder()
+        if folder is None:  # a file of another user proves nothing, and opening it may hang
             return Begun(None)
         deadline = time.monotonic() + patience
         while True:
             try:
-                return _read(self._file(node))
+                return _read(folder / f"{node}{SUFFIX}")
             except BlockingIOError:
                 if time.monotonic() >= deadline:
                     return Begun(None)  # its process still runs and may begin more
@@ -76,34 +104,33 @@ class Journals:
                 return Begun(None)
             time.sleep(self._timing.lock_pause)
 
-    def _open(self, journal: Journal, file: Path) -> None:
+    def _open(self, journal: Journal, folder: Path, node: NodeId) -> None:
         for _ in range(self._timing.tries):
-            self._prepare()
+            self._prepare(folder)
             with suppress(FileNotFoundError):  # the last node to leave has just removed the folder
-                journal.open(file)
+                journal.open(folder / f"{node}{SUFFIX}")
                 return
-        raise FileNotFoundError(f"{self.folder} is removed repeatedly")
+        raise FileNotFoundError(f"{folder} is removed repeatedly")
 
-    def _prepare(self) -> None:
+    def _prepare(self, folder: Path) -> None:
         if self._own:
-            make_folder(self.folder)
+            make_folder(folder)
         else:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self._is_trusted():
-            raise PermissionError(f"{self.folder} is not a folder of this user alone")
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._trusted_folder() is None:
+            raise PermissionError(f"{folder} is not a folder of this user alone")
 
-    def _is_trusted(self) -> bool:
-        """Whether only this user can write there; any user can create a folder of that name in /tmp."""
-        if self._own:
-            return True
+    def _trusted_folder(self) -> Path | None:
+        """Return the folder if only this user can write there; any user can create a folder of that name in /tmp."""
+        folder = self.folder
+        if folder is None or self._own:
+            return folder
         try:
-            found = self.folder.lstat()
+            found = folder.lstat()
         except OSError:
-            return False
-        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-
-    def _file(self, node: NodeId) -> Path:
-        return self.folder / f"{node}{SUFFIX}"
+            return None
+        private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+        return folder if private else None
 
 
 class Begun:
@@ -135,10 +162,9 @@ def _read(file: Path) -> Begun:
     return Begun(frozenset(array("q", content[HEADER:])))
 
 
-def _is_unlocked(file: Path) -> bool:
-    with file.open("rb") as opened:
-        try:
-            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
+def _remove_unlocked(file: Path) -> None:
+    """Remove a file unless its writer still runs; raise OSError if it cannot be removed."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb"):
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        file.unlink()

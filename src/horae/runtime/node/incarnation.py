@@ -69,7 +69,7 @@ class Incarnation:
             around=components.hooks.around,
             log_book=KeptLogs(self._log_writer, components.keep_logs),
         )
-        self._journals = Journals(components.database, self._timing.journals)
+        self._journals = Journals(components.database, self._timing.journals, options.journal_dir)
         self.signals = Signals()
         self._reporter = Reporter(components.live, self._environment.journal)
         hooks = Hooks(components.database, components.registry)

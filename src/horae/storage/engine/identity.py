@@ -1,6 +1,7 @@
 """A short name for one database, the same for every process that uses it, whatever URL it has."""
 
 import hashlib
+import os
 import socket
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ _TABLE: Final = text(
     "SELECT current_database(), oid, 'horae_jobs'::regclass::oid FROM pg_database WHERE datname = current_database()"
 )
 _SERVER: Final = text("SELECT system_identifier FROM pg_control_system()")
+_PORT: Final = text("SELECT current_setting('port')")
 
 
 def identity_of(database: Database) -> str:
@@ -27,6 +29,17 @@ def identity_of(database: Database) -> str:
     else:
         parts = [_server(database), *map(str, database.autocommit(_table))]
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=LENGTH).hexdigest()
+
+
+def local_name_of(database: Database) -> str:
+    """Return a name that no copy of the database on this machine has, for as long as its server runs here.
+
+    It is the same for all names of a file. A cloned server has the identity of the original, but another port.
+    """
+    if database.dialect == SQLITE:
+        file = os.stat(database.url.database or "")  # noqa: PTH116 - follows links, as opening the file does
+        return f"{file.st_dev:x}-{file.st_ino:x}"
+    return f"{identity_of(database)}-{database.autocommit(_port)}"
 
 
 def _machine() -> str:
@@ -45,6 +58,11 @@ def _server(database: Database) -> str:
 
 def _system_identifier(connection: Connection) -> int:
     found: int = connection.execute(_SERVER).scalar_one()
+    return found
+
+
+def _port(connection: Connection) -> str:
+    found: str = connection.execute(_PORT).scalar_one()
     return found
 
 
