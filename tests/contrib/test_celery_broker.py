@@ -151,3 +151,34 @@ def test_a_worker_forgets_the_timers_of_tasks_that_have_ended() -> None:
     for _ in timers:
         hub.fire_timers()
     assert called == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "shown"),
+    [
+        (("7",), {}, "('7')"),
+        (("a\nb",), {}, r"('a\nb')"),
+        ((-1,), {}, "(-1)"),
+        ((0,), {}, "(0)"),
+        ((True,), {}, "(True)"),
+        ((2**63,), {}, "(9223372036854775808)"),
+        ((10**99,), {}, "(1" + "0" * 59 + "…)"),
+        ((1.0,), {}, "(1.0)"),
+        (([1],), {}, "([1])"),
+        ((None,), {}, "(None)"),
+        ((), {}, "()"),
+        ((1, 2), {}, "(1, …)"),
+        ((), {"job_id": 1}, "(…)"),
+    ],
+    ids=repr,
+)
+def test_a_message_that_names_no_job_is_dropped(
+    caplog: pytest.LogCaptureFixture, arguments: tuple[Any, ...], named: dict[str, Any], shown: str
+) -> None:
+    """Anybody who can write to the broker can send one."""
+    app = celery_module("celery").Celery("worker", broker="memory://")
+    with closing(Horae("sqlite:///nowhere/horae.db")) as horae:
+        setup(app, horae)
+        app.tasks[RUN_JOB](*arguments, **named)
+    expected = f"a message for horae.run_job is dropped: expected the id of a job, got {shown}"
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("WARNING", expected)]

@@ -31,8 +31,8 @@ def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") ->
     processes = WorkerProcesses(celery_app, horae, options)
     install(celery_app, processes)
 
-    def run_job(job_id: int) -> None:
-        processes.run_job(job_id)
+    def run_job(*arguments: object, **named: object) -> None:
+        processes.run_job(*arguments, **named)
 
     # Each message is about another type of job, so that a usual rate for each task would slow down all of them.
     fixed = {"ignore_result": True, "acks_late": False, "rate_limit": 0, "shared": False, "typing": False}

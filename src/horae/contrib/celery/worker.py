@@ -22,10 +22,12 @@ from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseReadOnly, HoraeError
 from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
+from horae.quoting import quoted
 from horae.runtime.backends.checks import check_backends
 from horae.runtime.inline.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.failures import is_transient
+from horae.types.arguments import LARGEST_ID
 from horae.types.routes import Routes
 
 if TYPE_CHECKING:
@@ -62,10 +64,21 @@ class WorkerProcesses:
         self._main: MainNode | None = None
         self._unavailable = ThrottledWarning()
 
-    def run_job(self, job_id: int) -> None:
-        """Run a job in this process, unless it needs no run or the database is unavailable: it gets another message."""
+    def run_job(self, *arguments: object, **named: object) -> None:
+        """Run a job in this process, unless it needs no run or the database is unavailable: it gets another message.
+
+        Anybody who can write to the broker chooses the arguments of the message, which should be the id of the job.
+        """
+        match arguments:
+            case [int() as job_id] if not isinstance(job_id, bool) and 0 < job_id <= LARGEST_ID and not named:
+                self._run_job(JobId(job_id))
+            case _:
+                given = ", ".join([*map(quoted, arguments[:1]), *(["…"] if arguments[1:] or named else [])])
+                log.warning("a message for %s is dropped: expected the id of a job, got (%s)", RUN_JOB, given)
+
+    def _run_job(self, job_id: JobId) -> None:
         try:
-            self._node().run_job(JobId(job_id))
+            self._node().run_job(job_id)
         except Exception as error:
             if not is_transient(error):
                 raise
