@@ -17,7 +17,10 @@ from typing_extensions import Unpack
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
 from horae.async_app import AsyncHorae, SyncHorae
 from horae.domain.jobs.log_lines import KeepLogs
+from horae.domain.names import foreign_id
+from horae.errors import ConfigurationError
 from horae.forking import ForkSafeLock, lazy_property
+from horae.quoting import quoted
 from horae.types.declarations import Declarations
 from horae.types.schedule import module_schema
 
@@ -58,6 +61,7 @@ class Horae(Declarations):
 
         module, self._module = _calling_module()
         super().__init__(module)
+        _check_authenticate(authenticate)
         self._authenticate = authenticate
         self.settings: Settings = settings(database=database, **given)
         tokens_of(token.get_secret_value() for token in self.settings.tokens)  # refuses malformed ones
@@ -227,6 +231,7 @@ class Horae(Declarations):
         at the first request, when all job types have been declared. Needs the packages of `horae[web]`.
         """
         chosen = authenticate or self._authenticate
+        _check_authenticate(chosen)
 
         def make() -> Interface:
             with web_packages_required():
@@ -274,11 +279,11 @@ class Horae(Declarations):
     def acting_as(self, actor: str) -> Generator[None]:
         """Name `actor` in the audit log for changes made within the block, instead of this process.
 
-        The audit log (`GET /api/audit/`) has every change; starting jobs is not one.
+        The audit log (`GET /api/audit/`) has every change; starting jobs is not one. Raises `InvalidRequest`.
         """
         from horae.client.changes import PYTHON, Caller, attributed_to
 
-        with attributed_to(Caller(actor, PYTHON)):
+        with attributed_to(Caller(foreign_id("actor", actor), PYTHON)):
             yield
 
     def migrate(self) -> None:
@@ -344,3 +349,8 @@ def _calling_module() -> tuple[str, str]:
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as collections.namedtuple and logging find their callers
     name: str = frame.f_globals.get("__name__", "app")
     return name, Path(frame.f_code.co_filename).stem if name == "__main__" else name
+
+
+def _check_authenticate(given: object) -> None:
+    if given is not None and not callable(given):
+        raise ConfigurationError(f"authenticate is {quoted(given)}, expected a function of the request")

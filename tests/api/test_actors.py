@@ -6,7 +6,7 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from horae import EVERYBODY, Actor, Horae, InvalidRequest, JobDoesNotExist, JobState, Role
+from horae import EVERYBODY, Actor, ConfigurationError, Horae, InvalidRequest, JobDoesNotExist, JobState, Role
 from horae.storage.engine.database import Database
 from tests.api.clients import client_of, error_of
 
@@ -49,6 +49,36 @@ async def test_a_user_without_an_id_sees_and_cancels_nothing(horae: Horae, given
     ):
         assert error_of(await client.request(method, path)) == (401, "ERROR_NOT_AUTHENTICATED")
     assert horae.jobs.get(job.id).state is JobState.PENDING
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_authenticate_function_that_returns_no_actor_is_named_in_the_log(
+    horae: Horae, caplog: pytest.LogCaptureFixture, *, is_async: bool
+) -> None:
+    async def later(request: Request) -> Any:
+        return {"id": "s3cret"}
+
+    authenticate: Any = later if is_async else lambda _: {"id": "s3cret"}
+    answer = await client_of(horae.asgi(authenticate)).get("/api/jobs/")
+    assert error_of(answer) == (500, "ERROR_INTERNAL")
+    assert answer.json()["detail"] == "the server is configured wrongly; see the log of the server"
+    assert "the application's authenticate function returned a dict, expected an Actor" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+def test_what_is_no_function_cannot_authenticate(horae: Horae) -> None:
+    wrong: Any = "alice"
+    with pytest.raises(ConfigurationError, match="authenticate is 'alice', expected a function"):
+        horae.asgi(wrong)
+    with pytest.raises(ConfigurationError, match="authenticate is 'alice', expected a function"):
+        Horae("sqlite://", authenticate=wrong)
+
+
+@pytest.mark.parametrize("given", [*NO_IDS, "ada\n2026 INFO"])
+def test_an_actor_of_changes_has_a_valid_id(horae: Horae, given: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"^actor .*: expected 1 to 200 characters"), horae.acting_as(given):
+        horae.queues.pause("mail")
+    assert horae.queues.list() == []
 
 
 @pytest.mark.parametrize("given", NO_IDS)

@@ -146,6 +146,17 @@ async def test_a_header_that_never_ends_is_refused() -> None:
         writer.close()
 
 
+async def test_a_request_with_two_lengths_is_refused_and_its_connection_closed() -> None:
+    smuggled = b"GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n"
+    lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    async with served(lazy(Answers()), Bounds()) as server:
+        reader, writer = await connected(server, b"POST / HTTP/1.1\r\nhost: a\r\n" + lengths + smuggled)
+        answer = await last_words(reader)
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert answer.count(b"HTTP/1.1") == 1
+        writer.close()
+
+
 @pytest.fixture
 def database(sqlite_database: Database) -> Database:
     return sqlite_database

@@ -7,6 +7,10 @@ import pytest
 
 from horae import Horae
 from horae.client import changes
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness.node_record import record_of
+from horae.storage.engine import unreadable_rows
+from horae.storage.operations import nodes
 from tests.api.clients import Client, error_of
 from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state
@@ -223,3 +227,17 @@ async def test_old_entries_go(horae: Horae, client: Client) -> None:
         execute(horae, f"SELECT setval(pg_get_serial_sequence('horae_audit', 'id'), {changes.TIDY_EVERY - 1})")
     await client("root").post("/api/queues/new/pause/", json={})  # its entry deletes old ones
     assert [each["target"] for each in (await client("auditor").get("/api/audit/")).json()["entries"]] == ["new"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["roles = '5'", "roles = 'null'", "types = '{\"a\": 1}'", "types = '[1]'", "queues = '7'", "queues = '[null]'"],
+)
+async def test_a_damaged_node_is_left_out_and_reported(horae: Horae, client: Client, damage: str) -> None:
+    record = record_of(horae.registry, NodeOptions())
+    horae.components.database.transact(nodes.register, record)
+    execute(horae, f"UPDATE horae_nodes SET {damage}")
+    answer = await client("root").get("/api/nodes/")
+    assert (answer.status_code, answer.json()["nodes"]) == (200, [])
+    column = damage.partition(" ")[0]
+    assert unreadable_rows.remembered()["horae_nodes", record.id] == f"{column} is no list of texts"

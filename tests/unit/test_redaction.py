@@ -17,7 +17,7 @@ from horae.redaction import MASK, Redactor, error_text, shown_url, traceback_tex
 from horae.settings import settings
 from horae.storage.engine.url import normalised, shown
 from horae.types.function import JobFunction
-from horae.types.logs.lines import PLAIN, TextFormatter, json_formatter
+from horae.types.logs.lines import LONGEST_PART, PLAIN, TextFormatter, json_formatter
 from horae.types.rules.start_options import StartOptions
 from horae.types.values.secret import Secret, secret_values
 
@@ -185,7 +185,21 @@ def test_a_message_cannot_forge_a_log_line() -> None:
     record = logging.LogRecord(
         "horae", logging.INFO, "", 1, "%s", ("ada\n2026 INFO horae.audit: forged\r\x1b[2J",), None
     )
-    lines = TextFormatter(PLAIN).format(record).split("\n")
-    assert lines[1].startswith("    2026")
-    assert "\r" not in lines[1]
-    assert "\x1b" not in lines[1]
+    record.job, record.type = 7, "work\n2026 INFO horae.audit: forged"
+    record.exc_info = (ValueError, ValueError("no\n2026 INFO horae.audit: forged\x1b[2J"), None)
+    record.stack_info = "Stack:\n2026 INFO horae.audit: forged\x85"
+    written = TextFormatter(PLAIN).format(record)
+    _, *others = written.split("\n")
+    assert written.count("forged") == 4
+    assert all(line.startswith("    ") for line in others)
+    assert written.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(PLAIN), json_formatter()])
+def test_a_record_has_a_bounded_length(formatter: logging.Formatter) -> None:
+    long = "x" * 3 * LONGEST_PART
+    record = logging.LogRecord("horae", logging.INFO, "", 1, "%s", (long,), None)
+    record.exc_info = (ValueError, ValueError(long), None)
+    written = formatter.format(record)
+    assert written.count("characters left out") == 2
+    assert len(written) < 3 * LONGEST_PART

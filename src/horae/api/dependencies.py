@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
-from horae.api.problems import NotAuthenticated, PermissionDenied
+from horae.api.problems import Misconfigured, NotAuthenticated, PermissionDenied
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.errors import InvalidRequest
@@ -25,7 +25,10 @@ ServicesHere = Annotated[Services, Depends(services_of)]
 
 
 async def actor_of(request: Request, services: ServicesHere) -> Actor:
-    """Identify the user; raises `NotAuthenticated`, also if the application returns an invalid actor id."""
+    """Identify the user; raises `NotAuthenticated`, also if the application returns an invalid actor id.
+
+    Raises `Misconfigured` if the application returns something else than an actor.
+    """
     try:
         found = services.authenticate(request)
         actor = await found if inspect.isawaitable(found) else found
@@ -34,6 +37,11 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
         actor = None
     if actor is None:
         raise NotAuthenticated("authentication required")
+    if not isinstance(actor, Actor):
+        raise Misconfigured(
+            f"the application's authenticate function returned a {type(actor).__qualname__}, expected an Actor, or "
+            "None for an unknown user"
+        )
     request.state.actor = actor
     return actor
 

@@ -68,6 +68,12 @@ class NotAuthenticated(Refused):
     status, code = 401, "ERROR_NOT_AUTHENTICATED"
 
 
+class Misconfigured(Refused):
+    """The application that serves the request is set up wrongly; the text is for its log."""
+
+    status, code = 500, INTERNAL
+
+
 class PermissionDenied(Refused):
     """The actor lacks the needed role."""
 
@@ -187,7 +193,8 @@ def response_to(error: Exception) -> Response:
     if code == UNAVAILABLE:
         return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)
-    return problem(status, code, "internal error; see the log of the server")
+    what = "the server is configured wrongly" if isinstance(error, Misconfigured) else "internal error"
+    return problem(status, code, f"{what}; see the log of the server")
 
 
 def _outage(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from horae.cli.escaping import printable
+from horae.cli.escaping import indented
 from horae.errors import DatabaseUnavailable, HoraeError, InvalidRequest, NotFound
 
 DONE: Final = 0
@@ -31,7 +31,7 @@ def exit_code_of(error: HoraeError) -> int:
 
 def complain(message: object) -> None:
     """Print an error message on stderr."""
-    typer.echo(f"Error: {printable(str(message))}", err=True)
+    typer.echo(f"Error: {indented(str(message))}", err=True)
 
 
 def _report_bug(error: Exception) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import h11
 from typing_extensions import override
@@ -107,6 +107,22 @@ class ConnectionTable:
                 connection.transport.abort()
 
 
+class _Parser(h11.Connection):
+    """Refuses requests whose length a proxy may read in another way, so that it takes one request for two.
+
+    RFC 9112, section 6.1: `Content-Length` beside `Transfer-Encoding` may be an attempt at request smuggling.
+    """
+
+    @override
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name.lower() for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                raise h11.RemoteProtocolError("a request has both Content-Length and Transfer-Encoding")
+        return event
+
+
 class Connection(H11Protocol):
     """The connection of one client."""
 
@@ -139,6 +155,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         self._admitted = self.table.admit(self)
         if self._admitted:
+            self.conn = _Parser(h11.SERVER, self.config.h11_max_incomplete_event_size or LARGEST_HEADER)
             super().connection_made(transport)
         else:
             transport.write(REFUSAL)

@@ -10,7 +10,7 @@ from rich.text import Text
 from horae.adapters import Adapters, opened_database
 from horae.app import Horae
 from horae.cli.context import target_of
-from horae.cli.escaping import printable
+from horae.cli.escaping import indented
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.printing.output import STYLES, console, print_json
@@ -126,10 +126,10 @@ def print_finding(finding: Finding) -> None:
     line = Text.assemble(
         (f"{finding.level.value:<8}", STYLES[finding.level]),
         (f" {finding.check}: ", "bold"),
-        printable(finding.message),
+        indented(finding.message),
     )
     if finding.advice is not None:
-        line.append(f"\n{'':<9}→ {printable(finding.advice)}")
+        line.append(f"\n{'':<9}→ {indented(finding.advice)}")
     console().print(line)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import typer
 
 from horae.api.views.parameters import shown_parameters
-from horae.cli.escaping import printable
+from horae.cli.escaping import indented
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.domain.jobs.job import Job, JobState, WaitsFor
 from horae.storage.jobs.reading import Attempt
@@ -61,7 +61,7 @@ def print_job(job: Job, registry: Registry, attempts: Sequence[Attempt], **more:
         print_table(ATTEMPT_COLUMNS, attempts)
     for each in attempts:
         if each.traceback:
-            typer.echo(f"\nattempt {each.attempt}:\n{printable(each.traceback)}")
+            typer.echo(f"\nattempt {each.attempt}:\n    {indented(each.traceback)}")
 
 
 def line_of(job: Job) -> str:
@@ -73,4 +73,4 @@ def line_of(job: Job) -> str:
         words.append(note)
     if job.state is JobState.FAILED:
         words.append(f"- {job.human_readable_error or job.error or 'no reason given'}")
-    return printable(" ".join(words))
+    return indented(" ".join(words))

@@ -219,7 +219,19 @@ def _raw_statement(statement: ClauseElement, **values: Any) -> RawStatement:
 
 def view(connection: Connection) -> list[NodeView]:
     """Return all nodes, the oldest first."""
-    return readable(nodes.name, connection.execute(VIEW.on(connection)).mappings(), lambda row: NodeView(**row))
+    return readable(nodes.name, connection.execute(VIEW.on(connection)).mappings(), _node)
+
+
+def _node(row: Mapping[str, Any]) -> NodeView:
+    """Return the node of a row. Raises ValueError for a value that no node has written."""
+    for name in ("roles", "types", "queues"):
+        values = row[name] if name != "queues" or row[name] is not None else []
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise ValueError(f"{name} is no list of texts")
+    for name, kind in (("name", str), ("host", str), ("version", str), ("pid", int), ("concurrency", int)):
+        if not isinstance(row[name], kind):
+            raise ValueError(f"{name} is a {type(row[name]).__name__}")  # noqa: TRY004 - as other damage of rows
+    return NodeView(**row)
 
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:

@@ -2,14 +2,17 @@
 
 import logging
 from types import TracebackType
+from typing import Any, Final
 
 from pythonjsonlogger.json import JsonFormatter
 from typing_extensions import override
 
-from horae.domain.storable import escaped
+from horae.domain.storable import escaped, shortened
 from horae.redaction import traceback_text
 
 ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+LONGEST_PART: Final = 100_000
+"""Characters of a message or a traceback that are written: a body may log a text of any length."""
 PLAIN = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -17,9 +20,14 @@ class TextFormatter(logging.Formatter):
     """Appends the job, if there is one, to the message."""
 
     @override
+    def format(self, record: logging.LogRecord) -> str:
+        # A line break in a message or in a traceback must not look like a record of its own.
+        first, *others = (escaped(line) for line in super().format(record).split("\n"))
+        return "\n    ".join([first, *others])
+
+    @override
     def formatMessage(self, record: logging.LogRecord) -> str:
-        # A line break in a message must not look like a record of its own.
-        record.message = "\n    ".join(escaped(line) for line in record.message.split("\n"))
+        record.message = shortened(record.message, LONGEST_PART)
         message = super().formatMessage(record)
         job = getattr(record, "job", None)
         if job is None:
@@ -34,13 +42,20 @@ class TextFormatter(logging.Formatter):
 
 class _JsonFormatter(JsonFormatter):
     @override
+    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+        shown = super().process_log_record(log_data)
+        return {
+            key: shortened(value, LONGEST_PART) if isinstance(value, str) else value for key, value in shown.items()
+        }
+
+    @override
     def formatException(self, ei: ExceptionInfo) -> str:
         return traceback_of(ei)
 
 
 def traceback_of(info: ExceptionInfo) -> str:
     """Return a traceback without the values that errors repeat."""
-    return "" if info[1] is None else traceback_text(info[1]).rstrip("\n")
+    return "" if info[1] is None else shortened(traceback_text(info[1]).rstrip("\n"), LONGEST_PART)
 
 
 def json_formatter() -> logging.Formatter:
