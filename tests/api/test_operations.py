@@ -7,9 +7,12 @@ import pytest
 
 from horae import Horae
 from horae.client import changes
+from horae.domain.jobs.job import NodeId
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine import unreadable_rows
+from horae.storage.jobs import claims
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.operations import nodes
 from tests.api.clients import Client, error_of
 from tests.harness.applications import claim_as_another_node, execute
@@ -117,6 +120,22 @@ async def test_nodes_are_listed_with_slots_and_liveness(horae: Horae, client: Cl
     ]
     assert found[0]["types"] == sorted(horae.registry.by_name)
     assert datetime.fromisoformat(found[0]["heartbeat_on"]).tzinfo is not None
+
+
+async def test_a_node_uses_no_more_slots_than_it_has(horae: Horae, client: Client) -> None:
+    """It also holds jobs that it has claimed ahead of free slots, and results that are not written yet."""
+    for _ in range(5):
+        horae.jobs.start("rebuild_index", queue="slow")
+    async with running_node(horae, concurrency=3, queues=("none",)) as node:
+        horae.components.database.autocommit(
+            claims.claim, ClaimScope(node=node.id or NodeId(""), types=("rebuild_index",), queues=("slow",)), 5
+        )
+        [found] = (await client("auditor").get("/api/nodes/")).json()["nodes"]
+        overview = (await client("auditor").get("/api/overview/")).json()
+        metrics = (await client("auditor").get("/metrics")).text
+    assert (found["slots"], found["slots_used"], found["running"]) == (3, 3, 5)
+    assert (overview["slots"], overview["running"]) == (3, 3)
+    assert "\nhorae_slots_used 3.0\n" in metrics
 
 
 async def test_the_overview_counts_what_waits_runs_and_ended(client: Client) -> None:

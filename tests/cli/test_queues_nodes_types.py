@@ -27,8 +27,8 @@ from tests.cli.conftest import SHOP, Call, call, called, node_of, values
 
 QUEUE_FIELDS = {"name", "paused_at", "note", "concurrency_limit", "backend", "pending", "due", "started", "oldest_due"}
 NODE_FIELDS = {
-    "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "running", "started_at",
-    "heartbeat_at", "heartbeat_age", "lock", "alive", "cause_of_death",
+    "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "slots_used", "running",
+    "started_at", "heartbeat_at", "heartbeat_age", "lock", "alive", "cause_of_death",
 }  # fmt: skip
 TYPE_FIELDS = {
     "name", "description", "declared_in", "queue", "priority", "max_count", "max_attempts", "soft_time_limit", "grace",

@@ -134,7 +134,8 @@ def _nodes(seen: Sequence[SeenNode]) -> Iterator[Metric]:
     alive = [node.view for node in seen if node.alive and node.view.is_worker]
     slots = sum(view.concurrency for view in alive)
     yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
-    yield GaugeMetricFamily("horae_slots_used", "Jobs that live nodes hold.", sum(view.running for view in alive))
+    used = sum(view.slots_used for view in alive)
+    yield GaugeMetricFamily("horae_slots_used", "Slots of live nodes that are taken.", used)
     living = sum(node.alive for node in seen)
     by_state = {("alive",): living, ("dead",): len(seen) - living}
     yield _gauge("horae_nodes", "Nodes by state.", "state", by_state)

@@ -68,7 +68,10 @@ class NodeItem(View):
     queues: list[str] | None = Field(description="The queues that it serves; null for all.")
     types: list[str] = Field(description="The job types that it knows.")
     slots: int = Field(validation_alias="concurrency", description="Jobs that it runs at a time.")
-    running: int = Field(description="Jobs that it holds.")
+    slots_used: int = Field(description="How many of these are taken.")
+    running: int = Field(
+        description="Jobs that it holds; more than it has slots if it has claimed the next ones, or if bodies wait."
+    )
     started_on: datetime = Field(validation_alias="started_at")
     heartbeat_on: datetime = Field(validation_alias="heartbeat_at")
     heartbeat_age: float = Field(validation_alias="silence", description="Seconds since its last heartbeat.")
@@ -148,11 +151,12 @@ class OverviewItem(View):
     nodes_alive: int
     nodes_dead: int
     slots: int
-    running: int
+    running: int = Field(description="How many of these are taken.")
     problems: list[ProblemItem] = Field(description="Worst first; empty if there are none.")
 
 
 def node_item(seen: SeenNode, ring_share: float) -> NodeItem:
     """Return the view of a node."""
     found = {"host": seen.host_name, "alive": seen.alive, "cause_of_death": seen.cause_of_death}
+    found |= {"slots_used": seen.view.slots_used}
     return NodeItem.model_validate({**attributes(seen.view), **found, "ring_share": ring_share})

@@ -43,8 +43,8 @@ def as_values(node: SeenNode) -> dict[str, Any]:
     """Return a node as `--json` prints it; the fields are documented and stable."""
     view = node.view
     stored = (
-        "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "running", "started_at",
-        "heartbeat_at",
+        "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "slots_used", "running",
+        "started_at", "heartbeat_at",
     )  # fmt: skip
     return {
         **{name: getattr(view, name) for name in stored},
@@ -74,7 +74,7 @@ COLUMNS: Final[Columns] = {
     "PID": "view.pid",
     "ROLES": lambda node: ", ".join(node.view.roles),
     "QUEUES": lambda node: "all" if node.view.queues is None else ", ".join(node.view.queues),
-    "SLOTS": lambda node: f"{node.view.running}/{node.view.concurrency}",
+    "SLOTS": lambda node: f"{node.view.slots_used}/{node.view.concurrency}",
     "HEARTBEAT": lambda node: "by file lock" if node.view.lock_key is None else brief(node.view.silence),
     "LOCK": lock_of,
     "STATE": lambda node: "alive" if node.alive else "dead",

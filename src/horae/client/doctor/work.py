@@ -21,7 +21,7 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
     workers = [view for view in alive if view.is_worker]
     slots = sum(view.concurrency for view in workers)
     if workers:
-        yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.running for view in workers)} busy")
+        yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.slots_used for view in workers)} busy")
     elif any(CELERY in view.roles for view in alive):
         yield ok("nodes", f"{counted(len(alive), 'node')} alive, and Celery's workers run the jobs")
     elif alive:

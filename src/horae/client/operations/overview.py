@@ -77,7 +77,7 @@ def take(  # noqa: PLR0913 - what it is made of
         nodes_alive=len(alive),
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if view.is_worker),
-        running=sum(view.running for view in alive),
+        running=sum(view.slots_used for view in alive),
         problems=_worst_first(
             [
                 *system_findings(database, alive, dead, waiting, known=known, routes=routes),

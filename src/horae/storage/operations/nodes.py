@@ -80,6 +80,12 @@ class NodeView(Capabilities):
     silence: float
     lock_free: bool | None
     running: int
+    """Jobs that it holds: in its slots, claimed ahead of free slots, ended but not settled, or waiting for others."""
+
+    @property
+    def slots_used(self) -> int:
+        """How many of its slots are taken; a body that waits for another job counts, although it lends its slot."""
+        return min(self.running, self.concurrency)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ function loadTiles(overview: Overview): Tile[] {
     {
       name: 'Running',
       figure: countText(started),
-      details: `of ${countText(overview.slots)} slots`,
+      details: `${countText(overview.running)} of ${countText(overview.slots)} slots in use`,
       to: jobsInState('started'),
     },
   ]

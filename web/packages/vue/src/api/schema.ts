@@ -2065,7 +2065,7 @@ export interface components {
             roles: string[];
             /**
              * Running
-             * @description Jobs that it holds.
+             * @description Jobs that it holds; more than it has slots if it has claimed the next ones, or if bodies wait.
              */
             running: number;
             /**
@@ -2073,6 +2073,11 @@ export interface components {
              * @description Jobs that it runs at a time.
              */
             slots: number;
+            /**
+             * Slots Used
+             * @description How many of these are taken.
+             */
+            slots_used: number;
             /**
              * Started On
              * Format: date-time
@@ -2137,7 +2142,10 @@ export interface components {
              * @description Jobs that wait only for a free slot: they are due and their queue is not paused.
              */
             ready: number;
-            /** Running */
+            /**
+             * Running
+             * @description How many of these are taken.
+             */
             running: number;
             /** Slots */
             slots: number;
