@@ -294,7 +294,7 @@ async def test_wait_and_watch_with_a_node(url: str) -> None:
         assert watched.exit_code == 1
         assert watched.stdout == (
             "job 1 (import_csv): finished\n"
-            "job 2 (refuse): failed - Something went wrong while this job was running (ValueError).\n"
+            "job 2 (refuse): failed - Something went wrong while this job (refuse) was running.\n"
         )
         lines = (await called(url, "jobs", "watch", "1", "--json")).stdout.splitlines()
         assert [json.loads(line)["state"] for line in lines] == ["finished"]

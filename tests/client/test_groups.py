@@ -319,8 +319,20 @@ async def test_members_run_in_child_processes(horae: Horae, types: Any) -> None:
     assert os.getpid() not in {result["pid"] for result in results}
 
 
+async def test_a_member_and_then_may_have_the_same_type_and_parameters(horae: Horae, types: Any) -> None:
+    group = horae.jobs.start_group([types.combine], then=types.combine)
+    (member,) = horae.jobs.members(group.id)
+    assert member.id != group.then_id
+    async with running_node(horae):
+        ended = await horae.aio.jobs.wait_for_group(group.id, timeout="60s")
+    assert ended.then_id is not None
+    first, then = horae.jobs.get(member.id), horae.jobs.get(ended.then_id)
+    assert first.finished_at is not None
+    assert then.started_at is not None
+    assert then.started_at >= first.finished_at
+
+
 WRONG: list[tuple[str, Callable[[Horae, Any], object]]] = [
-    ("is also then", lambda horae, types: horae.jobs.start_group([types.combine], then=types.combine)),
     ("on_failure", lambda horae, types: horae.jobs.start_group([types.fail], on_failure="stop")),  # type: ignore[arg-type]
     ("members is a str", lambda horae, _: horae.jobs.start_group("fail")),
     ("expected a mapping", lambda horae, types: horae.jobs.start_group([(types.square, 3)])),  # type: ignore[list-item]

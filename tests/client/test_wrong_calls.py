@@ -8,8 +8,10 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from horae import Horae, InvalidRequest, NotFound
+from horae import Horae, InvalidJobType, InvalidRequest, NotFound
 from horae.client.operations.queues import Queues
 from horae.domain.storable import escaped
 from horae.quoting import quoted
@@ -117,6 +119,49 @@ def test_a_wrong_call_is_refused(horae: Horae, call: str) -> None:
     horae.schedules.add("work", name="nightly", cron="0 3 * * *")
     with pytest.raises((InvalidRequest, NotFound)):
         CALLS[call](horae)
+
+
+def test_a_wrong_session_says_what_to_pass(horae: Horae) -> None:
+    horae.job(name="work")(lambda: None)
+    scoped: Any = scoped_session(sessionmaker())
+    with pytest.raises(InvalidRequest, match=r"pass the current one, session=…\(\)"):
+        horae.jobs.start("work", session=scoped)
+    other: Any = AsyncSession()
+    with pytest.raises(InvalidRequest, match=r"expected a Session or a Connection.*await horae.aio.jobs"):
+        horae.jobs.start_many("work", [{}], session=other)
+
+
+async def test_a_wrong_session_of_a_coroutine_says_what_to_pass(horae: Horae) -> None:
+    horae.job(name="work")(lambda: None)
+    other: Any = Session()
+    with pytest.raises(InvalidRequest, match=r"expected an AsyncSession.*call horae.jobs"):
+        await horae.aio.jobs.start("work", session=other)
+
+
+async def test_parameters_without_names_are_named_in_the_error(horae: Horae) -> None:
+    @horae.job
+    def add(left: int, right: int) -> None: ...
+
+    jobs: Any = horae.jobs
+    aio: Any = horae.aio.jobs
+    with pytest.raises(InvalidRequest, match=r"by name, and 2 came by position; write start\(add, left=…, right=…\)"):
+        jobs.start(add, 3, 4)
+    with pytest.raises(InvalidRequest, match=r"write start\(add, left=…\)"):
+        await aio.start(add, 3)
+
+
+def test_a_task_of_another_library_is_pointed_to_start(horae: Horae) -> None:
+    task: Any = horae.job(name="work")(lambda: None)
+    with pytest.raises(AttributeError, match=r"no attribute 'delay'; start a job of it with horae.jobs.start"):
+        task.delay(1)
+    assert not hasattr(task, "retry")
+
+
+def test_an_argument_job_without_an_annotation_is_refused(horae: Horae) -> None:
+    def run(job): ...  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+
+    with pytest.raises(InvalidJobType, match="write job: JobContext for the context"):
+        horae.job(run)
 
 
 def test_a_page_may_be_as_long_as_any_number(horae: Horae) -> None:

@@ -139,7 +139,7 @@ class TestResults:
         [
             ("key", "KeyError: 'gap'", "there is no 'gap'"),
             ("value", "ValueError: gap", "mind the gap"),
-            ("other", "OSError: gap", "Something went wrong while this job was running (OSError)."),
+            ("other", "OSError: gap", "Something went wrong while this job (fail) was running."),
         ],
     )
     async def test_a_failure_comes_back_as_texts(
@@ -458,7 +458,7 @@ class TestAddresses:
         only_here_body.__module__, only_here_body.__qualname__, only_here.body = "only_here", "body", body
         failed = failure(await executor.perform(body))
         assert "cannot be loaded in a child process as only_here.body" in failed.error
-        assert failed.human_readable_error == "Something went wrong while this job was running (ModuleNotFoundError)."
+        assert failed.human_readable_error == "Something went wrong while this job (only_here_body) was running."
 
     @pytest.mark.parametrize(
         "how", [["-m", process_main.__name__], [str(Path(process_main.__file__))]], ids=["-m", "file"]

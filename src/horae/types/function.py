@@ -4,7 +4,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
@@ -22,6 +22,10 @@ ErrorHook = TypeVar("ErrorHook", bound=Callable[[Job, BaseException], object])
 CancelHook = TypeVar("CancelHook", bound=Callable[[Job], object])
 
 
+STARTS_ELSEWHERE: Final = ("delay", "apply_async", "send", "defer", "enqueue", "schedule")
+"""Methods of the tasks of other libraries, which start a job."""
+
+
 class JobFunction(Generic[P, R]):
     """A function that is also a job type: it can be called as before, or started as a job."""
 
@@ -33,6 +37,16 @@ class JobFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function directly, without a job."""
         return self.function(*args, **kwargs)
+
+    if not TYPE_CHECKING:  # type checkers report other names without help
+
+        def __getattr__(self, name: str) -> Any:
+            """Say how a job is started to those who know it from another library."""
+            function = vars(self).get("__name__", "")  # not set yet while it is copied
+            text = f"job type {function!r} has no attribute {name!r}"
+            if name in STARTS_ELSEWHERE:
+                text += f"; start a job of it with horae.jobs.start({function}, …)"
+            raise AttributeError(text, name=name, obj=self)
 
     def on_error(self, hook: ErrorHook, /) -> ErrorHook:
         """Call a function after the final failure of a job, once, with the job and the error: `@import_csv.on_error`.
@@ -89,6 +103,11 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
             context = argument.name
             continue
         _check_name(name, argument.name)
+        if argument.name == "job" and argument.annotation is argument.empty:
+            raise InvalidJobType(
+                f"job type {name!r}: argument 'job' has no annotation; write job: JobContext for the context of the "
+                "job, or annotate it with the type of the parameter that it is"
+            )
         refuse_class(hint, name, argument.name)
         given[argument.name] = (hint, ... if argument.default is argument.empty else argument.default)
     return context, _model(name, given), hints.get("return", Any)

@@ -182,13 +182,13 @@ class JobType(Generic[ParamsT]):
             if base is BodyDecision and base not in self.exceptions_map:
                 return str(error)
             if base in self.exceptions_map:
-                return _text(self.exceptions_map[base], error)
-        return failed_text(error)
+                return _text(self.exceptions_map[base], error, self.type)
+        return failed_text(self.type)
 
 
-def failed_text(error: BaseException) -> str:
-    """Return the text for users of an error without an entry: its type, as its message may be confidential."""
-    return f"Something went wrong while this job was running ({type(error).__name__})."
+def failed_text(job_type: str) -> str:
+    """Return the text for users of an error without an entry; what the error says may be confidential."""
+    return f"Something went wrong while this job ({job_type}) was running."
 
 
 def declares(job_type: JobType[Any], option: str) -> bool:
@@ -203,7 +203,7 @@ def has_hook(job_type: JobType[Any], name: str) -> bool:
     return getattr(type(job_type), name) is not getattr(JobType, name) or name in vars(job_type)
 
 
-def _text(entry: HumanReadable, error: BaseException) -> str:
+def _text(entry: HumanReadable, error: BaseException, job_type: str) -> str:
     try:
         if not isinstance(entry, str):
             return str(entry(error))
@@ -211,4 +211,4 @@ def _text(entry: HumanReadable, error: BaseException) -> str:
     except Exception as failure:  # noqa: BLE001 - the text of the application may raise anything
         trace = traceback_text(failure)
         log.error("the entry for %s in exceptions_map raised:\n%s", type(error).__name__, trace)  # noqa: TRY400
-        return failed_text(error)
+        return failed_text(job_type)

@@ -1,10 +1,9 @@
 """`/api/jobs/types/…/`: one endpoint for each public job type, with its own schema, that starts a job."""
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter, Body
 from pydantic import BaseModel
@@ -17,21 +16,18 @@ from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views.jobs import response_model_of
-from horae.errors import HoraeError, InvalidJobType, UnknownJobType
+from horae.errors import HoraeError, UnknownJobType
 from horae.quoting import quoted
 from horae.types.function import FunctionJobType
 from horae.types.job_type import ApiError, JobType
 from horae.types.registry import Registry
 from horae.types.rules.start_options import StartOptions
 
-NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
-"""Names that need no escapes in a path."""
-
 Endpoint = Callable[..., Awaitable[Response]]
 
 
 def router_of(registry: Registry) -> APIRouter:
-    """Return an endpoint for each public type registered so far; raises `InvalidJobType` for an unsuitable name."""
+    """Return an endpoint for each public type registered so far."""
     router = APIRouter(prefix="/api/jobs/types", tags=["jobs"])
     for job_type in registry:
         if job_type.public:
@@ -41,10 +37,6 @@ def router_of(registry: Registry) -> APIRouter:
 
 
 def _add(router: APIRouter, job_type: JobType[Any]) -> None:
-    if NAME_IN_PATH.fullmatch(job_type.type) is None:
-        raise InvalidJobType(
-            f"job type {job_type.type!r} is public, so its name may have only letters, digits and any of _ . ~ -"
-        )
     statuses = {_answer(entry)[1] for entry in job_type.api_exceptions_map.values()}
     router.add_api_route(
         f"/{job_type.type}/",

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Never, TypeAlias, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.client.jobs.async_bulk import AsyncChangesManyJobs
 from horae.client.jobs.creating.contention import TryAgain, with_retries_async
 from horae.client.jobs.creating.members import Member
+from horae.client.jobs.creating.wrong_calls import refusal_of_session
 from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.methods.grouping import READ_AT_ONCE
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
@@ -49,9 +50,11 @@ class AsyncJobs(AsyncChangesManyJobs):
     delete = on_thread(Jobs.delete, Use.HOOK)
     clean_up = on_thread(Jobs.clean_up, Use.HOOK)
 
-    async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
+    async def start(
+        self, job_type: JobTypeReference, /, *by_position: Never, session: AsyncWithin | None = None, **options: Any
+    ) -> Job:  # fmt: skip
         """Create a job; see `Jobs.start`."""
-        return await self._with_retries(session, partial(self.client.start, job_type, **options))
+        return await self._with_retries(session, partial(self.client.start, job_type, *by_position, **options))
 
     async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
         """Create a job; parameters and options are separate; see `Jobs.create`."""
@@ -69,6 +72,8 @@ class AsyncJobs(AsyncChangesManyJobs):
         if session is None:
             change = partial(self.database.in_thread, use=Use.CHANGE)
             return await with_retries_async(lambda: change(call), change, self.client.limits.contention)
+        if not isinstance(session, AsyncSession | AsyncConnection):
+            raise refusal_of_session(session, "an AsyncSession or an AsyncConnection of SQLAlchemy")
         return await with_retries_async(
             lambda: session.run_sync(lambda within: call(session=within)),
             lambda again: session.run_sync(lambda _: again()),

@@ -121,7 +121,7 @@ def _text_for_users(job_type: JobType[Any], error: BaseException) -> str:
     if not isinstance(error, BodyDecision) or error.__cause__ is None:
         return job_type.explain(error)
     text = job_type.explain(error.__cause__)
-    return error.reason if error.reason and text == failed_text(error.__cause__) else text
+    return error.reason if error.reason and text == failed_text(job_type.type) else text
 
 
 def _stored(job_type: JobType[Any], claim: Claim, error: BaseException, *texts: str) -> list[str]:

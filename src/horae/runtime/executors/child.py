@@ -48,6 +48,7 @@ from horae.types.job_type import JobType, failed_text
 from horae.types.logs.job_fields import JobLogFilter
 from horae.types.logs.lines import lines_on_stderr
 
+NOT_SET_UP_TEXT: Final = "The process that was to run this job could not be set up."
 PARENT_CHECK: Final = 1.0
 """Seconds between two checks whether the parent is alive. Usually the end of the pipe shows its death at once."""
 INTERRUPT_AGAIN: Final = 0.02
@@ -153,7 +154,7 @@ class Child:
                     hook.call()
         except BaseException as error:  # noqa: BLE001 - code of the application, which may even exit
             text = f"a child process could not be set up, {step}: {error_text(error)}"
-            failure = Failed(text, failed_text(error), traceback_text(error))
+            failure = Failed(text, NOT_SET_UP_TEXT, traceback_text(error))
             self._send("not_ready", **asdict(failure), lacking=lacks_resource(error))
             return False
         return True
@@ -305,6 +306,6 @@ def _not_found(job: Job, error: BaseException) -> Failed:
     return Failed(
         f"InvalidJobType: job type {job.context.type!r} cannot be loaded in a child process as {where}: "
         f"{error_text(error)}",
-        failed_text(error),
+        failed_text(job.context.type),
         traceback_text(error),
     )

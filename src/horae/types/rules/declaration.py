@@ -1,10 +1,11 @@
 """Checks the declaration of a job type when it is registered, before a job of it could fail."""
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -22,6 +23,8 @@ from horae.types.arguments import LARGEST_NUMBER
 from horae.types.rules.start_options import START_OPTIONS
 
 Check = tuple[bool, str]
+NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
+"""Names that need no escapes in a path, as that of the endpoint of a public type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +142,8 @@ def _checks(job_type: Any) -> Iterator[Check]:
         (f"on_shutdown is {quoted(job_type.on_shutdown)}, expected 'requeue', 'fail' or None"),
     )
     yield from _backend(job_type)
+    in_path = not job_type.public or NAME_IN_PATH.fullmatch(job_type.type) is not None
+    yield in_path, "it is public, so its name may have only letters, digits and any of _ . ~ -"
     for name in ("retry_on", "give_up_on"):
         problem = problem_of_rule(rule := getattr(job_type, name))
         yield problem is None, f"{name} is {quoted(rule)}: {problem}"

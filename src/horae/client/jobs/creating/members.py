@@ -64,13 +64,11 @@ class MemberParser:
         self._registry, self._in_batch = registry, not counted
         self._options = _of_member(options or StartOptions(), owner)
         self._owner = owner
-        self._then: Creation | None = None
 
     def then(self, given: Any) -> Creation:
-        """Parse the job that runs after the members; it must not be one of them."""
+        """Parse the job that runs after the members."""
         kind, values, options = self._parts("then", given)
-        self._then = creation.checked(kind, options, values)
-        return self._then
+        return creation.checked(kind, options, values)
 
     def batches(self, members: Iterable[Any]) -> Iterator[Batch]:
         """Yield the members in batches, each of runs with the same type and options."""
@@ -82,7 +80,7 @@ class MemberParser:
             kind, values, options = self._parts(f"member {position}", given)
             if not batch or batch[-1].job_type is not kind or batch[-1].options is not options:
                 batch.append(Run(kind, options, self._in_batch))
-            batch[-1].stored.append(self._stored(position, kind, values, options))
+            batch[-1].stored.append(creation.stored_parameters(kind, options, values))
             batch[-1].values.append(values)
             size += 1
             if size == INSERTED_AT_ONCE:
@@ -90,12 +88,6 @@ class MemberParser:
                 batch, size = [], 0
         if batch:
             yield batch
-
-    def _stored(self, position: int, kind: JobType[Any], values: Mapping[str, Any], options: StartOptions) -> Stored:
-        then = self._then
-        if then is not None and then.job_type is kind and then.values == values:
-            raise InvalidRequest(f"member {position} is also then, {kind.type!r}; then runs once, after all members")
-        return creation.stored_parameters(kind, options, values)
 
     def _parts(self, name: str, given: Any) -> tuple[JobType[Any], Mapping[str, Any], StartOptions]:
         if not isinstance(given, tuple):

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Never, TypeAlias
 
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
@@ -14,6 +14,7 @@ from horae.client.changes import is_requested, recorded
 from horae.client.jobs.creating import creation
 from horae.client.jobs.creating.creation import Creation
 from horae.client.jobs.creating.inline import retried_inline
+from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId
@@ -38,7 +39,8 @@ class StartsJobs(JobsBase):
     """The methods that create jobs."""
 
     def start(  # noqa: PLR0913 - the options of a job
-        self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
+        self, job_type: JobTypeReference, /, *by_position: Never, session: Within | None = None,
+        owner: str | None = None,
         run_at: datetime | None = None, delay: Duration | None = None, priority: int | None = None,
         queue: str | None = None, unique_key: str | None = None, unique: Unique | None = None,
         on_duplicate: OnDuplicate | None = None, debounce: Duration | Debounce | None = None,
@@ -59,6 +61,8 @@ class StartsJobs(JobsBase):
         `MaxJobCountExceeded`, `DuplicateJob`, `JobDoesNotExist` for a job of `after`, or what `prepare_values` and
         `after_creation` raise; nothing is left then.
         """
+        if by_position:
+            raise refusal_by_position(self._registry.resolve(job_type), by_position)
         options = StartOptions(
             owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
             unique=unique, on_duplicate=on_duplicate, debounce=debounce, max_attempts=max_attempts,
@@ -181,7 +185,8 @@ class StartsJobs(JobsBase):
 
     def _within(self, session: Within) -> Connection:
         connection = session.connection() if isinstance(session, Session) else session
-        of_kind("session", connection, Connection, "a Session or a Connection of SQLAlchemy")
+        if not isinstance(connection, Connection):
+            raise refusal_of_session(connection, "a Session or a Connection of SQLAlchemy")
         self._same_database.check(connection)
         self._database.adopt(connection)
         return connection

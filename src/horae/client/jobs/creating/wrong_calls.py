@@ -1,0 +1,33 @@
+"""The errors of calls that people make who know another library, or the other one of the two clients."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
+
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
+from horae.types.job_type import JobType
+
+
+def refusal_by_position(job_type: JobType[Any], given: Sequence[object]) -> InvalidRequest:
+    """Return the error of a start with parameters that have no names."""
+    names = list(job_type.request.model.model_fields)[: len(given)]
+    call = ", ".join([job_type.type, *(f"{name}=…" for name in names)])
+    return InvalidRequest(f"parameters are passed by name, and {len(given)} came by position; write start({call})")
+
+
+def refusal_of_session(given: Any, expected: str) -> InvalidRequest:
+    """Return the error of a `session` that this client cannot use."""
+    match given:
+        case scoped_session() | async_scoped_session():
+            hint = "; it makes sessions: pass the current one, session=…()"
+        case AsyncSession() | AsyncConnection():
+            hint = "; with this one, await horae.aio.jobs"
+        case Session() | Connection():
+            hint = "; with this one, call horae.jobs"
+        case _:
+            hint = ""
+    return InvalidRequest(f"session is {quoted(given)}, expected {expected}{hint}")
