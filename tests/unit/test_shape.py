@@ -1,24 +1,14 @@
-"""The shape of the tree: short modules, short functions, small folders, and no import of the public names inside the package."""
+"""The shape of the package: no import of its public names inside it, SQL only where it belongs, and guarded loggers."""
 
 import ast
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "horae"
-TESTS: Final = ROOT / "tests"
 
 SPEAK_SQL: Final = frozenset({"storage", "live", "wakeup"})
 CARRIED: Final = frozenset({"AsyncConnection", "AsyncSession", "Connection", "Session"})
-
-LONGEST_MODULE: Final = 400
-LONGEST_TEST_MODULE: Final = 600
-LONGEST_BODY: Final = 40
-LARGEST_FOLDER: Final = 20
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def modules(folder: Path) -> list[Path]:
@@ -27,37 +17,6 @@ def modules(folder: Path) -> list[Path]:
 
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
-def overlong_modules(folder: Path, limit: int) -> list[str]:
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules(folder)}
-    return [f"{path}: {length} lines" for path, length in lengths.items() if length > limit]
-
-
-def crowded_folders(folder: Path, limit: int) -> list[str]:
-    sizes = Counter(path.parent for path in modules(folder) if path.name != "__init__.py")
-    return [f"{path}: {size} modules" for path, size in sizes.items() if size > limit]
-
-
-def functions(tree: ast.Module) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
-
-
-def body_length(function: Function) -> int:
-    """Lines from the first statement after the docstring to the last."""
-    statements = function.body if ast.get_docstring(function) is None else function.body[1:]
-    if not statements:
-        return 0
-    return (statements[-1].end_lineno or 0) - statements[0].lineno + 1
-
-
-def overlong_functions(folder: Path) -> list[str]:
-    return [
-        f"{path}:{function.lineno} {function.name}: {body_length(function)} lines"
-        for path in modules(folder)
-        for function in functions(parse(path))
-        if body_length(function) > LONGEST_BODY
-    ]
 
 
 def uses_front_door(node: ast.AST) -> bool:
@@ -97,20 +56,6 @@ def of_sqlalchemy(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
     return (module or "").partition(".")[0] == "sqlalchemy"
 
 
-def test_modules_are_short() -> None:
-    assert overlong_modules(PACKAGE, LONGEST_MODULE) == []
-    assert overlong_modules(TESTS, LONGEST_TEST_MODULE) == []
-
-
-def test_folders_are_small() -> None:
-    assert crowded_folders(PACKAGE, LARGEST_FOLDER) == []
-
-
-def test_functions_are_short() -> None:
-    assert overlong_functions(PACKAGE) == []
-    assert overlong_functions(TESTS) == []
-
-
 def test_no_module_of_the_package_imports_the_package_itself() -> None:
     assert front_door_imports(PACKAGE) == []
 
@@ -123,26 +68,6 @@ def test_loggers_of_the_package_are_guarded() -> None:
     """`horae.job` is the log of bodies: what it raises is theirs."""
     made = [path for path in modules(PACKAGE) if 'getLogger("horae' in path.read_text(encoding="utf-8")]
     assert [path.name for path in made] == ["context.py"]
-
-
-def test_an_overlong_module_is_found(tmp_path: Path) -> None:
-    (tmp_path / "right.py").write_text("x = 1\n" * 3)
-    (tmp_path / "long.py").write_text("x = 1\n" * 4)
-    assert overlong_modules(tmp_path, 3) == [f"{tmp_path}/long.py: 4 lines"]
-
-
-def test_a_crowded_folder_is_found(tmp_path: Path) -> None:
-    for name in ("__init__", "one", "two"):
-        (tmp_path / f"{name}.py").touch()
-    assert crowded_folders(tmp_path, 2) == []
-    assert crowded_folders(tmp_path, 1) == [f"{tmp_path}: 2 modules"]
-
-
-def test_an_overlong_function_is_found_and_its_docstring_is_not_counted(tmp_path: Path) -> None:
-    docstring = '    """' + "word\n" * 50 + '"""\n'
-    (tmp_path / "right.py").write_text("def f():\n" + docstring + "    x = 1\n" * LONGEST_BODY)
-    (tmp_path / "long.py").write_text("async def g():\n" + "    x = 1\n" * (LONGEST_BODY + 1))
-    assert overlong_functions(tmp_path) == [f"{tmp_path}/long.py:1 g: 41 lines"]
 
 
 def test_imports_of_the_package_itself_are_recognised(tmp_path: Path) -> None:
