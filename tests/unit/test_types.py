@@ -402,7 +402,7 @@ def test_unknown_options_are_refused_with_those_there_are() -> None:
 
 
 def test_each_option_of_start_is_declared_once() -> None:
-    taken = set(inspect.signature(Jobs.start).parameters) - {"self", "values"}
+    taken = set(inspect.signature(Jobs.start).parameters) - {"self", "by_position", "values"}
     assert taken == START_OPTIONS
 
 
