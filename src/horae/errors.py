@@ -153,8 +153,8 @@ class GroupDoesNotExist(NotFound):
 class ScheduleDoesNotExist(NotFound):
     """No schedule of this id or name."""
 
-    def __init__(self, reference: int | str) -> None:
-        super().__init__(f"schedule {quoted(reference)} does not exist")
+    def __init__(self, reference: int | str, meant: str = "") -> None:
+        super().__init__(f"schedule {quoted(reference)} does not exist{meant}")
         self.reference = reference
 
 

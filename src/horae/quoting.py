@@ -1,4 +1,7 @@
-"""Quotes what callers wrote, for the texts of errors."""
+"""Quotes what callers wrote, for the texts of errors, and finds what they may have meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def quoted(text: object, longest: int = 60) -> str:
@@ -6,6 +9,12 @@ def quoted(text: object, longest: int = 60) -> str:
     written = text if isinstance(text, str) else _written(text)
     cut = written if len(written) <= longest else written[:longest] + "…"
     return repr(cut) if isinstance(text, str) else cut
+
+
+def did_you_mean(text: str, known: Iterable[str]) -> str:
+    """Return a question that names the most similar of the known names, with a semicolon before it; or no text."""
+    near = get_close_matches(text, sorted(set(known)), n=1)
+    return f"; did you mean {quoted(near[0])}?" if near else ""
 
 
 def _written(value: object) -> str:

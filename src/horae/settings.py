@@ -24,10 +24,13 @@ from horae.domain.jobs.log_lines import MOST_BYTES, MOST_LINES
 from horae.domain.sizes import parse_size
 from horae.domain.times.duration import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
+from horae.quoting import did_you_mean
 from horae.redis_access.url import checked_redis_url
 
 PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
+OTHER_VARIABLES: Final = ("HORAE_APP", "HORAE_TRACEBACK")
+"""Variables that only the command line reads."""
 ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
 POSTGRES: Final = re.compile(r"postgres(ql)?(\+psycopg)?://.")
 NEVER_SHOWN = frozenset({"database", "hints_database", "read_database", "redis", "redis_hints", "redis_live", "tokens"})
@@ -311,6 +314,13 @@ def settings(**given: Any) -> Settings:
     return found
 
 
+def unknown_variables() -> list[str]:
+    """Return a text for each variable of the environment that begins with `HORAE_` and is no setting."""
+    known = {FILE_VARIABLE, *OTHER_VARIABLES, *(f"{PREFIX}{name.upper()}" for name in Settings.model_fields)}
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    return [f"{name} is set, but there is no such setting{did_you_mean(name, known)}" for name in unknown]
+
+
 def _check_hints_database(found: Settings) -> None:
     """Refuse other settings that name another way for hints."""
     if found.redis_hints is not None:
@@ -324,7 +334,8 @@ def _check_hints_database(found: Settings) -> None:
 def _problem(item: Any) -> str:
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
-        return f"{name}: unknown setting; expected one of {', '.join(Settings.model_fields)}"
+        known = Settings.model_fields
+        return f"{name}: unknown setting; expected one of {', '.join(known)}{did_you_mean(name, known)}"
     given = item["input"]
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
     if item["loc"][0] in NEVER_SHOWN:

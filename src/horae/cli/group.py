@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from horae.cli.failures import failures_as_exit_codes
 from horae.cli.lazy_commands import lazy_commands
+from horae.cli.value_names import name_value
 
 ANYWHERE: Final = ("--app", "--database")
 END_OF_OPTIONS: Final = "--"
@@ -23,6 +24,13 @@ class HoraeGroup(TyperGroup):
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, brought_forward(args))
+
+    @override
+    def get_params(self, ctx: Any) -> list[Any]:
+        found = super().get_params(ctx)
+        for parameter in found:
+            name_value(parameter)
+        return found
 
     @override
     def invoke(self, ctx: Any) -> Any:

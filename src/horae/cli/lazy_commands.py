@@ -10,6 +10,7 @@ from typer.main import get_command
 from typing_extensions import override
 
 from horae.cli.failures import EPILOG
+from horae.cli.value_names import name_values
 
 PACKAGE: Final = "horae.cli.commands"
 
@@ -69,7 +70,9 @@ class LazyCommand(TyperCommand):
         else:
             holder.command(self.name, epilog=EPILOG)(found)
         group: Any = get_command(holder)
-        return group.commands[self.name]
+        command = group.commands[self.name]
+        name_values(command)
+        return command
 
 
 def lazy_commands() -> dict[str, LazyCommand]:

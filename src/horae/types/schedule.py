@@ -18,7 +18,7 @@ from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.times.duration import Duration, parse_duration
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest, SchemaError
-from horae.quoting import quoted
+from horae.quoting import did_you_mean, quoted
 from horae.types.arguments import check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
@@ -149,7 +149,10 @@ def check_options(given: Mapping[str, Any], *kinds: Any) -> None:
     allowed = [name for kind in kinds for name in kind.__annotations__]
     unknown = given.keys() - set(allowed)
     if unknown:
-        raise InvalidRequest(f"a schedule has no option {quoted(min(unknown))}; there are {', '.join(allowed)}")
+        name = min(unknown)
+        raise InvalidRequest(
+            f"a schedule has no option {quoted(name)}; there are {', '.join(allowed)}{did_you_mean(name, allowed)}"
+        )
 
 
 def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from horae.cli.context import opened
+from horae.cli.known_names import known_queues
 from horae.cli.options import AsJson, Queue
 from horae.cli.printing.output import Columns, brief, print_json, print_list, print_table
 from horae.client.operations.depth import as_values, depth_named, depths
@@ -12,7 +13,7 @@ from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.limits.limit import Limit
 from horae.domain.limits.numbers import LimitNumbers
 from horae.errors import InvalidRequest
-from horae.quoting import quoted
+from horae.quoting import did_you_mean, quoted
 from horae.runtime.node.node_status import living, look
 from horae.storage.queues.queues import QueueView
 
@@ -85,7 +86,11 @@ def pause(
 ) -> None:
     """Pause the queue: no node starts a job of it; running jobs continue."""
     with opened(context) as horae:
+        known = {view.name for view in horae.queues.list()} | known_queues(horae)
         horae.queues.pause(name, note)
+    if name not in known:
+        meant = did_you_mean(name, known)
+        typer.echo(f"no job, node or declaration names queue {name!r} yet; it is paused all the same{meant}", err=True)
     print_json({"name": name, "paused": True}) if as_json else typer.echo(f"queue {name!r} is paused")
 
 

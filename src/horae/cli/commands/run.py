@@ -67,8 +67,16 @@ Grace = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="How long running jobs may continue after a signal, such as 30s. [30s]"),
 ]
-Format = Annotated[LogFormat | None, typer.Option("--log-format", help="Format of the log on stderr. [text]")]
-Level = Annotated[LogLevel | None, typer.Option("--log-level", help="Lowest level to log. [info]")]
+Format = Annotated[
+    LogFormat | None,
+    typer.Option("--log-format", metavar="FORMAT", help="Format of the log on stderr: text or json. Default: text."),
+]
+Level = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level", metavar="LEVEL", help="Lowest level to log: debug, info, warning or error. Default: info."
+    ),
+]
 
 log = guarded_log("horae.cli")
 
@@ -99,7 +107,7 @@ def run(  # noqa: PLR0913 - one argument for each option
     The node runs jobs, fires schedules and takes over the jobs of nodes that died. When it is ready it prints one line
     with the address of the dashboard. --roles limits it to some of this: `--roles worker` only runs jobs, `--roles web`
     is a web server and no node. --no-worker, --no-scheduler and --no-api take away one role each. The HTTP API needs
-    the packages of horae[web]; without them leave out the role web.
+    the packages of the extra `web`; without them leave out the role web.
 
     SIGTERM or SIGINT (Ctrl-C) shuts it down in order: it claims no more jobs, lets running ones continue for the grace
     period, cancels the rest, records their outcome and exits. A second signal exits at once, with 128 plus the

@@ -7,18 +7,24 @@ from typing import Final, Literal
 from rich.console import Console
 from rich.logging import RichHandler
 
+from horae.guarded_log import guarded_log
+from horae.settings import unknown_variables
 from horae.types.logs.job_fields import JobLogFilter
 from horae.types.logs.lines import TextFormatter, lines_on_stderr
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+log = guarded_log("horae.cli")
 CHATTY: Final = ("aiosqlite", "alembic", "asyncio")
 """Libraries that log every step; the log of a node is about jobs, so only their warnings are kept."""
 
 
 def configure(log_format: LogFormat, log_level: LogLevel) -> None:
-    """Log to stderr. Handlers that the application has set up stay, and get the fields of `JobLogFilter`."""
+    """Log to stderr, and warn of variables of the environment that are no settings.
+
+    Handlers that the application has set up stay, and get the fields of `JobLogFilter`.
+    """
     root = logging.getLogger()
     root.setLevel(log_level.upper())
     if not root.handlers:
@@ -28,6 +34,8 @@ def configure(log_format: LogFormat, log_level: LogLevel) -> None:
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
+    for text in unknown_variables():
+        log.warning("%s", text)
 
 
 def handler(log_format: LogFormat) -> logging.Handler:

@@ -234,5 +234,5 @@ def locked(connection: Connection, reference: int | str) -> StoredSchedule:
     schedule_id = reading.find(connection, reference)
     rows = [] if schedule_id is None else writing.lock(connection, [schedule_id])
     if not rows:
-        raise ScheduleDoesNotExist(reference)
+        raise ScheduleDoesNotExist(reference, reading.similar_to(connection, reference))
     return rows[0]

@@ -343,7 +343,7 @@ def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
         of_kind("schedule", reference, int, "its name, or its id as a whole number")
     row = database.autocommit(reading.get, reference)
     if row is None:
-        raise ScheduleDoesNotExist(reference)
+        raise ScheduleDoesNotExist(reference, database.autocommit(reading.similar_to, reference))
     return row
 
 

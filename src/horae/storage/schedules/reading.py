@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Integer, Row, Select, Text, bindparam, cast, 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.exclusion import CALENDAR
 from horae.domain.storable import is_storable
+from horae.quoting import did_you_mean
 from horae.storage.engine.dialect import PerDialect, TextList, among, database_now, member_of, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import LONGEST_TOTAL_DURATION, MOST_CONSECUTIVE, MOST_RUNS, MOST_VERSIONS
@@ -56,6 +57,7 @@ COUNT_BY_PARTITION: Final = (
 FIND_BY_NAME: Final = (
     select(schedules.c.id).where(schedules.c.name == bindparam("name")).order_by(schedules.c.module, schedules.c.id)
 )
+NAMES: Final = select(schedules.c.name)
 GET: Final = ALL.where(schedules.c.id == bindparam("schedule_id"))
 FAILED_RUNS: Final = (
     select(
@@ -134,6 +136,11 @@ def find(connection: Connection, reference: int | str) -> int | None:
     if not is_storable(reference):
         return None
     return connection.execute(FIND_BY_NAME, {"name": reference}).scalars().first()
+
+
+def similar_to(connection: Connection, reference: int | str) -> str:
+    """Return a question for the schedule that a caller may mean by a name; no text if none is similar."""
+    return "" if isinstance(reference, int) else did_you_mean(reference, connection.execute(NAMES).scalars())
 
 
 def get(connection: Connection, reference: int | str) -> StoredSchedule | None:

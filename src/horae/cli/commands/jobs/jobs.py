@@ -11,12 +11,14 @@ from horae.cli.commands.jobs.following import print_end, print_ended, wait, watc
 from horae.cli.commands.jobs.logs import logs
 from horae.cli.context import opened, target_of
 from horae.cli.failures import FAILED, complain
+from horae.cli.known_names import known_types
 from horae.cli.moments import moment
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration, names
 from horae.domain.jobs.uniqueness import Unique
+from horae.quoting import did_you_mean
 from horae.types.rules.start_options import StartOptions
 
 jobs_app = typer.Typer(help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True)
@@ -62,6 +64,11 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
             limit=limit,
             cursor=cursor,
         )
+        known = known_types(horae) if type_ and not page.jobs else set[str]()
+    for name in type_ or () if known else ():
+        if name not in known:
+            meant = did_you_mean(name, known)
+            typer.echo(f"neither a node nor this program knows a job type {name!r}{meant}", err=True)
     if as_json:
         print_json({"jobs": [as_values(job, horae.registry) for job in page.jobs], "next": page.next})
         return
