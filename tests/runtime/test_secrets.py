@@ -1,6 +1,8 @@
 """Secret parameters are in no error, no traceback and no text for users."""
 
 import logging
+from functools import partial
+from traceback import format_exception, walk_tb
 from typing import Annotated, Any, Final
 
 import pytest
@@ -10,12 +12,28 @@ from sqlalchemy import text
 from horae import Horae, JobContext, JobFailed, JobType, jobs_table
 from horae.redaction import MASK
 from horae.storage.engine.database import Database
+from horae.types.function import JobFunction
+from horae.types.logs.lines import TextFormatter, json_formatter
 from horae.types.values.secret import Secret
 from tests.harness.applications import application
 from tests.harness.nodes import running_node
 
 HIDDEN: Final = "correct-horse"
 INSERT: Final = text("INSERT INTO horae_queues (name, note) VALUES (:name, :note)")
+
+
+def refuse(password: str) -> None:
+    raise PermissionError(f"{password} is wrong")
+
+
+@JobFunction
+def log_in(password: Annotated[str, Secret()]) -> None:
+    refuse(password)
+
+
+@partial(JobFunction, isolation="process")
+def log_in_elsewhere(password: Annotated[str, Secret()]) -> None:
+    refuse(password)
 
 
 @pytest.fixture
@@ -96,3 +114,26 @@ async def test_secrets_in_the_output_of_a_body_are_masked(horae: Horae, caplog: 
         said = await told(horae, horae.jobs.start(say, kind=kind, password=HIDDEN, pin=471147).id, caplog)
         assert MASK in said
         assert (HIDDEN in said, "471147" in said) == (False, False)
+
+
+@pytest.mark.parametrize("body", [log_in, log_in_elsewhere])
+async def test_the_log_record_of_a_failed_attempt_has_its_error(
+    horae: Horae, caplog: pytest.LogCaptureFixture, body: JobFunction[..., None]
+) -> None:
+    horae.registry.add(body.job_type)
+    job = horae.jobs.start(body, password=HIDDEN)
+    await told(horae, job.id, caplog)
+    (record,) = [each for each in caplog.records if "failed in attempt" in each.message]
+    assert record.exc_info is not None
+    kind, error, trace = record.exc_info
+    assert (kind is not None and kind.__name__, str(error)) == ("PermissionError", f"{MASK} is wrong")
+    frames = [frame for frame, _ in walk_tb(trace)]
+    if body is log_in:
+        assert (frames[-1].f_code.co_name, frames[-1].f_code.co_filename) == ("refuse", __file__)
+    assert HIDDEN not in str([frame.f_locals for frame in frames])
+    assert HIDDEN not in "".join(format_exception(error))
+    for formatter in (logging.Formatter(), TextFormatter(), json_formatter()):
+        written = formatter.format(record)
+        assert written.count("Traceback (most recent call last)") == 1
+        assert written.count("PermissionError: ") == 2, "in the message, and in the traceback"
+        assert HIDDEN not in written

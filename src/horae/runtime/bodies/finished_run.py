@@ -13,6 +13,7 @@ from horae.live.store import LiveReport
 from horae.quoting import quoted
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.types.job_type import JobType, has_hook
+from horae.types.logs.shown_errors import shown_error
 
 log = guarded_log("horae.runtime")
 
@@ -50,7 +51,7 @@ def with_report(finished: FinishedRun, report: LiveReport | None) -> FinishedRun
     if settlement is None or (report is None and settlement.error is None):
         return finished  # the case of nearly every body
     if settlement.error is not None:
-        _log_failure(finished.claim, settlement)
+        _log_failure(finished.claim, settlement, finished.error)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
     return finished._replace(settlement=settlement)
@@ -64,7 +65,7 @@ def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
     return settlement._replace(hook_owed=hook)
 
 
-def _log_failure(claim: Claim, settlement: Settlement) -> None:
+def _log_failure(claim: Claim, settlement: Settlement, error: BaseException | None) -> None:
     """Log a failed attempt with the traceback that is stored, from which secrets are removed."""
     message = "job %d (%s) failed in attempt %d of %d%s: %s"
     retried = settlement.state is JobState.PENDING
@@ -73,7 +74,10 @@ def _log_failure(claim: Claim, settlement: Settlement) -> None:
     extra: dict[str, Any] = {"job": claim.id, "type": claim.type, "lease": claim.lease}
     extra["retry_in"] = settlement.delay if retried else None
     record = log.logger.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
-    record.exc_text = None if settlement.traceback is None else settlement.traceback.rstrip()
+    if settlement.traceback is not None and settlement.error is not None:
+        shown = shown_error(settlement.error, settlement.traceback.rstrip(), error)
+        record.exc_info = (type(shown), shown, shown.__traceback__)
+        record.exc_text = shown.stored  # which formatters write instead of formatting the error themselves
     log.handle(record)
 
 

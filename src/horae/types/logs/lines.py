@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from horae.domain.storable import escaped, shortened
 from horae.redaction import traceback_text
+from horae.types.logs.shown_errors import AttemptFailed
 
 ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 LONGEST_PART: Final = 100_000
@@ -55,6 +56,8 @@ class _JsonFormatter(JsonFormatter):
 
 def traceback_of(info: ExceptionInfo) -> str:
     """Return a traceback without the values that errors repeat."""
+    if isinstance(info[1], AttemptFailed):
+        return shortened(info[1].stored, LONGEST_PART)
     return "" if info[1] is None else shortened(traceback_text(info[1]).rstrip("\n"), LONGEST_PART)
 
 
