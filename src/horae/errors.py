@@ -345,8 +345,7 @@ class DatabaseUnavailable(Unavailable):
 
     def __init__(self, database: str, reason: str, *, answers: bool = True) -> None:
         super().__init__(f"{database} {'cannot be used now' if answers else 'does not answer'}: {reason}")
-        self.reason = reason
-        self.answers = answers
+        self.reason, self.answers = reason, answers
 
 
 class EndNotWritten(Unavailable):

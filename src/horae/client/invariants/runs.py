@@ -1,7 +1,7 @@
 """Check the runs of a schedule: that they do not overlap, and that the statistics count them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -35,6 +35,9 @@ class Runs:
     perhaps: int = 0
     success_time: timedelta = _NO_TIME
     failure_time: timedelta = _NO_TIME
+    success_waits: list[float] = field(default_factory=lambda: [0.0])
+    failure_waits: list[float] = field(default_factory=lambda: [0.0])
+    """For how many seconds the first successful, and other, runs had waited for a slot: none, the first, two, …"""
     unreported: bool = False
     """The run that the schedule waits for has ended, so its end is not counted yet."""
     last_end: datetime | None = None
@@ -110,10 +113,12 @@ class RunCheck:
         if not attempts:
             runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)
             return
-        took = max(end - job.started_at, _NO_TIME) if job.started_at is not None else _NO_TIME
+        began = end if job.started_at is None else job.started_at
+        took, waited = max(end - began, _NO_TIME), max((began - job.created_at).total_seconds(), 0.0)
         if job.state == JobState.FINISHED:
             runs.finished += 1
             runs.success_time += took
+            runs.success_waits.append(runs.success_waits[-1] + waited)
         elif job.state == JobState.FAILED and attempts[-1].its_outcome == AttemptOutcome.CRASHED:
             by_it = _ended_by(attempts[-1], job, end)
             runs.crashed += by_it
@@ -123,6 +128,7 @@ class RunCheck:
         else:
             runs.failed += 1
             runs.failure_time += took
+            runs.failure_waits.append(runs.failure_waits[-1] + waited)
 
     def _add(self, job: Any, message: str) -> None:
         self.findings.add(
