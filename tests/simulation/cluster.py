@@ -1,6 +1,7 @@
 """The nodes and callers of a simulation, and what the faults of its plan do to them."""
 
 from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -12,7 +13,7 @@ from horae.client.jobs.jobs import Jobs
 from horae.client.schedules.deployments import Deployments
 from horae.client.schedules.schedules import Schedules
 from horae.domain.cluster.liveness import Limits
-from horae.errors import HoraeError
+from horae.errors import HoraeError, JobFailed, JobWasCancelled
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.node.node import Node
 from horae.runtime.timing import HookTiming, Pauses, RunMonitorTiming, Timing, WorkerTiming
@@ -21,7 +22,7 @@ from horae.storage.queues import queues
 from tests.simulation import application, features
 from tests.simulation.application import app
 from tests.simulation.faults import Fault, Gate, Trap, unanswered
-from tests.simulation.invariants import Answers
+from tests.simulation.invariants import Answers, Changes, Move
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.operations import Operation
 from tests.simulation.plan import Plan
@@ -41,10 +42,14 @@ STORM_TIMING: Final = replace(TIMING, membership=replace(TIMING.membership, orph
 GRACE: Final = timedelta(seconds=1)
 SLOWNESS: Final = 0.2
 """Seconds that a call takes on average while the database is slow."""
+REACHED_LATER: Final = 0.3
+"""Seconds by which each further node reaches the database later after all of them were cut off."""
 NARROW: Final = 2
 """The concurrency limit of the queue `narrow`."""
 
 
+LONGEST_WAIT: Final = timedelta(seconds=10)
+"""For how long a caller waits for the end of a job."""
 OVERLAPPING: Final = frozenset({"pause", "pause at statement", "pause at end", "sleep", "server clock"})
 """Faults in which others must assume that a node is dead whose bodies run on: a process that stands still cannot stop
 them, and a clock that jumps forward makes every heartbeat old."""
@@ -74,6 +79,10 @@ class Cluster:
         """The jobs whose cancel was answered with success."""
         self.after: list[tuple[int, int]] = []
         """Jobs that wait for another one, with that one."""
+        self.plain: list[int] = []
+        """The jobs of `application` among those whose creation was confirmed, which callers change."""
+        self.groups: list[int] = []
+        self.changes = Changes()
         self.lives = deque(plan.lives)
         """How the next processes of nodes end."""
         self._drift = Random(f"{plan.seed} clocks")
@@ -123,8 +132,9 @@ class Cluster:
             case "live store lost":
                 self.live.lose_everything()
             case _:
-                for place in places:
-                    place.suffer(fault)
+                for place in places:  # what happens to all of them does not end for all at one moment
+                    later = REACHED_LATER * place.number if fault.node < 0 else 0.0
+                    place.suffer(replace(fault, seconds=fault.seconds + later))
 
     def strike_those_out_of_reach(self) -> None:
         """A node starts that reaches the database: it may rightly take those for dead that do not."""
@@ -172,6 +182,7 @@ class Cluster:
             unreadable_journals=frozenset(self.world.surroundings.unreadable_journals),
             well=well - self.struck,
             after=self.after,
+            changes=self.changes,
         )
 
     @property
@@ -285,9 +296,10 @@ class NodePlace:
             case "crash at statement" | "crash at commit":
                 on = fault.kind.rpartition(" ")[2]
                 return Trap(on, fault.skip, fault.phase, partial(self._crash_within, fault.seconds))
-            case "refused" | "late":
-                late = fault.seconds if fault.kind == "late" else None
-                return Trap("statement", fault.skip, "before", unanswered, late=late)
+            case "refused" | "late" | "late claim":
+                on = "autocommit" if fault.kind == "late claim" else "statement"
+                late = None if fault.kind == "refused" else fault.seconds
+                return Trap(on, fault.skip, "before", unanswered, late=late)
             case "answer lost":
                 return Trap("commit", fault.skip, "after", unanswered)
             case "pause at statement":
@@ -413,12 +425,12 @@ class Caller:
         finally:
             self.open_calls -= 1
 
-    def _act(self, operation: Operation) -> None:  # noqa: C901, PLR0912 - one case for each operation
+    def _act(self, operation: Operation) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each operation
         components, jobs, schedules = self.clients()
         name = operation.name
         match operation.what:
             case "start":
-                self._created([jobs.start(name, owner="someone").id])
+                self._created([jobs.start(name, owner="someone").id], plain=True)
             case "cancel":
                 self._cancel(jobs, operation.number)
             case "run now":
@@ -431,8 +443,12 @@ class Caller:
                 _change_start(schedules, operation)
             case "start after":
                 self._start_after(jobs, operation)
+            case "start group" | "cancel group":
+                self._act_on_group(jobs, operation)
+            case "retry" | "reschedule" | "delete" | "wait":
+                self._change_job(jobs, operation)
             case what if what in features.ACTS:
-                self._created(features.ACTS[what](jobs, operation))
+                self._created(features.ACTS[what](jobs, operation), plain=name in application.KINDS)
             case "pause queue":
                 components.database.transact(queues.pause, name, None)
             case _:
@@ -453,8 +469,46 @@ class Caller:
             self.cluster.after.append((job_id, before))
             self._created([job_id])
 
-    def _created(self, job_ids: Any) -> None:
+    def _act_on_group(self, jobs: Jobs, operation: Operation) -> None:
+        """Start a group, or cancel one."""
+        if operation.what == "start group":
+            group = features.start_group(jobs, operation)
+            self.cluster.groups.append(group.id)
+            self._created([] if group.then_id is None else [group.then_id])
+        elif self.cluster.groups:
+            group_id = self.cluster.groups[operation.number % len(self.cluster.groups)]
+            jobs.cancel_group(group_id)
+            self.cluster.changes.cancelled_groups[group_id] = self.world.now
+            self.world.note(f"cancelled group {group_id}")
+
+    def _change_job(self, jobs: Jobs, operation: Operation) -> None:
+        """Retry, reschedule or delete a job, or wait for its end."""
+        if not self.cluster.plain:
+            return
+        job_id = self.cluster.plain[operation.number % len(self.cluster.plain)]
+        changes = self.cluster.changes
+        match operation.what:
+            case "retry":
+                self._created([jobs.retry(job_id).id])
+            case "reschedule":
+                move = Move(job_id, self.world.now, 0.1 * operation.number)
+                changes.moves.append(move)
+                jobs.reschedule(job_id, delay=timedelta(seconds=move.delay))
+                move.answered = self.world.now
+            case "delete":
+                changes.deletions.add(job_id)
+                jobs.delete(job_id)
+                changes.deleted.append(job_id)
+            case _:
+                with suppress(JobFailed, JobWasCancelled):
+                    jobs.wait(job_id, timeout=LONGEST_WAIT)
+                changes.awaited.append((job_id, self.world.now))
+        self.world.note(f"{operation.what} {job_id}: done")
+
+    def _created(self, job_ids: Any, *, plain: bool = False) -> None:
         self.cluster.started.extend(job_ids)
+        if plain:
+            self.cluster.plain.extend(job_ids)
         self.world.note(f"created {list(job_ids)}")
 
 

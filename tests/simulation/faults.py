@@ -38,7 +38,9 @@ class Fault:
 
 @dataclass(slots=True)
 class Trap:
-    """A fault that waits for a statement (`statement`), for a commit (`commit`) or for the end of a body (`end`)."""
+    """A fault that waits for a statement (`statement`), for one that commits by itself, as claims do (`autocommit`), for
+    a commit (`commit`) or for the end of a body (`end`).
+    """
 
     on: str
     left: int
@@ -93,6 +95,8 @@ class Gate:
             self._reach(name)
         if self.traps:
             self._spring("statement", "before", again)
+            if again is not None:
+                self._spring("autocommit", "before", again)
         here.note(name)
 
     def after(self, *, within: bool) -> None:

@@ -15,6 +15,8 @@ RATES: Final[Mapping[str, tuple[float, float]]] = {"metered": (2.0, 2.0)}
 """Starts in a second, and starts at once, of each type with a token bucket."""
 WINDOWS: Final[Mapping[str, tuple[int, float]]] = {"windowed": (3, 2.0)}
 """Starts in any period of so many seconds, of each type with a sliding window."""
+MOST_COUNTED: Final = 2
+"""Active jobs of the type `counted` that each owner may have."""
 EXPIRES: Final = 0.8
 TOLERANCE: Final = 1e-4
 """Virtual seconds by which moments may differ that were rounded to microseconds."""
@@ -52,7 +54,11 @@ class History:
 def broken_features(database: sqlite3.Connection, answers: Any) -> Iterator[str]:
     """Yield what is broken, with the name of the rule."""
     history = History(database, answers)
-    for rule in (_one_at_a_time, _rates, _turns, _unique, _one_pending, _expired, _snoozed, _groups, _after):
+    rules = (
+        _one_at_a_time, _rates, _turns, _unique, _counted, _one_pending, _expired, _snoozed, _groups, _cancelled_groups,
+        _after, _retried, _moved, _deleted, _awaited,
+    )  # fmt: skip
+    for rule in rules:
         yield from (f"{rule.__name__.strip('_')}: {text}" for text in rule(history))
 
 
@@ -134,6 +140,17 @@ def _unique(history: History) -> Iterator[str]:
                 yield f"jobs {sorted(active[key])} have one key"
 
 
+def _counted(history: History) -> Iterator[str]:
+    """No owner has more active jobs than the type allows."""
+    active: defaultdict[str, set[int]] = defaultdict(set)
+    for row in history.changes:
+        if row["type"] == "counted":
+            owner = history.jobs[row["job_id"]]["owner"]
+            (active[owner].discard if row["state"] in ENDED else active[owner].add)(row["job_id"])
+            if len(active[owner]) > MOST_COUNTED:
+                yield f"jobs {sorted(active[owner])} of {owner} are active together"
+
+
 def _one_pending(history: History) -> Iterator[str]:
     """Calls that follow each other move one job, unless it was claimed."""
     pending: defaultdict[str, set[int]] = defaultdict(set)
@@ -196,6 +213,64 @@ def _groups(history: History) -> Iterator[str]:
     yield from (f"job {job} follows {count} groups" for job, count in thens.items() if count > 1)
     alone = [job for job, row in history.jobs.items() if row["type"] == "combined" and job not in thens]
     yield from (f"job {job} follows no group" for job in alone)
+
+
+def _cancelled_groups(history: History) -> Iterator[str]:
+    """Once the cancel of a group is answered, none of its members begins, and the job after it is cancelled."""
+    thens = dict(history.database.execute("SELECT id, then_id FROM horae_groups"))
+    members = {job: row["group_id"] for job, row in history.jobs.items() if row["group_id"] is not None}
+    cancelled = history.answers.changes.cancelled_groups
+    for row in history.starts("member"):
+        group = members.get(row["job_id"])
+        if group in cancelled and row["at"] > cancelled[group]:
+            yield f"member {row['job_id']} was claimed after group {group} was cancelled"
+    for group in cancelled:
+        state = history.jobs[thens[group]]["state"]
+        if state != "cancelled":
+            yield f"group {group} was cancelled, and job {thens[group]} after it is {state}"
+
+
+def _retried(history: History) -> Iterator[str]:
+    """A job is retried at most once."""
+    query = "SELECT retry_of, count(*) FROM horae_jobs WHERE retry_of IS NOT NULL GROUP BY retry_of HAVING count(*) > 1"
+    yield from (f"job {job} has {count} retries" for job, count in history.database.execute(query))
+
+
+def _moved(history: History) -> Iterator[str]:
+    """No job that was moved is claimed before its new time, unless a later call has moved it again."""
+    moves = history.answers.changes.moves if history.answers.steady_clock else ()
+    for move in moves:
+        again = min(
+            (each.called for each in moves if each.job == move.job and each.called > move.called), default=math.inf
+        )
+        if move.answered is None:
+            continue
+        until = min(move.called + move.delay - TOLERANCE, again)
+        for row in history.changes:
+            claimed = row["state"] == "started" != row["old_state"]
+            if row["job_id"] == move.job and claimed and move.answered < row["at"] < until:
+                yield f"job {move.job} was claimed at {row['at']:.3f}, and was moved to {move.called + move.delay:.3f}"
+
+
+def _deleted(history: History) -> Iterator[str]:
+    """A job that was deleted had ended, no node held it, and it does not come back."""
+    last = {row["job_id"]: row for row in history.changes}
+    for job in history.answers.changes.deleted:
+        if job in history.jobs:
+            yield f"job {job} was deleted and is there"
+        if last[job]["state"] not in ENDED or last[job]["node_id"] is not None:
+            yield f"job {job} was deleted as {last[job]['state']}, held by {last[job]['node_id']}"
+
+
+def _awaited(history: History) -> Iterator[str]:
+    """When the wait for a job is over, it has ended."""
+    ended: dict[int, float] = {}
+    for row in history.changes:
+        if row["state"] in ENDED:
+            ended.setdefault(row["job_id"], row["at"])
+    for job, over in history.answers.changes.awaited:
+        if ended.get(job, math.inf) > over:
+            yield f"the wait for job {job} was over before its end"
 
 
 def _after(history: History) -> Iterator[str]:

@@ -17,7 +17,6 @@ from horae.storage.jobs.limits import lane_claims, lane_statements
 from horae.storage.outcomes import follow_ups, settling, settling_statements
 from horae.storage.outcomes.follow_ups import FollowUps
 from tests.simulation import world
-from tests.simulation.operations import Operation
 from tests.simulation.removals import Patch, instead, statement, together
 
 
@@ -92,12 +91,3 @@ _real_commit: Final = Settler._commit  # noqa: SLF001
 reporting_after_commit: Final[Patch] = together(
     instead(follow_ups, "report", _put_off), instead(Settler, "_commit", _commit_and_report)
 )
-
-METERED: Final = tuple(Operation(0.3 * at, "start many keyed", "metered", 4) for at in range(15))
-IN_TURNS: Final = tuple(
-    Operation(at + 0.05 * number, "start in turns", "shared", number)
-    for at in (0.5, 2.5)
-    for number in (12, 1)
-)  # fmt: skip
-SNOOZING: Final = (Operation(1.0, "start many", "snoozing", 4),)
-GROUPS: Final = tuple(Operation(0.4 * at, "start group", "member", 2) for at in range(12))

@@ -1,4 +1,4 @@
-"""Jobs with limits by key, turns of owners, groups, jobs after others, unique, debounced, expiring and snoozing jobs.
+"""Jobs with limits by key, turns of owners, groups, jobs after others, unique, counted, debounced, expiring, snoozing jobs.
 
 Most seeds start some of them beside the plain jobs of `application`. `feature_invariants` checks them.
 """
@@ -8,7 +8,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final
 
-from horae import JobContext, Limit, Snooze, Unique
+from horae import Group, JobContext, Limit, Snooze, StartOptions, Unique
 from horae.client.jobs.body_group import AsyncBodyGroup, BodyGroup
 from horae.client.jobs.jobs import Jobs
 from tests.simulation import world
@@ -19,6 +19,8 @@ KEYS: Final = 2
 """Keys of limits and unique jobs, so that several jobs share one."""
 OWNERS: Final = 3
 FAIR_QUEUE: Final = "fair"
+MOST_COUNTED: Final = 2
+"""Active jobs of the type `counted` that each owner may have."""
 SNOOZES: Final = 2
 """How often `snoozing` asks for another run."""
 
@@ -66,6 +68,13 @@ async def snoozing(job: JobContext) -> None:
 async def single(job: JobContext, key: int) -> None:
     """Be the only active job with its key."""
     del key
+    with Recorded(job):
+        await pause(dice(job).uniform(0.1, 1.0))
+
+
+@app.job(max_count=MOST_COUNTED)
+async def counted(job: JobContext) -> None:
+    """Be one of few active jobs of an owner."""
     with Recorded(job):
         await pause(dice(job).uniform(0.1, 1.0))
 
@@ -133,7 +142,13 @@ def _starts(jobs: Jobs, operation: Operation) -> list[int]:
 
 
 def _many(jobs: Jobs, operation: Operation) -> list[int]:
-    return list(jobs.start_many(operation.name, [{"key": operation.number % KEYS} for _ in range(operation.number)]))
+    """Start jobs of one key in two lanes, so that nodes decide about one limit at the same time."""
+    values = [{"key": operation.number % KEYS} for _ in range(operation.number)]
+    urgent = StartOptions(priority=1)
+    return [
+        *jobs.start_many(operation.name, values[::2]),
+        *jobs.start_many(operation.name, values[1::2], options=urgent),
+    ]
 
 
 def _later(jobs: Jobs, operation: Operation) -> list[int]:
@@ -149,11 +164,15 @@ def _turns(jobs: Jobs, operation: Operation) -> list[int]:
     return list(jobs.start_many("shared", [{} for _ in range(1 + operation.number)], owner=owner))
 
 
-def _group(jobs: Jobs, operation: Operation) -> list[int]:
+def _counted(jobs: Jobs, operation: Operation) -> list[int]:
+    return [jobs.start("counted", owner=f"owner {operation.number}").id]
+
+
+def start_group(jobs: Jobs, operation: Operation) -> Group:
+    """Start a group with so many members, the first of which adds others."""
     members: Sequence[Any] = [("member", {"adds": 2 * (each == 0)}) for each in range(operation.number)]
     failure: Any = "cancel" if operation.number % 2 else "continue"
-    group = jobs.start_group(members, then="combined", on_failure=failure)
-    return [] if group.then_id is None else [group.then_id]
+    return jobs.start_group(members, then="combined", on_failure=failure)
 
 
 ACTS: Final[Mapping[str, Callable[[Jobs, Operation], list[int]]]] = {
@@ -162,7 +181,7 @@ ACTS: Final[Mapping[str, Callable[[Jobs, Operation], list[int]]]] = {
     "start many": _plain,
     "start later": _later,
     "start in turns": _turns,
-    "start group": _group,
+    "start counted": _counted,
 }
 """Calls that start jobs; each returns those that were created, which others may cancel."""
 
@@ -174,12 +193,17 @@ def features_of(rng: Random, active: float) -> list[Operation]:
     draws: Sequence[Callable[[float], list[Operation]]] = (
         lambda at: [Operation(at, "start many keyed", rng.choice(("keyed", "metered")), rng.randint(2, 4))],
         lambda at: [Operation(at, "start many", "windowed", rng.randint(2, 5))],
+        lambda at: [Operation(at + 0.3 * each, "start many", "limited", rng.randint(2, 3)) for each in range(2)],
         lambda at: [Operation(at, "start in turns", "shared", 6), Operation(at + 0.05, "start in turns", "shared", 1)],
         lambda at: [Operation(at, "start many", "snoozing", 1)],
         lambda at: [Operation(at + rng.uniform(0, 0.5), "start keyed", "single", rng.randint(0, 1)) for _ in range(4)],
         lambda at: [Operation(at + rng.uniform(0, 1), "start keyed", "settled", rng.randint(0, 1)) for _ in range(4)],
         lambda at: [Operation(at, "start many", "expiring", rng.randint(1, 4))],
-        lambda at: [Operation(at, "start group", "member", rng.randint(1, 4))],
+        lambda at: [Operation(at + rng.uniform(0, 1), "start counted", "counted", rng.randint(0, 1)) for _ in range(5)],
+        lambda at: [
+            Operation(at, "start group", "member", rng.randint(1, 4)),
+            *[Operation(at + rng.uniform(0.1, 2), "cancel group", number=rng.randint(0, 3)) for _ in range(at < 1.5)],
+        ],
         lambda at: [Operation(at, "start after", "successor", rng.randint(0, 30)) for _ in range(2)],
     )
     return [each for draw in rng.sample(draws, rng.choice((1, 2, 3))) for each in draw(rng.uniform(0.0, active - 1.5))]

@@ -55,7 +55,65 @@ class Plan:
 
 
 def plan_of(seed: int, *, features: bool = True) -> Plan:
-    """Draw a plan; `features`: also with what `tests.simulation.features` names."""
+    """Draw a plan; `features`: also with what `tests.simulation.features` names, and with a focus."""
+    plan = _mixed(seed, features=features)
+    rng = Random(f"{seed} focus")
+    if not features or rng.random() >= FOCUSED:
+        return plan
+    focus = rng.choice([each for each in FOCUSES if each.heartbeats in (None, plan.heartbeats)])
+    nodes = focus.nodes or plan.nodes
+    return replace(
+        plan,
+        nodes=nodes,
+        one_host=plan.one_host and not focus.apart,
+        concurrency=focus.concurrency or plan.concurrency,
+        operations=(*_operations(Random(f"{seed} operations"), plan.schedules), *focus.calls),
+        faults=tuple(faults_of(rng, nodes, focus.kinds)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """Faults that show in a plan without others what is hidden or excused where those happen as well.
+
+    `heartbeats`: in which clusters; None for all. `calls`: what callers do in addition. `nodes`, `concurrency`: other
+    numbers than those that were drawn. `apart`: each node has a host of its own.
+    """
+
+    kinds: Sequence[str]
+    heartbeats: bool | None
+    calls: Sequence[Operation] = ()
+    nodes: int | None = None
+    concurrency: int | None = None
+    apart: bool = False
+
+
+FOCUSED: Final = 0.35
+"""The share of plans with a focus."""
+FOCUSES: Final = (
+    Focus(("pause at end",), heartbeats=True, calls=[Operation(0.4 * each, "start", "steady") for each in range(5)]),
+    Focus(("cut everywhere",), heartbeats=True, nodes=3, apart=True),
+    Focus(
+        ("cut off",),
+        heartbeats=True,
+        calls=[Operation(0.2 * each, "start", "steady") for each in range(6)],
+        concurrency=5,
+        apart=True,
+    ),
+    Focus(
+        ("late claim",), heartbeats=False, calls=[Operation(0.1 * each, "start", "once") for each in range(2, 42, 4)]
+    ),
+    Focus(
+        ("slow",),
+        heartbeats=None,
+        calls=[Operation(0.3 * each, "start many keyed", "metered", 2) for each in range(7)],
+        nodes=3,
+    ),
+)
+
+
+def _mixed(seed: int, *, features: bool) -> Plan:
+    """Draw a plan with faults of all kinds."""
     rng = Random(f"{seed} plan")
     nodes, heartbeats = rng.choice((2, 2, 2, 2, 3)), rng.random() < 0.5
     schedules = tuple(sorted(rng.sample(SCHEDULES, rng.choice((1, 1, 2, 2, 3)))))
@@ -75,6 +133,7 @@ def plan_of(seed: int, *, features: bool = True) -> Plan:
             *_start_changes(Random(f"{seed} start changes"), schedules),
             *(features_of(Random(f"{seed} features"), ACTIVE) if features else ()),
             *(_coroutines(Random(f"{seed} coroutines")) if features else ()),
+            *(_job_changes(Random(f"{seed} job changes")) if features else ()),
             *_long_bodies(Random(f"{seed} cut off"), heartbeats),
         ),
         faults=tuple(_all_faults(seed, nodes, heartbeats)),
@@ -127,6 +186,17 @@ def _coroutines(rng: Random) -> list[Operation]:
     if rng.random() >= 1 / 3:
         return []
     return [Operation(rng.uniform(0.0, ACTIVE), "start", "transfer_in_loop") for _ in range(rng.randint(1, 4))]
+
+
+def _job_changes(rng: Random) -> list[Operation]:
+    """Draw changes of jobs, for a third of the plans."""
+    if rng.random() >= 1 / 3:
+        return []
+    whats = ("retry", "retry", "reschedule", "reschedule", "delete", "delete", "wait")
+    return [
+        Operation(rng.uniform(0.5, ACTIVE), rng.choice(whats), number=rng.randint(0, 30))
+        for _ in range(rng.randint(2, 6))
+    ]
 
 
 STALE_ENDS: Final = 0.2
@@ -281,10 +351,22 @@ LASTING: Final = {
 """How long such a fault lasts if it is chosen on purpose, in seconds; others for up to four."""
 
 
+def late_claims(rng: Random, nodes: int) -> list[Fault]:
+    """Draw a few nodes that are killed while a claim of theirs is under way, which takes effect after the rescue."""
+    found: list[Fault] = []
+    for begin in (0.5, 2.0, 3.5):
+        at, node = begin + rng.uniform(0.0, 0.5), rng.randrange(nodes)
+        found.append(Fault("late claim", at, node, seconds=rng.uniform(1.5, 4.0)))
+        found.append(Fault("crash", at + rng.uniform(0.4, 0.8), node, seconds=rng.uniform(0.5, 3.0)))
+    return found
+
+
 def faults_of(rng: Random, nodes: int, kinds: Sequence[str]) -> list[Fault]:
     """Draw faults of some kinds only; of `cut off` one, as others would keep all nodes from noticing."""
     if kinds == ("cut off",):
         return [cut_off(rng, nodes)]
+    if kinds == ("late claim",):
+        return late_claims(rng, nodes)
     found: list[Fault] = []
     for _ in range(rng.randint(4, 8)):
         kind, phase = rng.choice(kinds), rng.choice(("before", "after"))
