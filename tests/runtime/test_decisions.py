@@ -204,7 +204,7 @@ async def test_an_orderly_stop_is_no_failure(
     [
         ("job", {}, "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"),
         ("job", {"max_attempts": 2, "on_shutdown": "fail"}, "its type declares on_shutdown='fail'"),
-        ("schedule", {}, "to have such jobs run again, declare on_shutdown='requeue' or a transaction"),
+        ("schedule", {}, "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"),
     ],
 )
 async def test_an_interrupted_job_that_fails_says_how_to_change_that(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
-from horae import Horae, JobContext, JobType
+from horae import Horae, JobContext, JobType, Retry
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Job
 from tests.simulation import world
@@ -199,13 +199,13 @@ async def every_four(job: JobContext) -> None:
         await pause(dice(job).choice((0.1, 0.5, 4.5)))
 
 
-@app.every("3s", retry_period="1s")
+@app.every("3s", retry_period="1s", max_attempts=2)
 async def repeating(job: JobContext) -> None:
-    """Run again some time after the finish; fails sometimes."""
+    """Run again some time after the finish; fails sometimes, and is tried again within the run first."""
     with Recorded(job):
         await pause(dice(job).uniform(0.1, 1.0))
         if dice(job).random() < 0.3:
-            raise Unlucky
+            raise Retry(after="500ms")
 
 
 @app.every("5s", fixed=True, overlap="buffer_one")

@@ -28,6 +28,7 @@ class BodyKeywords(TypedDict, total=False):
     priority: int
     soft_time_limit: Duration | None
     grace: Duration
+    max_attempts: int
     isolation: Literal["process"] | None
     backend: str | None
     retry_on: ErrorRule | None
@@ -48,7 +49,6 @@ class JobKeywords(BodyKeywords, total=False):
     """The options of `@horae.job(...)`."""
 
     max_count: int | None
-    max_attempts: int
     backoff: Backoff
     pending_timeout: Duration | None
     api_exceptions_map: Mapping[type[BaseException], ApiError]

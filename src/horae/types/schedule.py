@@ -56,7 +56,7 @@ class Schedule:
     """A declared schedule: its name, job type and rules, and the queue, priority and parameters of its jobs.
 
     `params`, `limits` and `tags` are the JSON text that is stored with each job; `params` is None if the function takes
-    no parameters.
+    no parameters. `max_attempts` of each job, None: one.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Schedule:
     params: str | None = None
     limits: str | None = None
     tags: str | None = None
+    max_attempts: int | None = None
 
 
 class TriggerOptions(TypedDict, total=False):
@@ -93,10 +94,11 @@ class ParameterKeywords(TypedDict, total=False):
 
 
 class JobOptions(TypedDict):
-    """What each job of a schedule has by its type, as JSON text that is stored with the schedule."""
+    """What each job of a schedule has by its type, stored with the schedule; `limits` and `tags` as JSON text."""
 
     limits: str | None
     tags: str | None
+    max_attempts: int | None
 
 
 class DeclaredKeywords(TriggerOptions, RuleKeywords, BodyKeywords, ParameterKeywords, total=False):
@@ -167,6 +169,7 @@ def _whole(name: str, value: object) -> Any:
     return of_kind(name, value, int, "a whole number")
 
 
+
 _PARSERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "catch_up_limit": _whole,
     "max_retries": _whole,
@@ -219,13 +222,13 @@ def params_of(kind: JobType[Any], given: Any) -> str | None:
 
 
 def job_options_of(kind: JobType[Any], params: str | None) -> JobOptions:
-    """Return the limits and the tags of the jobs of a schedule with these parameters, as JSON text.
+    """Return what the jobs of a schedule with these parameters have by their type.
 
     They are stored with the schedule, as it may be fired by a node that does not know its job type.
     """
     limits = limits_of_job(kind.type, kind.named_limits, kind.parameters.load(params)) if kind.named_limits else None
     tags = json.dumps(kind.tags, ensure_ascii=False) if kind.tags else None
-    return {"limits": limits, "tags": tags}
+    return {"limits": limits, "tags": tags, "max_attempts": kind.max_attempts if kind.max_attempts > 1 else None}
 
 
 _VERB: Final = "  verb "
@@ -241,7 +244,7 @@ def module_schema(module: str, declared: list[Schedule], queues: Iterable[Declar
         lines.append(f"{_VERB}{verb_name(schedule.name)}(Unit) Unit")
         lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
         lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
-        texts = {name: getattr(schedule, name) for name in ("params", "limits", "tags")}
+        texts = {name: getattr(schedule, name) for name in ("params", "limits", "tags", "max_attempts")}
         lines.extend(f"    +{name} {text}" for name, text in texts.items() if text is not None)
     lines.extend(f"{_QUEUE}{queue.name} {queue.text}" for queue in sorted(queues, key=attrgetter("name")))
     return "\n".join([*lines, "}"]) + "\n"

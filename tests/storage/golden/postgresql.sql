@@ -353,6 +353,7 @@ CREATE TABLE horae_schedules (
     backfill_next timestamp with time zone,
     limits jsonb,
     tags jsonb,
+    max_attempts integer,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES horae_deployments(id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK ((enabled = (disabled_reason IS NULL))),
     CONSTRAINT horae_schedules_partition CHECK (((partition >= 0) AND (partition <= 1023))),
@@ -364,7 +365,7 @@ CREATE TABLE horae_schedules (
 );
 CREATE INDEX horae_schedules_due ON horae_schedules USING btree (next_start) WHERE (next_start IS NOT NULL);
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules USING btree (module, name);
-CREATE INDEX horae_schedules_options ON horae_schedules USING btree (id) WHERE ((limits IS NOT NULL) OR (tags IS NOT NULL));
+CREATE INDEX horae_schedules_options ON horae_schedules USING btree (id) WHERE ((limits IS NOT NULL) OR (tags IS NOT NULL) OR (max_attempts IS NOT NULL));
 CREATE INDEX horae_schedules_running ON horae_schedules USING btree (run_token) WHERE (run_token IS NOT NULL);
 CREATE INDEX horae_schedules_updated ON horae_schedules USING btree (updated_at);
 CREATE TABLE horae_sessions (

@@ -276,6 +276,7 @@ CREATE TABLE horae_schedules (
     backfill_next BIGINT,
     limits TEXT,
     tags TEXT,
+    max_attempts INTEGER,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK (enabled = (disabled_reason IS NULL)),
     CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),
@@ -345,7 +346,7 @@ CREATE INDEX horae_limit_buckets_closed ON horae_limit_buckets (opens_at) WHERE 
 CREATE INDEX horae_limit_buckets_full ON horae_limit_buckets (id) WHERE waiting AND opens_at IS NULL;
 CREATE INDEX horae_schedules_due ON horae_schedules (next_start) WHERE next_start IS NOT NULL;
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules (module, name);
-CREATE INDEX horae_schedules_options ON horae_schedules (id) WHERE limits IS NOT NULL OR tags IS NOT NULL;
+CREATE INDEX horae_schedules_options ON horae_schedules (id) WHERE limits IS NOT NULL OR tags IS NOT NULL OR max_attempts IS NOT NULL;
 CREATE INDEX horae_schedules_running ON horae_schedules (run_token) WHERE run_token IS NOT NULL;
 CREATE INDEX horae_schedules_updated ON horae_schedules (updated_at);
 CREATE INDEX horae_sessions_expires_at ON horae_sessions (expires_at);

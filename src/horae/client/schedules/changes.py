@@ -190,7 +190,7 @@ def resume(connection: Connection, reference: int | str) -> AppliedPlan:
     return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
 
 
-def set_computed(connection: Connection, seen: StoredSchedule, computed: Mapping[str, str | None]) -> None:
+def set_computed(connection: Connection, seen: StoredSchedule, computed: Mapping[str, str | int | None]) -> None:
     """Store what the application's code computes for a schedule, unless its definition changed since `seen`."""
     rows = writing.lock(connection, [seen.id])
     if rows and all(getattr(rows[0], name) == getattr(seen, name) for name in _COMPUTED_FROM):

@@ -27,7 +27,8 @@ _NOT_DECLARED: Final = object()
 class Definition:
     """The definition of a schedule by a caller; with `next_start` None the rules decide it.
 
-    `params` is JSON text, as are `limits` and `tags`, which follow from the job type and the parameters.
+    `params` is JSON text, as are `limits` and `tags`. These two and `max_attempts` (None: one) follow from the job type
+    and the parameters.
     `overrides`: JSON text of the declared values of the fields that were changed at run time; None if none was.
     """
 
@@ -43,6 +44,7 @@ class Definition:
     overrides: str | None = None
     limits: str | None = None
     tags: str | None = None
+    max_attempts: int | None = None
 
     @classmethod
     def declared(cls, module: str, schedule: Schedule) -> Self:
@@ -56,6 +58,7 @@ class Definition:
             priority=schedule.priority,
             limits=schedule.limits,
             tags=schedule.tags,
+            max_attempts=schedule.max_attempts,
             module=module,
         )
 
@@ -78,18 +81,23 @@ class Definition:
         }
 
     @property
-    def computed(self) -> Mapping[str, str | None]:
+    def computed(self) -> Mapping[str, str | int | None]:
         """The columns with what the application's code computes, which may change although the definition does not."""
-        return {"calendar_days": days_as_text(self.rules.calendar_days), "limits": self.limits, "tags": self.tags}
+        return {
+            "calendar_days": days_as_text(self.rules.calendar_days),
+            "limits": self.limits,
+            "tags": self.tags,
+            "max_attempts": self.max_attempts,
+        }
 
 
-def is_outdated(row: StoredSchedule, computed: Mapping[str, str | None]) -> bool:
+def is_outdated(row: StoredSchedule, computed: Mapping[str, str | int | None]) -> bool:
     """Return whether a row differs from what the application's code computes now; databases may format JSON anew."""
-    return any(_parsed(getattr(row, name)) != _parsed(text) for name, text in computed.items())
+    return any(_parsed(getattr(row, name)) != _parsed(value) for name, value in computed.items())
 
 
-def _parsed(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+def _parsed(value: str | int | None) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def days_as_text(days: Sequence[date]) -> str | None:
@@ -133,7 +141,7 @@ def restored(row: StoredSchedule, registry: Registry) -> Definition:
 
 
 def with_job_options(wanted: Definition, registry: Registry) -> Definition:
-    """Return the definition with the limits and tags that follow from its parameters, if its type is known here."""
+    """Return the definition with the options that its jobs have by their type, if that is known here."""
     kind = registry.find(wanted.job_type)
     return wanted if kind is None else replace(wanted, **job_options_of(kind, wanted.params))
 
@@ -177,6 +185,7 @@ def definition_of(row: StoredSchedule) -> Definition:
         deployment_id=row.deployment_id,
         limits=row.limits,
         tags=row.tags,
+        max_attempts=row.max_attempts,
     )
 
 

@@ -93,10 +93,10 @@ class Deployments:
     def refresh(self) -> None:
         """Compute again what schedules get from this application's code, and store what has changed.
 
-        These are the days that calendar functions exclude, and of schedules that were added at run time the limits and
-        tags of their job types; those of declared schedules change with their deployment.
+        These are the days that calendar functions exclude, and of schedules that were added at run time the limits,
+        tags and attempts of their job types; those of declared schedules change with their deployment.
         """
-        with_options = [kind.type for kind in self._registry if kind.named_limits or kind.tags]
+        with_options = [kind.type for kind in self._registry if kind.named_limits or kind.tags or kind.max_attempts > 1]
         found = self._database.autocommit(reading.with_job_options, with_options)
         if self._registry.calendars:
             found += self._database.autocommit(reading.with_calendar)
@@ -112,13 +112,13 @@ class Deployments:
             if computed["limits"] is not None and (kind := self._registry.find(row.job_type)) is not None:
                 self._database.autocommit(check_startable, kind, row.queue, limited=True)
         except Exception:
-            log.exception("schedule %s: its limits and tags cannot be computed here; they stay", row.name)
+            log.exception("schedule %s: the options of its jobs cannot be computed here; they stay", row.name)
             return
         if is_outdated(row, computed):
             self._database.transact(changes.set_computed, row, computed)
-            log.info("schedule %s: its excluded days, limits or tags have changed in the code", row.name)
+            log.info("schedule %s: its excluded days or the options of its jobs have changed in the code", row.name)
 
-    def _computed(self, row: StoredSchedule, today: date) -> Mapping[str, str | None]:
+    def _computed(self, row: StoredSchedule, today: date) -> Mapping[str, str | int | None]:
         rules = rules_of(row)
         found = replace(definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules))
         return (found if row.module else with_job_options(found, self._registry)).computed

@@ -57,16 +57,15 @@ def _interrupted(job_type: JobType[Any], context: JobContext[Any]) -> StoppedEar
         again = context.claim.max_attempts > 1 or _is_rolled_back(job_type, context)
     else:
         again = job_type.on_shutdown == "requeue"
-    text = Interrupted.reason if again else f"{Interrupted.reason}; {_advice(job_type, context)}"
+    text = Interrupted.reason if again else f"{Interrupted.reason}; {_advice(job_type)}"
     return StoppedEarly(text, again, INTERRUPTED_TEXT)
 
 
-def _advice(job_type: JobType[Any], context: JobContext[Any]) -> str:
+def _advice(job_type: JobType[Any]) -> str:
     """Return how an interrupted job could run again."""
     if job_type.on_shutdown is not None:
         return "its type declares on_shutdown='fail'"
-    ways = ["on_shutdown='requeue'", *(["max_attempts"] if context.claim.schedule_id is None else []), "a transaction"]
-    return f"to have such jobs run again, declare {', '.join(ways[:-1])} or {ways[-1]}"
+    return "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"
 
 
 def _is_rolled_back(job_type: JobType[Any], context: JobContext[Any]) -> bool:

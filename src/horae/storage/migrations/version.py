@@ -10,11 +10,11 @@ from typing import Final
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
 
 BASE: Final = "base"
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 16))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 17))
 HEAD: Final = REVISIONS[-1]
 VERSION_TABLE: Final = "horae_alembic_version"
 
-OLDEST_COMPATIBLE: Final[Mapping[str, str]] = MappingProxyType({"0015": "0015"})
+OLDEST_COMPATIBLE: Final[Mapping[str, str]] = MappingProxyType({"0015": "0015", "0016": "0015"})
 """For each revision from 0015 on, the oldest program that can use its tables, named by the revision that it needs.
 
 A database carries this with its revision (ADR 0044), so that older programs go on, and start again, while a newer

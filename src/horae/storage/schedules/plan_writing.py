@@ -13,7 +13,7 @@ from operator import attrgetter
 from random import Random
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, insert, literal, select
+from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, func, insert, literal, select
 from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs.job import JobId, JobState, NodeId
@@ -72,6 +72,7 @@ def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
         "priority": schedules.c.priority,
         "params": schedules.c.params,
         "limits": schedules.c.limits,
+        "max_attempts": func.coalesce(schedules.c.max_attempts, 1),
         "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
         # The due time, so that of jobs with equal priority the one that has been due longest starts first.
         "run_at": schedules.c.next_start if on_time else case((is_due, schedules.c.next_start), else_=database_now()),

@@ -40,7 +40,9 @@ ALL: Final = select(*_COLUMNS).select_from(
 """Schedules with their statistics, as `stored` reads them."""
 NOW: Final = select(database_now())
 BY_IDS: Final = among(ALL, schedules.c.id)
-WITH_OPTIONS: Final = ALL.where(or_(schedules.c.limits.is_not(None), schedules.c.tags.is_not(None)))
+WITH_OPTIONS: Final = ALL.where(
+    or_(schedules.c.limits.is_not(None), schedules.c.tags.is_not(None), schedules.c.max_attempts.is_not(None))
+)
 OF_TYPES: Final = PerDialect(lambda dialect: ALL.where(member_of(dialect, schedules.c.job_type, "types", of=TextList)))
 _module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
 CHANGED: Final = (
@@ -163,7 +165,7 @@ def with_calendar(connection: Connection) -> list[StoredSchedule]:
 
 
 def with_job_options(connection: Connection, job_types: Collection[str]) -> list[StoredSchedule]:
-    """Return the schedules whose jobs have limits or tags, and those of these job types."""
+    """Return the schedules whose jobs have limits, tags or several attempts, and those of these job types."""
     found = readable(schedules.name, connection.execute(WITH_OPTIONS), stored)
     if not job_types:
         return found  # by an index; the rest reads all schedules

@@ -57,6 +57,7 @@ class StoredSchedule(NamedTuple):
     backfill_next: datetime | None
     limits: str | None
     tags: str | None
+    max_attempts: int | None
     last_start: datetime | None
     last_finish: datetime | None
     last_successful_finish: datetime | None

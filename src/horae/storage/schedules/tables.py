@@ -74,6 +74,7 @@ schedules = Table(
     Column("backfill_next", Instant),  # the first of its rows in `backfill_times`
     Column("limits", Json),  # the limits of each of its jobs, by the parameters of the schedule; as in a job's row
     Column("tags", Json),  # the tags of each of its jobs
+    Column("max_attempts", Integer),  # the attempts of each of its jobs; null: one
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
     CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),
     CheckConstraint("(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"),
@@ -86,7 +87,7 @@ schedules = Table(
 Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
 partial_index("horae_schedules_due", schedules.c.next_start, where=text("next_start IS NOT NULL"))
 Index("horae_schedules_updated", schedules.c.updated_at)  # event streams query the latest changes once a second
-_has_options = text("limits IS NOT NULL OR tags IS NOT NULL")
+_has_options = text("limits IS NOT NULL OR tags IS NOT NULL OR max_attempts IS NOT NULL")
 partial_index("horae_schedules_options", schedules.c.id, where=_has_options)
 partial_index("horae_schedules_running", schedules.c.run_token, where=text("run_token IS NOT NULL"))
 

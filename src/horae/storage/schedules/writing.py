@@ -40,7 +40,7 @@ ONE_TIME: Final = ("skip_until", "skip_reason", "moved_start", "backfill_next")
 """Columns that few schedules ever use, so they are written apart from those that change with each run."""
 _DEFINITION: Final = (
     "job_type", "params", "trigger_kind", "trigger", "timezone", "rules", "queue", "priority", "deployment_id",
-    "overrides", "calendar_days", "limits", "tags",
+    "overrides", "calendar_days", "limits", "tags", "max_attempts",
 )  # fmt: skip
 
 
@@ -101,7 +101,11 @@ REPEAT: Final = _change_state(ScheduleState.TERMINATING, ScheduleEvent.REPEAT)
 SET_COMPUTED: Final = (
     update(schedules)
     .where(schedules.c.id == bindparam("schedule_id"))
-    .values(**_given("calendar_days", "limits", "tags"), version=schedules.c.version + 1, updated_at=database_now())
+    .values(
+        **_given("calendar_days", "limits", "tags", "max_attempts"),
+        version=schedules.c.version + 1,
+        updated_at=database_now(),
+    )
 )
 REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id"))
 
@@ -163,8 +167,8 @@ def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]
     connection.execute(REDEFINE, {**values, "schedule_id": schedule_id})
 
 
-def set_computed(connection: Connection, schedule_id: int, computed: Mapping[str, str | None]) -> None:
-    """Store the excluded days, the limits and the tags that the application's code computes for a locked schedule."""
+def set_computed(connection: Connection, schedule_id: int, computed: Mapping[str, str | int | None]) -> None:
+    """Store what the application's code computes for a locked schedule: excluded days, options of its jobs."""
     connection.execute(SET_COMPUTED, {"schedule_id": schedule_id, **computed})
 
 
