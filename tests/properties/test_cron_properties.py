@@ -1,5 +1,6 @@
 """Laws of cron that hold for every expression, zone, policy and moment."""
 
+import itertools
 import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.fields import FIELD_RANGES
+from horae.domain.cron.fields import FIELD_RANGES, WEEKDAY, FieldRange
 from horae.domain.cron.parsing import complete, parse_field
 from horae.errors import CronSyntaxError
 from tests.properties.cron_oracle import chosen_by, every_day, fires_in, matches_date, to_utc
@@ -24,6 +25,7 @@ from tests.properties.cron_strategies import (
     expressions,
     fires,
     instants,
+    items,
     moments,
     times_near_a_change,
 )
@@ -197,3 +199,52 @@ def test_any_text_fires_or_is_refused_with_a_reason(text: str) -> None:
     assert refusal.allowed
     assert refusal.text is not None
     assert len(str(refusal)) < 1000
+
+
+NOTATIONS = [
+    "?",
+    "?/15",
+    "*/200",
+    "5/200",
+    "7-2",
+    "7-2/3",
+    "22-2/3",
+    "L",
+    "LW",
+    "3W",
+    "1#2",
+    "MON#5",
+    "5L",
+    "٣",
+    "99",
+    "*/0",
+    "",
+]
+NAMES = ["MON", "sun", "Sat-Mon", "FRI-TUE/2", "Wednesday", "JAN", "nov-feb", "OCT-MAR/3", "May/40", "MON-99"]
+
+
+@given(
+    field=st.sampled_from(FIELD_RANGES),
+    data=st.data(),
+)
+@settings(max_examples=300)
+def test_what_a_refusal_advises_to_write_can_be_read(field: FieldRange, data: st.DataObject) -> None:
+    item = st.one_of(items(field), st.sampled_from([*NOTATIONS, *NAMES]))
+    text = ",".join(data.draw(st.lists(item, min_size=1, max_size=3)))
+    try:
+        parse_field(field, text)
+    except CronSyntaxError as error:
+        for advised in re.findall("write ([0-9*,/-]+)", error.hint or ""):
+            parse_field(field, advised)
+
+
+@pytest.mark.parametrize("step", range(1, 8))
+def test_ranges_of_weekdays_by_name_are_advised_as_the_same_days(step: int) -> None:
+    """Also over the end of the week, and in steps."""
+    days = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+    for first, last in itertools.product(range(7), repeat=2):
+        with pytest.raises(CronSyntaxError) as refused:
+            parse_field(WEEKDAY, f"{days[first]}-{days[last]}/{step}")
+        advised = str(refused.value.hint).removeprefix("write ")
+        meant = {number % 7 for number in range(first, last + 1 + 7 * (last < first), step)}
+        assert set(parse_field(WEEKDAY, advised).values) == meant, advised

@@ -496,6 +496,8 @@ def naive() -> datetime:
         ({"every": "10m", "jitter": timedelta(seconds=-1)}, InvalidRequest, "jitter"),
         ({"every": "10m", "max_runtime": "0s"}, InvalidRequest, "0s"),
         ({"every": "10m", "max_retries": -1}, InvalidRequest, "max_retries -1"),
+        ({"every": "10m", "max_retries": 10**30}, InvalidRequest, "max_retries 1000000000000000000000000000000"),
+        ({"cron": "* * * * *", "catch_up_window": "101 years"}, InvalidRequest, "longer than 100 years"),
         ({"every": "10m", "max_retries": "3"}, InvalidRequest, "max_retries '3'"),
         ({"every": "10m", "max_retries": True}, InvalidRequest, "max_retries True"),
         ({"every": "10m", "retry_period": "never"}, InvalidInterval, "never"),

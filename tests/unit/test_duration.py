@@ -35,6 +35,7 @@ def test_a_duration_is_a_text_or_a_timedelta(given: str | timedelta, expected: t
     [
         ("5", "grace: interval '5': it has no unit: for seconds write 5s"),
         ("-5s", "grace: interval '-5s': it must be positive"),
+        ("101 years", "grace: '101 years' is longer than 100 years"),
         ("200 years", "grace: '200 years' is longer than 100 years"),
         ("9999999999 years", "grace: '9999999999 years' is longer than 100 years"),
     ],

@@ -77,6 +77,8 @@ def test_texts_and_timedeltas_are_read(text: str | timedelta | Interval, interva
         ("10M", "'M' is not a unit: m is minutes, mo is months"),
         ("3 fortnights", "'fortnights' is not a unit"),
         ("1h 2h", "a unit comes twice"),
+        ("5m\n\n5h", "it has more than one line"),
+        ("1 day\r2h", "it has more than one line"),
         ("1h 2 hours", "a unit comes twice"),
         ("0.5 days", "days are whole"),
         ("0.5 months", "months and days are whole"),

@@ -19,7 +19,7 @@ from horae.domain.times.duration import Duration, parse_duration
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest, SchemaError
 from horae.quoting import did_you_mean, quoted
-from horae.types.arguments import check_moment, of_kind
+from horae.types.arguments import LARGEST_NUMBER, check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
@@ -169,10 +169,15 @@ def _whole(name: str, value: object) -> Any:
     return of_kind(name, value, int, "a whole number")
 
 
+def _retries(name: str, value: object) -> Any:
+    if _whole(name, value) > LARGEST_NUMBER:
+        raise InvalidRequest(f"{name} {quoted(value)}: expected 0 to {LARGEST_NUMBER}, or None for no limit")
+    return value
+
 
 _PARSERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "catch_up_limit": _whole,
-    "max_retries": _whole,
+    "max_retries": _retries,
     "retry_period": lambda _name, value: Interval.parse(value),
     "catch_up_window": parse_duration,
     "jitter": parse_duration,

@@ -1,11 +1,12 @@
 """Reads the text of a cron expression: five, six or seven fields, always returned as seven."""
 
 import re
+from functools import partial
 from typing import Final
 
 from horae.domain.cron.fields import WEEKDAY, YEAR, Field, FieldRange, read_number
 from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed_range, unreadable
-from horae.domain.times.interval_text import read_interval
+from horae.domain.times.interval import Interval
 from horae.errors import CronSyntaxError, InvalidInterval
 from horae.quoting import quoted
 
@@ -31,6 +32,8 @@ _SHORTHANDS: Final = {
     "@annually": "0 0 1 1 *",
 }
 
+_ZONE: Final = re.compile(r"(?:CRON_)?TZ=(.*)", re.IGNORECASE)
+
 _ITEM: Final = re.compile(r"(?:\*|([0-9]+)(?:-([0-9]+))?)(/[0-9]+)?")
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _SUNDAY_AS_7: Final = 1 << 7
@@ -42,7 +45,9 @@ def split_expression(text: str) -> tuple[str, ...]:
         raise _malformed(text, f"it has {len(text)} characters, at most {_LONGEST} are read")
     fields = tuple(field for field in _SPACE.split(text) if field)
     if fields and fields[0].startswith("@"):
-        raise _shorthand(text, fields[0])
+        raise _shorthand(text, fields)
+    if fields and (zone := _ZONE.fullmatch(fields[0])):
+        raise _zone(text, zone[1])
     if not _WITHOUT_SECOND <= len(fields) <= _COMPLETE:
         problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
         raise _malformed(text, problem, _hint_for_count(text, fields))
@@ -63,20 +68,34 @@ def _malformed(text: str, problem: str, hint: str | None = None) -> CronSyntaxEr
     return CronSyntaxError(f"{message}; {hint}" if hint else message, text=text, allowed=_ALLOWED, hint=hint)
 
 
-def _shorthand(text: str, word: str) -> CronSyntaxError:
-    instead = _SHORTHANDS.get(word.lower())
-    hint = f"write {instead}" if instead else "for a period, use an interval"
+def _shorthand(text: str, fields: tuple[str, ...]) -> CronSyntaxError:
+    word, *rest = fields
+    if instead := _SHORTHANDS.get(word.lower()):
+        hint = f"write {instead}"
+    elif word.lower() == "@reboot":
+        hint = "for what is to run when a node starts, use @horae.on_node_start"
+    else:
+        hint = _hint_for_interval(" ".join(rest)) or "for a period, use an interval"
     return _malformed(text, "words with @ are not supported", hint)
 
 
+def _zone(text: str, name: str) -> CronSyntaxError:
+    zone = name.strip("\"'")
+    hint = f'leave it out and give timezone="{zone}"' if zone else "leave it out and give timezone="
+    return _malformed(text, "a time zone is no part of an expression", hint)
+
+
 def _hint_for_count(text: str, fields: tuple[str, ...]) -> str | None:
-    if len(fields) == 1 and set(fields[0]) == {"*"}:
-        return "put spaces between the fields"
+    if len(fields) == 1 and set(fields[0]) == {"*"} and _WITHOUT_SECOND <= len(fields[0]) <= _COMPLETE:
+        return f"write {' '.join(fields[0])}"
+    return _hint_for_interval(text.strip())
+
+
+def _hint_for_interval(length: str) -> str | None:
     try:
-        read_interval(text)
+        Interval.parse(length)
     except InvalidInterval:
         return None
-    length = text.strip()
     return f'this is an interval: write every="{length}", or @horae.every("{length}")'
 
 
@@ -89,7 +108,8 @@ def _refuse_year_as_weekday(fields: tuple[str, ...]) -> None:
     # A missing field can only be the weekday, or the second before it.
     dates = fields[:-1] if len(fields) == _WITHOUT_YEAR else (*fields[:-1], "*")
     instead = " ".join(("0", *dates, last))
-    raise refusal(WEEKDAY, last, "a year is the last of seven fields", f"write {instead}")
+    hint = f"write {instead}" if _reads(YEAR, last) else None
+    raise refusal(WEEKDAY, last, "a year is the last of seven fields", hint)
 
 
 def parse_field(field_range: FieldRange, text: str) -> Field:
@@ -103,16 +123,24 @@ def parse_field(field_range: FieldRange, text: str) -> Field:
     return Field(field_range, _LEADING_ZEROS.sub("", text), mask)
 
 
+def _reads(field_range: FieldRange, text: str) -> bool:
+    try:
+        parse_field(field_range, text)
+    except CronSyntaxError:
+        return False
+    return True
+
+
 def _mask_of(field_range: FieldRange, text: str, item: str) -> int:
     match = _ITEM.fullmatch(item)
     if match is None:
-        raise unreadable(field_range, text, item)
+        raise unreadable(field_range, text, item, partial(_reads, field_range))
     first, last, step = _bounds(field_range, match)
     for number in (first, last):
         if not field_range.low <= number <= field_range.high:
             raise out_of_range(field_range, text, number)
     if not 1 <= step <= field_range.size:
-        raise bad_step(field_range, text, step)
+        raise bad_step(field_range, text, item, step)
     if first > last:
         raise reversed_range(field_range, text, first, last, step)
     low = field_range.low

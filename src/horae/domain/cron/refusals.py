@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Final
 
 from horae.domain.cron.fields import DAY_OF_MONTH, HOUR, MONTH, WEEKDAY, YEAR, FieldRange, read_number
@@ -89,30 +90,42 @@ def reversed_range(field: FieldRange, text: str, first: int, last: int, step: in
     return refusal(field, text, problem, f"write {_unrolled(field, first, last, step)}")
 
 
-def bad_step(field: FieldRange, text: str, step: int) -> CronSyntaxError:
+def bad_step(field: FieldRange, text: str, item: str, step: int) -> CronSyntaxError:
     """Build the error for a step of zero, or one longer than the field."""
     if step == 0:
         return refusal(field, text, "a step of 0 never moves", "write a step of 1 or more")
     problem = f"the step is longer than the field, which has {field.size} values"
-    hint = "leave the step out to run once, or use an interval for longer periods"
-    return refusal(field, text, problem, hint)
+    return refusal(field, text, problem, _instead_of_step(field, item))
 
 
-def unreadable(field: FieldRange, text: str, item: str) -> CronSyntaxError:
-    """Build the error for an item that is no star, number or range; most mean a known notation."""
+def _instead_of_step(field: FieldRange, item: str) -> str:
+    """Say how to write the one value that such an item could mean: its first."""
+    if field is YEAR:
+        return "name the years"
+    base = item.partition("/")[0]
+    first = field.low if base == "*" else read_number(base.partition("-")[0])
+    return f"for {field.name} {first} only write {first} instead of {item}; for longer periods use an interval"
+
+
+def unreadable(field: FieldRange, text: str, item: str, reads: Callable[[str], bool]) -> CronSyntaxError:
+    """Build the error for an item that is no star, number or range; most mean a known notation.
+
+    `reads`: whether a text of the field can be read, so that no hint gives one that cannot.
+    """
     if not item:
         return refusal(field, text, "a list has an empty item", "leave the extra comma out")
     if not item.isascii():
-        return _not_ascii(field, text)
-    if "?" in item:
-        return refusal(field, text, "'?' is not supported", "write *")
-    if (numbers := _names_as_numbers(field, text)) is not None:
-        return refusal(field, text, "names are not supported", _hint_for(field, numbers))
-    if (special := _special(field, item)) is not None:
+        problem, instead = "only the ASCII digits 0 to 9 are read", _in_ascii(text)
+    elif "?" in item:
+        problem, instead = "'?' is not supported", text.replace("?", "*")
+    elif (special := _special(field, item)) is not None:
         meaning, hint = special
         return refusal(field, text, f"{quoted(item)} {meaning} is not supported", hint)
-    problem = f"{quoted(item)} is not one of *, */n, n, n-m, n/n, n-m/n"
-    return refusal(field, text, problem)
+    elif (numbers := _names_as_numbers(field, text)) is not None:
+        problem, instead = "names are not supported", _forward_ranges(field, numbers)
+    else:
+        problem, instead = f"{quoted(item)} is not one of *, */n, n, n-m, n/n, n-m/n", ""
+    return refusal(field, text, problem, f"write {instead}" if instead != text and reads(instead) else None)
 
 
 def _special(field: FieldRange, item: str) -> tuple[str, str] | None:
@@ -136,11 +149,9 @@ def _last_weekday(day: str) -> tuple[str, str] | None:
     return f"(the last {name} of the month)", hint
 
 
-def _not_ascii(field: FieldRange, text: str) -> CronSyntaxError:
-    """Offer the same digits in ASCII, if digits are all there is."""
-    digits = "".join(str(unicodedata.decimal(character, character)) for character in text)
-    hint = f"write {digits}" if digits.isascii() else None
-    return refusal(field, text, "only the ASCII digits 0 to 9 are read", hint)
+def _in_ascii(text: str) -> str:
+    """Return the text with ASCII digits in place of others."""
+    return "".join(str(unicodedata.decimal(character, character)) for character in text)
 
 
 def _names_as_numbers(field: FieldRange, text: str) -> str | None:
@@ -161,16 +172,16 @@ def _names_as_numbers(field: FieldRange, text: str) -> str | None:
     return None if unknown or replaced == text else replaced
 
 
-def _hint_for(field: FieldRange, numbers: str) -> str | None:
-    """Return how to write names as numbers, including ranges such as Saturday to Monday."""
-    if not re.fullmatch("[0-9,*/-]+", numbers):
-        return None
-    return f"write {re.sub('[0-9]+-[0-9]+', lambda match: _forward(field, match), numbers)}"
+def _forward_ranges(field: FieldRange, numbers: str) -> str:
+    """Rewrite ranges of names that go over the end of the field, such as Saturday to Monday."""
+    return re.sub("([0-9]+)-([0-9]+)(?:/([0-9]+))?", lambda match: _forward(field, match), numbers)
 
 
 def _forward(field: FieldRange, match: re.Match[str]) -> str:
-    first, last = (read_number(digits) for digits in match.group().split("-"))
-    return match.group() if first <= last else _unrolled(field, first, last, 1)
+    first, last, step = (read_number(digits or "1") for digits in match.groups())
+    if first <= last or not 1 <= step <= field.size:
+        return match.group()
+    return _unrolled(field, first, last, step)
 
 
 def _unrolled(field: FieldRange, first: int, last: int, step: int) -> str:

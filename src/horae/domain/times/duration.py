@@ -14,6 +14,8 @@ LONGEST_DURATION: Final = timedelta(days=36_525)
 
 _MONTH: Final = timedelta(days=30)
 """The length of a month where only the length matters, as in PostgreSQL."""
+_MOST_MONTHS: Final = 1_200
+"""A hundred years; of 30 days each, more months would still be shorter than `LONGEST_DURATION`."""
 
 
 def parse_duration(name: str, value: object) -> timedelta:
@@ -34,6 +36,6 @@ def parse_duration(name: str, value: object) -> timedelta:
         raise InvalidInterval(f"{name}: {error}") from None
     except OverflowError:
         raise InvalidInterval(f"{name}: {quoted(value)} is longer than 100 years") from None
-    if duration > LONGEST_DURATION:
+    if months > _MOST_MONTHS or duration > LONGEST_DURATION:
         raise InvalidInterval(f"{name}: {quoted(value)} is longer than 100 years")
     return duration

@@ -43,8 +43,8 @@ _UNITS: Final = {
 _WRITTEN: Final = (("h", _HOUR), ("m", _MINUTE), ("s", _SECOND), ("ms", 1_000), ("us", 1))
 
 _NUMBER: Final = "[0-9]+(?:[.,][0-9]+)?"
-_PART: Final = re.compile(rf"({_NUMBER})\s*([A-Za-zµ]+)", re.ASCII)
-_PARTS: Final = re.compile(rf"{_PART.pattern}(?:\s*{_PART.pattern})*", re.ASCII)
+_PART: Final = re.compile(rf"({_NUMBER})[ \t]*([A-Za-zµ]+)", re.ASCII)
+_PARTS: Final = re.compile(rf"{_PART.pattern}(?:[ \t]*{_PART.pattern})*", re.ASCII)
 _ISO: Final = re.compile(
     "P" + "".join(f"(?:({_NUMBER}){unit})?" for unit in "YMWD")
     + "(?:T" + "".join(f"(?:({_NUMBER}){unit})?" for unit in "HMS") + ")?"
@@ -107,6 +107,8 @@ def _unit(text: str, word: str) -> str:
 def _problem_of(text: str) -> str:
     if "-" in text:
         return "it must be positive"
+    if len(text.splitlines()) > 1:
+        return "it has more than one line"
     if re.fullmatch(_NUMBER, text):
         return f"it has no unit: for seconds write {text}s"
     return "it cannot be read"
