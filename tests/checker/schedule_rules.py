@@ -42,8 +42,14 @@ def _jobs_and_ticks(
     fired: set[tuple[int | None, int | None]] = {
         (tick.nominal_time, tick.job_id) for tick in ticks if tick.decision == "fired"
     }
-    made: set[tuple[int | None, int | None]] = {(job.nominal_time, job.id) for job in jobs}
-    for time, count in Counter(job.nominal_time for job in jobs).items():
+    first = [job for job in jobs if job.retry_of is None]
+    made: set[tuple[int | None, int | None]] = {(job.nominal_time, job.id) for job in first}
+    newest: dict[int | None, int] = {job.nominal_time: job.id for job in jobs if job.retry_of is not None}
+    named: dict[int | None, int] = {tick.nominal_time: tick.retried_as for tick in ticks if tick.retried_as is not None}
+    for time in sorted(newest.keys() | named.keys(), key=str):
+        if newest.get(time) != named.get(time) and (settings.kept or time in newest):
+            yield f"{schedule}: {shown(time)} was last retried as job {newest.get(time)}, but its decision names {named.get(time)}"
+    for time, count in Counter(job.nominal_time for job in first).items():
         if count > 1:
             yield f"{schedule}: {shown(time)} has {count} jobs"
     for nominal, job in sorted(made - fired, key=str):

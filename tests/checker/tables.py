@@ -51,6 +51,7 @@ class Job(NamedTuple):
     unique_key: str | None
     key_is_shared: bool | None
     expires_at: int | None
+    retry_of: int | None
     error: str | None
 
     def __str__(self) -> str:
@@ -113,6 +114,7 @@ class Tick(NamedTuple):
     decision: str
     reason: str
     job_id: int | None
+    retried_as: int | None
 
 
 class Queue(NamedTuple):

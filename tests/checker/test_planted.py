@@ -291,6 +291,11 @@ BREACHES: Final = [
         f"schedule 1 (beat): {AT}35:00+00:00 is decided twice, also in the row that begins at {AT}10:00+00:00",
     ),
     Breach(
+        "UPDATE horae_ticks SET retried_as = 2 WHERE job_id = 5",
+        "one decision for each nominal time",
+        f"schedule 1 (beat): {AT}05:00+00:00 was last retried as job None, but its decision names 2",
+    ),
+    Breach(
         "UPDATE horae_ticks SET count = 4 WHERE reason = 'window'",
         "one decision for each nominal time",
         f"schedule 1 (beat): the row of {AT}10:00+00:00 counts 4 times, which end at {AT}25:00+00:00, not at {AT}30:00+00:00",

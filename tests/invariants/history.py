@@ -8,7 +8,7 @@ from typing import Final
 
 from horae import Horae, Limit
 from horae.domain.jobs.job import Claim, Failed, Outcome, Snoozed, StoppedEarly
-from horae.errors import ScheduleIsRunning
+from horae.errors import InvalidRequest, JobNotRetryable, ScheduleIsRunning
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
@@ -74,7 +74,10 @@ def _claim(driver: Driver, running: list[Claim], random: Random) -> None:
 
 def _change(driver: Driver, random: Random) -> None:
     name = random.choice(NAMES)
-    random.choice([_pause, _resume_all, _resume_all, _run_now, _alter, _cancel_pending])(driver, random, name)
+    change = random.choice(
+        [_pause, _resume_all, _resume_all, _run_now, _alter, _cancel_pending, _retry, _retry, _make_up]
+    )
+    change(driver, random, name)
 
 
 def _pause(driver: Driver, _random: Random, name: str) -> None:
@@ -89,6 +92,18 @@ def _resume_all(driver: Driver, _random: Random, _name: str) -> None:
 def _run_now(driver: Driver, _random: Random, name: str) -> None:
     with suppress(ScheduleIsRunning):
         driver.horae.schedules.run_now(name)
+
+
+def _retry(driver: Driver, random: Random, _name: str) -> None:
+    ended = driver.horae.jobs.list(states=["failed", "cancelled"], limit=20).jobs
+    with suppress(ScheduleIsRunning, JobNotRetryable):
+        driver.horae.jobs.retry(random.choice(ended).id)
+
+
+def _make_up(driver: Driver, _random: Random, _name: str) -> None:
+    now = driver.clock.now
+    with suppress(InvalidRequest):  # it is paused
+        driver.horae.schedules.backfill("late", now - timedelta(hours=6), now, failed=True)
 
 
 def _alter(driver: Driver, random: Random, _name: str) -> None:

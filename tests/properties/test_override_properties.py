@@ -54,7 +54,7 @@ class AnyParameters(Registry):
     def get(self, name: str) -> Any:
         del name
         loads_anything = type("Any", (), {"load": staticmethod(lambda _text: None)})
-        return type("Kind", (), {"parameters": loads_anything, "named_limits": (), "tags": ()})
+        return type("Kind", (), {"parameters": loads_anything, "named_limits": (), "tags": (), "max_attempts": 1})
 
 
 @given(definitions(), st.lists(definitions(), min_size=1, max_size=4), definitions())

@@ -277,9 +277,9 @@ def _schedules(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
 
 
 def _ticks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """Each fired tick has one job, and each job of a schedule one tick."""
+    """Each fired tick has one job, and each job of a schedule that is no retry one tick."""
     query = """
-        SELECT j.id FROM horae_jobs AS j WHERE j.schedule_id IS NOT NULL AND 1 <> (
+        SELECT j.id FROM horae_jobs AS j WHERE j.schedule_id IS NOT NULL AND j.retry_of IS NULL AND 1 <> (
             SELECT count(*) FROM horae_ticks AS t WHERE t.job_id = j.id AND t.schedule_id = j.schedule_id)
     """
     yield from (f"job {job} does not have exactly one tick" for (job,) in database.execute(query))

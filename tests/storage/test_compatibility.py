@@ -101,7 +101,11 @@ def test_tables_are_not_dropped_below_running_nodes(empty: Database) -> None:
         assert status(empty).current == HEAD
 
 
-def test_a_migration_waits_until_nodes_have_stopped_that_cannot_use_its_tables(empty: Database) -> None:
+def test_a_migration_waits_until_nodes_have_stopped_that_cannot_use_its_tables(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (runner, version):
+        monkeypatch.setattr(module, "OLDEST_COMPATIBLE", MappingProxyType({HEAD: HEAD}))
     upgrade(empty, BEFORE)
     with running_node(empty):
         for migrate in (upgrade, ensure):

@@ -195,12 +195,13 @@ CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE 
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH (gin_pending_list_limit='512') WHERE ((params IS NOT NULL) AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL) AND (sent_at IS NULL));
+CREATE INDEX horae_jobs_retried_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE ((retry_of IS NOT NULL) AND (nominal_time IS NOT NULL));
 CREATE INDEX horae_jobs_retry_of ON horae_jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 CREATE INDEX horae_jobs_same_key ON horae_jobs USING btree (unique_key, type, id) WHERE (unique_key IS NOT NULL);
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
 CREATE INDEX horae_jobs_sent ON horae_jobs USING btree (sent_at, id) WHERE ((sent_at IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE INDEX horae_jobs_slow ON horae_jobs USING btree (id) WHERE ((finished_at - started_at) > '00:00:01'::interval);
-CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
+CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE ((nominal_time IS NOT NULL) AND (retry_of IS NULL));
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((waits_for)::text = 'limit'::text) AND (lane_id IS NULL) AND (finished_at IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (key_is_shared IS NULL) AND (finished_at IS NULL));
 CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE ((awaited > 0) AND (finished_at IS NOT NULL));
@@ -386,6 +387,7 @@ CREATE TABLE horae_ticks (
     job_id bigint,
     decided_at timestamp with time zone NOT NULL,
     decided_by character varying(64),
+    retried_as bigint,
     CONSTRAINT horae_ticks_decision CHECK (((decision)::text = ANY ((ARRAY['fired'::character varying, 'coalesced'::character varying, 'skipped'::character varying, 'missed'::character varying])::text[]))),
     CONSTRAINT horae_ticks_fired CHECK ((((decision)::text <> 'fired'::text) OR (count = 1))),
     CONSTRAINT horae_ticks_job CHECK ((((decision)::text = 'fired'::text) = (job_id IS NOT NULL))),

@@ -302,6 +302,7 @@ CREATE TABLE horae_ticks (
     job_id INTEGER,
     decided_at BIGINT NOT NULL,
     decided_by VARCHAR(64),
+    retried_as INTEGER,
     CONSTRAINT horae_ticks_decision CHECK (decision IN ('fired', 'coalesced', 'skipped', 'missed')),
     CONSTRAINT horae_ticks_fired CHECK (decision <> 'fired' OR count = 1),
     CONSTRAINT horae_ticks_job CHECK ((decision = 'fired') = (job_id IS NOT NULL)),
@@ -326,12 +327,13 @@ CREATE INDEX horae_jobs_lane_held ON horae_jobs (lane_id) WHERE lane_id IS NOT N
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL AND sent_at IS NULL;
+CREATE INDEX horae_jobs_retried_tick ON horae_jobs (schedule_id, nominal_time) WHERE retry_of IS NOT NULL AND nominal_time IS NOT NULL;
 CREATE INDEX horae_jobs_retry_of ON horae_jobs (retry_of) WHERE retry_of IS NOT NULL;
 CREATE INDEX horae_jobs_same_key ON horae_jobs (unique_key, type, id) WHERE unique_key IS NOT NULL;
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX horae_jobs_sent ON horae_jobs (sent_at, id) WHERE sent_at IS NOT NULL AND state = 'pending';
 CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 1000000;
-CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
+CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL AND retry_of IS NULL;
 CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL;
 CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited > 0 AND finished_at IS NOT NULL;

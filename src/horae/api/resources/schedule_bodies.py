@@ -82,6 +82,7 @@ class BackfillRange(RequestModel):
     end: _Time
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=LARGEST_LIMIT, description="Times that it may have at most.")
     dry_run: bool = Field(default=False, description="Count the times and add none.")
+    failed: bool = Field(default=False, description="Also run times again whose last run failed or crashed.")
 
 
 class SchedulePause(RequestModel):

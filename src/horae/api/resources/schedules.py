@@ -180,6 +180,7 @@ async def backfill_schedule(
         wanted.end,
         limit=wanted.limit,
         dry_run=wanted.dry_run,
+        failed=wanted.failed,
     )
     if wanted.dry_run:
         return BackfillResult.model_validate(await services.change(backfill))

@@ -143,6 +143,7 @@ class TickItem(View):
     decision: str = Field(description="`fired`, `coalesced`, `skipped` or `missed`.")
     reason: str
     job_id: int | None
+    retried_as: int | None = Field(description="The newest job that repeats its run.")
     decided_on: datetime = Field(validation_alias="decided_at")
     decided_by: str | None = Field(description="The node that decided; null for a decision by a user.")
     waiting_reason: str | None = Field(description="Why its run has not started, if it is pending.")

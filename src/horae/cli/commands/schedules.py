@@ -196,6 +196,7 @@ def backfill(  # noqa: PLR0913 - the options of a command
     end: Annotated[str | None, typer.Option(metavar="ISO", help="End; this time itself is not run.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=LARGEST_LIMIT, help="Maximum number of times.")] = DEFAULT_LIMIT,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the times and add none.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Also run times again whose run failed.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the times that still wait.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -210,7 +211,7 @@ def backfill(  # noqa: PLR0913 - the options of a command
         raise typer.BadParameter("--start and --end are needed, or --undo")
     first, until = moment(start, "--start"), moment(end, "--end")
     with opened(context) as horae:
-        found = horae.schedules.backfill(key, first, until, limit=limit, dry_run=dry_run)
+        found = horae.schedules.backfill(key, first, until, limit=limit, dry_run=dry_run, failed=failed)
     if as_json:
         print_json(asdict(found))
         return
@@ -269,6 +270,7 @@ def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_
         "DECISION": "decision",
         "REASON": "reason",
         "JOB": "job_id",
+        "RETRIED AS": "retried_as",
         "LATE BY": lambda tick: tick.decided_at - tick.nominal_time if tick.decision == "fired" else None,
         "WAITS": "waiting_reason",
     }

@@ -1,7 +1,7 @@
 """Check the ledger: each nominal time has exactly one decision, which fits the rules of that time."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -20,8 +20,10 @@ _ONE_BEFORE_OTHER: Final = {Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER, Overlap.TE
 
 @dataclass
 class Ledger:
-    """The check of one schedule. `fired`: decisions to run; `complete`: whether none of the first ones was deleted.
+    """The check of one schedule.
 
+    `fired`: decisions to run; `retries`: the newest retry of each run that was repeated; `complete`: whether none of
+    the first decisions was deleted.
     `only_backfills`: whether all decisions so far are about backfilled times, between which others may be missing.
     """
 
@@ -30,6 +32,7 @@ class Ledger:
     findings: Findings
     now: datetime
     fired: int = 0
+    retries: set[int] = field(default_factory=set[int])
     complete: bool = False
     only_backfills: bool = False
 
@@ -42,6 +45,8 @@ class Ledger:
         for tick in ticks:
             self.findings.checked["decisions"] += 1
             self.fired += tick.decision == Decision.FIRED
+            if tick.retried_as is not None:
+                self.retries.add(tick.retried_as)
             if same is not None and same.nominal_time == tick.nominal_time:
                 self._add(f"{shown(tick.nominal_time)} has two decisions, {same.decision} and {tick.decision}")
                 continue

@@ -23,11 +23,12 @@ class Runs:
     """The jobs of a schedule that are kept, counted as the statistics count runs.
 
     A run does not count if it ended before its body began, or was stopped with its node; an open one counts as a crash.
-    `perhaps`: runs that crashed
-    last and failed later, which may have been counted as either.
+    `perhaps`: runs that crashed last and failed later, which may have been counted as either.
+    `retries`: those of jobs that are kept as well; `jobs`: all others.
     """
 
     jobs: int = 0
+    retries: set[int] = field(default_factory=set[int])
     open: int = 0
     finished: int = 0
     failed: int = 0
@@ -68,10 +69,17 @@ class RunCheck:
         runs = Runs()
         latest: Any = None
         latest_end: tuple[datetime, int] | None = None
+        unsuccessful: set[int] = set()
         for _, grouped in groupby(rows, key=lambda row: row.id):
             found = list(grouped)
             job, attempts = found[0], attempts_of(found)
             self._count(runs, job, attempts)
+            if job.retry_of is None:
+                runs.jobs += 1
+            elif job.retry_of in unsuccessful:
+                runs.retries.add(job.id)
+            if job.state in (JobState.FAILED, JobState.CANCELLED):
+                unsuccessful.add(job.id)
             if self._excludes_others(job):
                 self._compare(latest, job)
                 if latest_end and attempts and attempts[0].its_start < latest_end[0]:
@@ -96,7 +104,6 @@ class RunCheck:
             self._add(job, f"it was created at {shown(job.created_at)}, but job {before.id} {when}")
 
     def _count(self, runs: Runs, job: Any, attempts: Sequence[Any]) -> None:
-        runs.jobs += 1
         end: datetime | None = job.finished_at
         if end is None or job.node_id is not None:
             runs.open += 1

@@ -55,7 +55,7 @@ class ScheduleAudit:
         counted = row.counted is not None and row.total_runs == runs.counted
         ledger = Ledger(row, rules, self.findings, now)
         ledger.check(ticks, since=self.since, nothing_deleted=young and counted and not runs.unreported)
-        all_kept = ledger.complete and ledger.fired == runs.jobs
+        all_kept = ledger.complete and ledger.fired == runs.jobs and ledger.retries <= runs.retries
         statistics.check(row, runs, self.findings, all_kept=all_kept)
         for problem in _plan(row, rules.current, now):
             self.findings.add(Invariant.STUCK, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id)

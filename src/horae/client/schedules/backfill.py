@@ -45,13 +45,14 @@ class Backfill:
 class Range(NamedTuple):
     """A range of past times, `start <= time < end`, and the number of times it may have.
 
-    `excluded`: the days in it that calendar functions exclude.
+    `excluded`: the days in it that calendar functions exclude. `failed`: also times whose run has failed.
     """
 
     start: datetime
     end: datetime
     limit: int
     excluded: frozenset[date] = frozenset()
+    failed: bool = False
 
 
 def preview(connection: Connection, reference: int | str, wanted: Range) -> Backfill:
@@ -99,7 +100,7 @@ def _found(connection: Connection, row: StoredSchedule, wanted: Range) -> tuple[
             f"choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}"
         )
     times = _listed(runs, after, number)
-    known = backfill.known_times(connection, row.id, start, end)
+    known = backfill.known_times(connection, row.id, start, end, failed=wanted.failed)
     other = [entry for entry in backfill.not_fired(connection, row.id, start, end) if not _fits(timeline, entry)]
     new = [moment for moment in times if moment not in known and not _covered(other, moment)]
     found = Backfill(

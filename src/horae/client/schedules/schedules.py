@@ -173,13 +173,15 @@ class Schedules(ListsFrom):
         return self._changed(self._database.transact(undo, reference))
 
     def backfill(
-        self, reference: Reference, start: datetime, end: datetime, *, limit: int = DEFAULT_LIMIT, dry_run: bool = False
-    ) -> Backfill:
+        self, reference: Reference, start: datetime, end: datetime, *, limit: int = DEFAULT_LIMIT,
+        dry_run: bool = False, failed: bool = False,
+    ) -> Backfill:  # fmt: skip
         """Run the schedule for its past nominal times with `start <= time < end`; with `dry_run` only count them.
 
         Each time is run at most once, however often it is asked for: one that was run, or waits, is not added again.
         Times that were missed or skipped get a new decision, `fired` because of `backfill`. They begin one by one, the
-        oldest first, when no other run of the schedule executes; with `allow_all` all at once. Raises `InvalidRequest`
+        oldest first, when no other run of the schedule executes; with `allow_all` all at once. `failed`: times whose
+        last run failed or crashed are run again as well. Raises `InvalidRequest`
         for more than `limit` times, a range that is not in the past, a disabled schedule, and a calendar function that
         this program does not know.
         """
@@ -189,7 +191,7 @@ class Schedules(ListsFrom):
         if most > LARGEST_LIMIT:
             raise InvalidRequest(f"limit is {most:,}, expected at most {LARGEST_LIMIT:,}")
         row = schedules_row(self._database, reference)
-        wanted = Range(start, end, most, past_days(rules_of(row), self._registry, start, min(end, row.now)))
+        wanted = Range(start, end, most, past_days(rules_of(row), self._registry, start, min(end, row.now)), failed)
         if dry_run:
             return self._database.transact(backfill.preview, reference, wanted)
         change = change_of("schedule.backfill", reference, self._registry)
@@ -258,9 +260,9 @@ class Schedules(ListsFrom):
         if before is not None:
             check_moment("before", before)
         found = self._reads.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
-        started = [entry.job_id for entry in found if entry.job_id is not None]
+        started = [entry.newest_job for entry in found if entry.newest_job is not None]
         reasons = self._database.autocommit(waiting_reasons, started) if started else {}
-        return [replace(entry, waiting_reason=reasons.get(entry.job_id or 0)) for entry in found]
+        return [replace(entry, waiting_reason=reasons.get(entry.newest_job or 0)) for entry in found]
 
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Return runs that failed or crashed, of one schedule or of all, the newest first."""

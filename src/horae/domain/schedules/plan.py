@@ -17,7 +17,7 @@ What always holds:
   that a nominal time overtakes is dropped: it never was a tick, and has no decision.
 - A schedule that fails more than `max_retries` times in a row is disabled; failures and crashes count alike,
   cancelled runs do not.
-- A run by hand changes neither `next_start` nor `last_tick`.
+- A run by hand changes neither `next_start` nor `last_tick`, and nor does a retry of an ended run.
 - A nominal time that is excluded by a calendar, or skipped once on request, gets its decision when it comes: the
   schedule wakes up at it, but does not run.
 - Past times that are to be run (a backfill) begin one by one when nothing executes and no nominal time is due.
@@ -49,6 +49,7 @@ from horae.domain.schedules.planning_state import (
     Resumed,
     RunByHand,
     RunEnded,
+    RunRetried,
     ScheduleSnapshot,
     SkipRequested,
     Stop,
@@ -103,8 +104,8 @@ def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -
             return change_start(snapshot, unchanged, event, now)
         case Due():
             return _act_when_due(snapshot, unchanged, now)
-        case RunByHand(decided):
-            return _fire_by_hand(snapshot, unchanged, decided, now)
+        case RunByHand() | RunRetried():
+            return unchanged if snapshot.executing else _start_by_hand(snapshot, unchanged, event, now)
         case RunEnded():
             return _end_run(snapshot, unchanged, event, now, rng)
         case _:
@@ -322,10 +323,11 @@ def _skip_after_finish(
     return replace(unchanged, ticks=(tick,), last_tick=nominal, next_start=start, change=change)
 
 
-def _fire_by_hand(snapshot: ScheduleSnapshot, unchanged: Plan, decided: datetime | None, now: datetime) -> Plan:
-    """Fire at a moment that is no nominal time, and leave everything else as it is."""
-    if snapshot.executing:
-        return unchanged
+def _start_by_hand(snapshot: ScheduleSnapshot, unchanged: Plan, event: RunByHand | RunRetried, now: datetime) -> Plan:
+    """Fire at a moment that is no nominal time, or count a run for one that has its decision; nothing else changes."""
+    if isinstance(event, RunRetried):
+        return replace(unchanged, statistics=unchanged.statistics.started())
+    decided = event.decided
     # Two runs by hand within a microsecond need two times.
     nominal = decided + MICROSECOND if decided and timedelta(0) <= decided - now < MAX_CLOCK_STEP_BACK else now
     if snapshot.rules.finish_trigger is None:

@@ -109,6 +109,11 @@ class RunByHand:
     decided: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RunRetried:
+    """A caller repeats an ended run, for the same nominal time; nothing changes while another run executes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
     """A run has ended, at the `now` that becomes `last_finish`.
@@ -128,7 +133,7 @@ class RunEnded:
 
 
 StartChange: TypeAlias = NextStartSet | SkipRequested | ChangeWithdrawn | BackfillChanged
-Event: TypeAlias = Activated | Resumed | Altered | StartChange | Due | RunByHand | RunEnded
+Event: TypeAlias = Activated | Resumed | Altered | StartChange | Due | RunByHand | RunRetried | RunEnded
 
 
 class Stop(StrEnum):

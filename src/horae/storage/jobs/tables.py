@@ -199,8 +199,11 @@ Index(
     postgresql_where=_ended,
 ).ddl_if(dialect="postgresql")
 partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS NOT NULL"))
-_tick = text("nominal_time IS NOT NULL")
+# One job for each nominal time, and retries of it.
+_tick = text("nominal_time IS NOT NULL AND retry_of IS NULL")
 partial_index("horae_jobs_tick", jobs.c.schedule_id, jobs.c.nominal_time, unique=True, where=_tick)
+_retried_tick = text("retry_of IS NOT NULL AND nominal_time IS NOT NULL")
+partial_index("horae_jobs_retried_tick", jobs.c.schedule_id, jobs.c.nominal_time, where=_retried_tick)
 partial_index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("schedule_id IS NOT NULL"))
 _unreported = text("awaited > 0 AND finished_at IS NOT NULL")
 partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)

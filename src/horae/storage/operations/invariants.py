@@ -58,7 +58,7 @@ _JOB: Final[tuple[Any, ...]] = tuple(
     for name in (
         "id", "type", "queue", "state", "attempt", "max_attempts", "lease", "node_id", "schedule_id", "nominal_time",
         "created_at", "updated_at", "started_at", "finished_at", "cancelled_by", "hook_owed",
-        "expires_at",
+        "expires_at", "retry_of",
     )
 )  # fmt: skip
 _stopped: Final = func.coalesce(jobs.c.error.in_([HARD.error, OF_SCHEDULE.error]), false()).label("stopped")
@@ -134,8 +134,8 @@ BUCKETS: Final = select(buckets.c.limit_name, buckets.c.key, cast(buckets.c.stat
 
 _fired: Final = and_(ticks.c.decision == "fired", ticks.c.nominal_time >= _since)
 WRONG_JOBS: Final = (
-    select(ticks.c.schedule_id, ticks.c.nominal_time, ticks.c.job_id)
-    .join(jobs, jobs.c.id == ticks.c.job_id)
+    select(ticks.c.schedule_id, ticks.c.nominal_time, jobs.c.id.label("job_id"))
+    .join(jobs, or_(jobs.c.id == ticks.c.job_id, jobs.c.id == ticks.c.retried_as))
     .where(_fired, tuple_(jobs.c.schedule_id, jobs.c.nominal_time) != tuple_(ticks.c.schedule_id, ticks.c.nominal_time))
 )
 _other: Final = jobs.alias("other")
@@ -171,7 +171,8 @@ GONE_JOBS: Final = (
 _named: Final = and_(
     ticks.c.schedule_id == jobs.c.schedule_id,
     ticks.c.nominal_time == jobs.c.nominal_time,
-    ticks.c.job_id == jobs.c.id,
+    # The decision names the first job, and the newest of its retries.
+    or_(ticks.c.job_id == jobs.c.id, jobs.c.retry_of.is_not(None)),
 )
 UNDECIDED_JOBS: Final = (
     select(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time)
@@ -182,6 +183,7 @@ UNDECIDED_JOBS: Final = (
 DOUBLE_RUNS: Final = (
     select(jobs.c.schedule_id, jobs.c.nominal_time, func.count().label("number"))
     .where(jobs.c.schedule_id.is_not(None), jobs.c.nominal_time.is_not(None), jobs.c.nominal_time >= _since)
+    .where(jobs.c.retry_of.is_(None))
     .group_by(jobs.c.schedule_id, jobs.c.nominal_time)
     .having(func.count() > 1)
 )

@@ -1,7 +1,8 @@
 """Past nominal times that are to be run: stored until each is fired, one by one, by the plan of its schedule.
 
 A time that has a decision other than `fired` gets a new one when it runs: the row of the ledger that stands for it,
-often for a range of times, is split then. Every statement runs under the lock of the schedule, so that two requests for
+often for a range of times, is split then. A time whose run has failed keeps its decision, and the row names the new
+job. Every statement runs under the lock of the schedule, so that two requests for
 the same range, or a request and a fire, exclude each other.
 """
 
@@ -12,11 +13,13 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, select
 
+from horae.domain.jobs.job import JobState
 from horae.domain.schedules.tick import Decision
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
 from horae.storage.engine.dialect import INSERT, Instant, PerDialect, database_now, json_rows
+from horae.storage.jobs.tables import jobs
 from horae.storage.schedules.tables import backfill_times, ticks
-from horae.storage.schedules.ticks import StoredTicks
+from horae.storage.schedules.ticks import NEWEST_JOB, StoredTicks
 from horae.storage.schedules.writing import rows_as_json
 
 _schedule: Final[Any] = bindparam("schedule")
@@ -27,19 +30,27 @@ FIRED: Final = select(ticks.c.nominal_time).where(
     ticks.c.nominal_time >= bindparam("start", type_=Instant()),
     ticks.c.nominal_time < bindparam("end", type_=Instant()),
 )
+_newest: Final = jobs.alias("newest")
+_has_failed: Final = (
+    select(_newest.c.id)
+    .where(_newest.c.id == NEWEST_JOB, _newest.c.state == JobState.FAILED, _newest.c.node_id.is_(None))
+    .exists()
+)
+FIRED_WELL: Final = FIRED.where(~_has_failed)
 WAITING: Final = select(backfill_times.c.nominal_time).where(
     backfill_times.c.schedule_id == _schedule,
     backfill_times.c.nominal_time >= bindparam("start", type_=Instant()),
     backfill_times.c.nominal_time < bindparam("end", type_=Instant()),
 )
-_is_fired = exists().where(
+_is_done = exists().where(
     ticks.c.schedule_id == backfill_times.c.schedule_id,
     ticks.c.nominal_time == backfill_times.c.nominal_time,
     ticks.c.decision == Decision.FIRED.value,
+    ~_has_failed,
 )
 NEXT: Final = (
     select(backfill_times.c.nominal_time)
-    .where(backfill_times.c.schedule_id == _schedule, ~_is_fired)
+    .where(backfill_times.c.schedule_id == _schedule, ~_is_done)
     .order_by(backfill_times.c.nominal_time)
     .limit(2)
 )
@@ -84,10 +95,16 @@ def _add(dialect: str) -> Any:
 ADD: Final = PerDialect(_add)
 
 
-def known_times(connection: Connection, schedule_id: int, start: datetime, end: datetime) -> set[datetime]:
-    """Return the nominal times with `start <= time < end` that have been fired, or wait to be."""
+def known_times(
+    connection: Connection, schedule_id: int, start: datetime, end: datetime, *, failed: bool
+) -> set[datetime]:
+    """Return the nominal times with `start <= time < end` that have been fired, or wait to be.
+
+    `failed`: without those whose run has failed.
+    """
     given = {"schedule": schedule_id, "start": start, "end": end}
-    return {moment for query in (FIRED, WAITING) for moment in connection.execute(query, given).scalars()}
+    queries = (FIRED_WELL if failed else FIRED, WAITING)
+    return {moment for query in queries for moment in connection.execute(query, given).scalars()}
 
 
 def add(connection: Connection, schedule_id: int, times: Sequence[datetime]) -> None:

@@ -6,11 +6,12 @@ a schedule keeps no token, and each of its jobs ends on its own.
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from random import Random
+from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, func, insert, literal, select
@@ -61,7 +62,7 @@ class AppliedPlan:
 
 def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
     given: dict[str, TypeEngine[Any]] = {"id": BigInteger(), "nominal": Instant(), "max_runtime": Float()}
-    row = json_rows(dialect, "rows", **(given if on_time else {**given, "reason": Text()}))
+    row = json_rows(dialect, "rows", **(given if on_time else {**given, "reason": Text(), "retry_of": BigInteger()}))
     is_due = schedules.c.next_start <= database_now()
     values: dict[str, Any] = {
         "schedule_id": schedules.c.id,
@@ -81,6 +82,7 @@ def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
         "state": literal(JobState.PENDING.value, Text()),
         "created_at": database_now(),
         "updated_at": database_now(),
+        **({} if on_time else {"retry_of": row.c.retry_of}),
     }
     rows = select(*values.values()).join_from(row, schedules, schedules.c.id == row.c.id)
     source = rows.where(by_index(dialect, schedules.c.id))
@@ -116,10 +118,18 @@ def apply_event(connection: Connection, row: StoredSchedule, event: Event) -> Ap
 
 
 def apply_plans(
-    connection: Connection, plans: Sequence[tuple[StoredSchedule, Plan]], node: NodeId | None = None
+    connection: Connection,
+    plans: Sequence[tuple[StoredSchedule, Plan]],
+    node: NodeId | None = None,
+    started: Mapping[int, JobId] = MappingProxyType({}),
 ) -> list[AppliedPlan]:
-    """Write the plans of locked schedules: jobs, rows, statistics and ticks, with one statement for each."""
-    fired = _add_fired_jobs(connection, [(row, made) for row, made in plans if made.fire is not None])
+    """Write the plans of locked schedules: jobs, rows, statistics and ticks, with one statement for each.
+
+    `started`: by schedule, jobs that exist already and are its runs from now on.
+    """
+    fires = [(row, made) for row, made in plans if made.fire is not None]
+    repeated = _repeated(connection, fires)
+    fired = {**started, **_add_fired_jobs(connection, fires, repeated)}
     after = [row_after(row, made, fired.get(row.id)) for row, made in plans]
     writing.write(connection, after)
     counted = [now for now, (row, _) in zip(after, plans, strict=True) if _statistics(now) != _statistics(row)]
@@ -131,16 +141,41 @@ def apply_plans(
     for row, made in plans:
         if row.backfill_next is not None:
             _write_backfill(connection, row, made)
-    ledger = [entry for row, made in plans for entry in _new_entries(connection, row, made, fired.get(row.id), node)]
+    ledger = [
+        entry
+        for row, made in plans
+        for entry in _new_entries(connection, row, made, fired.get(row.id), node)
+        if row.id not in repeated or entry["decision"] != Decision.FIRED
+    ]
     if ledger:
         ticks.add(connection, ledger)
+    for row, made in fires:
+        if row.id in repeated:
+            ticks.note_retry(connection, row.id, fired_tick(made).first, fired[row.id])
     return [AppliedPlan(row, fired.get(row.id), made.stop) for row, (_, made) in zip(after, plans, strict=True)]
 
 
-def _add_fired_jobs(connection: Connection, fires: Sequence[tuple[StoredSchedule, Plan]]) -> dict[int, JobId]:
+def _repeated(connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]) -> dict[int, JobId]:
+    """Return the earlier job of each nominal time that was run before: one that failed, and is made up for."""
+    past = [(row.id, fired_tick(made)) for row, made in fires if fired_tick(made).reason is Reason.BACKFILL]
+    runs = {schedule_id: ticks.run_of(connection, schedule_id, tick.first) for schedule_id, tick in past}
+    return {schedule_id: job_id for schedule_id, job_id in runs.items() if job_id is not None}
+
+
+def _add_fired_jobs(
+    connection: Connection, fires: Sequence[tuple[StoredSchedule, Plan]], repeated: Mapping[int, JobId]
+) -> dict[int, JobId]:
     if not fires:
         return {}
-    wanted = [{"id": row.id, "reason": fired_tick(made).reason.value, **run_values(row, made)} for row, made in fires]
+    wanted = [
+        {
+            "id": row.id,
+            "reason": fired_tick(made).reason.value,
+            "retry_of": repeated.get(row.id),
+            **run_values(row, made),
+        }
+        for row, made in fires
+    ]
     parameters = {"rows": writing.rows_as_json(connection, wanted), "ids": [row.id for row, _ in fires]}
     added = {row.schedule_id: JobId(row.id) for row in connection.execute(ADD_JOBS.on(connection), parameters)}
     write_tags(connection, [(added[row.id], row) for row, _ in fires])

@@ -132,6 +132,7 @@ ticks = Table(
     Column("job_id", row_id),
     Column("decided_at", Instant, nullable=False),
     Column("decided_by", String(64)),
+    Column("retried_as", row_id),  # the newest job that repeats its run
     CheckConstraint("decision IN ('fired', 'coalesced', 'skipped', 'missed')", name="decision"),
     CheckConstraint("count >= 1 AND until >= nominal_time", name="range"),
     CheckConstraint("(decision = 'fired') = (job_id IS NOT NULL)", name="job"),

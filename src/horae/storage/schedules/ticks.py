@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 
+from horae.domain.jobs.job import JobId
 from horae.domain.schedules.tick import Decision, Reason
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.engine.unreadable_rows import readable_page
@@ -34,7 +35,8 @@ from horae.storage.schedules.writing import rows_as_json
 class StoredTicks:
     """A row of the ledger; `until` and `count` tell which nominal times it stands for, and how many.
 
-    `waiting_reason`: why its run has not started, if that is pending.
+    `retried_as`: the newest job that repeats its run; `waiting_reason`: why the newest job has not started, if that is
+    pending.
     """
 
     schedule_id: int
@@ -46,10 +48,17 @@ class StoredTicks:
     job_id: int | None
     decided_at: datetime
     decided_by: str | None
+    retried_as: int | None = None
     waiting_reason: str | None = None
 
+    @property
+    def newest_job(self) -> int | None:
+        """The job that ran last for this time, or runs now."""
+        return self.retried_as or self.job_id
 
-_GIVEN: Final = tuple(name for name in ticks.c.keys() if name != "decided_at")  # noqa: SIM118 - not a mapping
+
+_LATER: Final = frozenset({"decided_at", "retried_as"})
+_GIVEN: Final = tuple(name for name in ticks.c.keys() if name not in _LATER)  # noqa: SIM118 - not a mapping
 
 
 def _add(dialect: str) -> Insert:
@@ -61,15 +70,21 @@ def _add(dialect: str) -> Insert:
 def _forget(dialect: str) -> Delete:
     upto = json_rows(dialect, "upto", schedule_id=ticks.c.schedule_id.type, nominal_time=ticks.c.nominal_time.type)
     old, newer = ticks.alias("old"), ticks.alias("newer")
-    first_kept = select(func.min(jobs.c.nominal_time)).where(
+    kept = select(func.min(jobs.c.nominal_time)).where(
         jobs.c.schedule_id == upto.c.schedule_id, jobs.c.nominal_time.is_not(None)
     )
+    # Two queries, as there is an index for each.
+    first_kept, first_retry = kept.where(jobs.c.retry_of.is_(None)), kept.where(jobs.c.retry_of.is_not(None))
     newest = select(func.max(newer.c.nominal_time)).where(newer.c.schedule_id == upto.c.schedule_id)
-    kept, last = (query.correlate(upto).scalar_subquery() for query in (first_kept, newest))
+    run, retry, last = (query.correlate(upto).scalar_subquery() for query in (first_kept, first_retry, newest))
     found = (
         select(old.c.schedule_id, old.c.nominal_time)
         .join(upto, and_(old.c.schedule_id == upto.c.schedule_id, old.c.nominal_time <= upto.c.nominal_time))
-        .where(kept.is_(None) | (old.c.nominal_time < kept), old.c.nominal_time < last)
+        .where(
+            run.is_(None) | (old.c.nominal_time < run),
+            retry.is_(None) | (old.c.nominal_time < retry),
+            old.c.nominal_time < last,
+        )
     )
     return delete(ticks).where(tuple_(ticks.c.schedule_id, ticks.c.nominal_time).in_(found))
 
@@ -105,6 +120,15 @@ PAGE: Final = (
     .order_by(ticks.c.nominal_time.desc())
     .limit(bindparam("limit"))
 )
+NEWEST_JOB: Final = func.coalesce(ticks.c.retried_as, ticks.c.job_id)
+"""The job that ran last for a time that was fired."""
+_fired_time: Final = (
+    ticks.c.schedule_id == bindparam("schedule"),
+    ticks.c.nominal_time == bindparam("moment", type_=Instant()),
+    ticks.c.decision == Decision.FIRED.value,
+)
+RUN_OF: Final = select(NEWEST_JOB).where(*_fired_time)
+NOTE_RETRY: Final = update(ticks).where(*_fired_time).values(retried_as=bindparam("retry"))
 LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
     ticks.c.schedule_id == bindparam("schedule_id"), ticks.c.nominal_time < bindparam("before", type_=Instant())
 )
@@ -134,6 +158,17 @@ def add(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
     The primary key rejects a second decision about the same nominal time, and so the transaction.
     """
     connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
+
+
+def run_of(connection: Connection, schedule_id: int, moment: datetime) -> JobId | None:
+    """Return the job that ran last for a nominal time; None if none did."""
+    found = connection.execute(RUN_OF, {"schedule": schedule_id, "moment": moment}).scalar_one_or_none()
+    return None if found is None else JobId(found)
+
+
+def note_retry(connection: Connection, schedule_id: int, moment: datetime, retry: JobId) -> None:
+    """Write that a job repeats the run of a nominal time; the decision about the time stays as it is."""
+    connection.execute(NOTE_RETRY, {"schedule": schedule_id, "moment": moment, "retry": retry})
 
 
 def forget(connection: Connection, upto: Mapping[int, datetime]) -> None:

@@ -13,11 +13,17 @@ export interface HistoryEntry {
   readonly seconds: number | null
 }
 
-/** Combine ticks with the jobs that they started. */
+/** Return the job that ran last for a time: the newest retry of its run, if there is one. */
+export function newestJobOf(tick: Tick): number | null {
+  return tick.retried_as ?? tick.job_id
+}
+
+/** Combine ticks with the jobs that ran last for them. */
 export function historyOf(ticks: readonly Tick[], jobs: readonly Job[]): HistoryEntry[] {
   const known = new Map(jobs.map((job) => [job.id, job]))
   return ticks.map((tick) => {
-    const job = tick.job_id === null ? null : (known.get(tick.job_id) ?? null)
+    const id = newestJobOf(tick)
+    const job = id === null ? null : (known.get(id) ?? null)
     return {
       tick,
       job,

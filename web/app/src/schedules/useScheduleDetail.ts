@@ -6,7 +6,7 @@ import { useEvents } from '@/refresh/useEvents'
 import { useResource, type Resource } from '@/refresh/useResource'
 import { useThrottled } from '@/refresh/useThrottled'
 import { newestOf } from './filters'
-import { historyOf, type HistoryEntry } from './history'
+import { historyOf, newestJobOf, type HistoryEntry } from './history'
 import { parseScheduleEvent } from './scheduleEvents'
 
 /** The number of history entries at first. */
@@ -64,7 +64,7 @@ function useHistory(id: () => number, count: Ref<number>): Resource<ScheduleHist
   return useResource<ScheduleHistory>(
     async (signal) => {
       const { ticks, next } = await schedules.ticks(id(), count.value, signal)
-      const ids = ticks.flatMap((tick) => tick.job_id ?? [])
+      const ids = ticks.flatMap((tick) => newestJobOf(tick) ?? [])
       const jobs = ids.length === 0 ? [] : (await client.jobs.list({ job_ids: ids }, signal)).jobs
       return { entries: historyOf(ticks, jobs), more: next !== null && count.value < MAX_ENTRIES }
     },

@@ -14,6 +14,7 @@ function tick(hour: number, more: Partial<Tick> = {}): Tick {
     decision: 'fired',
     reason: 'on_time',
     job_id: null,
+    retried_as: null,
     decided_on: time,
     decided_by: 'n1',
     waiting_reason: null,

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from horae.client.changes import Change, recorded
 from horae.client.jobs import filters
@@ -10,15 +11,17 @@ from horae.client.jobs.creating import creation
 from horae.client.jobs.creating.creation import Creation
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
-from horae.domain.jobs.job import Job, JobState
+from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidRequest, JobNotDeletable, JobNotReschedulable, JobNotRetryable
 from horae.storage.jobs import owed_hooks, reading, rescheduling
 from horae.storage.outcomes import deletion
+from horae.storage.schedules import retrying
 from horae.types.rules.start_options import StartOptions
 from horae.types.rules.uniqueness import key_of_retry
+from horae.wakeup.channel import Hint, HintKind
 
 
 class ChangesJobs(JobsBase):
@@ -40,7 +43,8 @@ class ChangesJobs(JobsBase):
         """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
 
         A second call returns the job that the first one started, or raises `JobNotRetryable`, which names it, if that
-        job failed or was cancelled too. Raises what `start` raises.
+        job failed or was cancelled too. The retry of a run of a schedule is a run by hand for the same nominal time: it
+        raises `ScheduleIsRunning` if another run blocks it. Raises what `start` raises.
         """
         job = self._hooks.with_parameters(self._stored(job_id, owner))
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
@@ -62,12 +66,15 @@ class ChangesJobs(JobsBase):
         change = Change(
             "job.retry", str(job.id), after=lambda _, created: {"job": created[0].id}, actor=owner_of(owner)
         )
-        create = recorded(creation.create_once, change, changed=is_new)
+        repeat = partial(retrying.retry, of=job, create=partial(creation.create_once, wanted=wanted))
+        create = recorded(repeat, change, changed=is_new)
 
         def retried() -> Job:
-            created, _ = self._database.transact(create, wanted=wanted)
+            created, new_run = self._database.transact(create)
             if created.state in (JobState.FAILED, JobState.CANCELLED):
                 raise JobNotRetryable(job.id, job.state, retried_as=created.id)
+            if new_run and created.schedule_id is not None:
+                self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(created.schedule_id),)))
             self._wakeup.send(WORK)
             return created
 

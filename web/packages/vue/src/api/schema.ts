@@ -1082,6 +1082,12 @@ export interface components {
              */
             end: string;
             /**
+             * Failed
+             * @description Also run times again whose last run failed or crashed.
+             * @default false
+             */
+            failed: boolean;
+            /**
              * Limit
              * @description Times that it may have at most.
              * @default 1000
@@ -2787,6 +2793,11 @@ export interface components {
             nominal_time: string;
             /** Reason */
             reason: string;
+            /**
+             * Retried As
+             * @description The newest job that repeats its run.
+             */
+            retried_as: number | null;
             /**
              * Until
              * Format: date-time
