@@ -27,7 +27,8 @@ GROUPS: Final = len(SITES) if "HORAE_EVERY_CALL" in os.environ else 3
 """Runs, over which the calls are distributed at random."""
 
 NOT_REACHED: Final = {  # functions, or single calls of them
-    "Sweeper._watch_clock": "only after the clock was set: tests/schedules/test_clock_steps.py",
+    "Sweeper._make_jobs_due": "only after the clock was set: tests/schedules/test_clock_steps.py",
+    "Sweeper._pull_in_schedules:clock_setbacks.pull_in": "only after the clock was set back: tests/schedules/test_clock_steps.py",
     "InlineClaims._hand_back_lost": "only after the answer to another call was lost: tests/client/test_inline.py",
     "Sweeper._forget_ended": "only if the report of a job is in the live store at that moment, which is a race",
     "_Execution._change_one": "only for jobs that have changed meanwhile: tests/client/test_bulk.py",

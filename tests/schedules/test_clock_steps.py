@@ -7,15 +7,17 @@ from typing import Any, Final
 import pytest
 
 from horae import Backoff, Job
-from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
+from horae.client.doctor.schedules import schedule_findings
+from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Outcome, Settlement
 from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness import sweeper
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.jobs import claims
 from horae.storage.outcomes import cancelling, settling, time_limits
+from horae.storage.schedules import clock_setbacks, health
 from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.waiting import Record
-from tests.schedules.driver import CRASHED, HERE, Driver
+from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, Driver
 
 BACK: Final = -90.0
 HOUR: Final = 3600.0
@@ -201,3 +203,138 @@ def test_runs_by_hand_find_times_of_their_own_after_the_clock_was_set_back(drive
         for claim in driver.claim():
             driver.end(claim)
     assert len(started) == 3
+
+
+def pull_in(driver: Driver) -> list[str]:
+    """Do what each node does when it notices that the clock was set; the schedules whose next start has changed."""
+    ids = driver.database.autocommit(clock_setbacks.counted_ahead, 0, 100)
+    return [each.schedule.name for each in driver.database.transact(clock_setbacks.pull_in, ids)]
+
+
+def wait(driver: Driver, name: str = "work") -> timedelta:
+    due = driver.get(name).next_start
+    assert due is not None
+    return due - driver.clock.now
+
+
+class TestSchedulesSetBack:
+    """Intervals go on, since no nominal time of theirs could be run twice; all others wait."""
+
+    @pytest.mark.parametrize("seconds", [HOUR, 1.0])
+    def test_an_interval_goes_on(self, driver: Driver, seconds: float) -> None:
+        driver.horae.schedules.add("work", every="2s")
+        driver.until_due("work")
+        driver.run()
+        driver.clock.advance(seconds=-seconds)
+        assert pull_in(driver) == ["work"]
+        assert wait(driver) == timedelta(seconds=2)
+        driver.clock.advance(seconds=0.5)
+        assert pull_in(driver) == [], "another node has noticed it later"
+        for _ in range(5):
+            driver.until_due("work")
+            assert len(driver.run(seconds=0.5)) == 1
+            assert wait(driver) == timedelta(seconds=2)
+        assert driver.get("work").statistics.total_successes == 6
+
+    @pytest.mark.parametrize(
+        ("outcome", "longest"), [(ENDED_BADLY, timedelta(seconds=33.75)), (CRASHED, timedelta(minutes=5))]
+    )
+    def test_a_wait_after_a_failure_starts_again(self, driver: Driver, outcome: Outcome, longest: timedelta) -> None:
+        driver.horae.schedules.add("work", every="1h", retry_period="30s")
+        driver.until_due("work")
+        driver.run(outcome, age=timedelta(0))
+        before = wait(driver)
+        assert before <= longest
+        driver.clock.advance(seconds=-HOUR)
+        pull_in(driver)
+        assert before <= wait(driver) <= longest
+        assert pull_in(driver) == []
+
+    def test_a_start_that_a_caller_has_set_stays(self, driver: Driver) -> None:
+        driver.horae.schedules.add("work", every="10m")
+        driver.until_due("work")
+        driver.run()
+        driver.horae.schedules.alter("work", next_start=driver.clock.now + timedelta(hours=5))
+        driver.clock.advance(seconds=-HOUR)
+        assert pull_in(driver) == []
+        assert wait(driver) == timedelta(hours=6)
+
+    @pytest.mark.parametrize("trigger", [{"cron": "*/10 * * * *"}, {"every": "10m", "fixed": True}])
+    def test_times_that_are_decided_are_not_run_twice(self, driver: Driver, trigger: dict[str, Any]) -> None:
+        driver.horae.schedules.add("work", **trigger)
+        for _ in range(2):
+            driver.until_due("work")
+            driver.run()
+        due = driver.get("work").next_start
+        driver.clock.advance(seconds=-HOUR)
+        assert pull_in(driver) == []
+        assert driver.get("work").next_start == due
+        (waiting,) = driver.database.autocommit(clock_setbacks.waiting)
+        assert (waiting.name, waiting.next_start, waiting.is_interval) == ("work", due, False)
+        found = schedule_findings(driver.database.autocommit(health.check), [], known=["work"])
+        assert any("the clock of the database was set back" in each.message for each in found)
+
+    @pytest.mark.parametrize("change", ["resume", "next_start", "run_now"])
+    def test_a_change_by_a_caller_is_planned_from_the_present(self, driver: Driver, change: str) -> None:
+        driver.horae.schedules.add("work", every="30m")
+        for _ in range(2):
+            driver.until_due("work")
+            driver.run()
+        driver.clock.advance(seconds=-HOUR)
+        if change == "resume":
+            driver.horae.schedules.pause("work")
+            driver.horae.schedules.resume("work")
+            assert wait(driver) == timedelta(minutes=30)
+        elif change == "next_start":
+            driver.horae.schedules.alter("work", next_start=driver.clock.now)
+            assert len(driver.run()) == 1
+        else:
+            assert driver.horae.jobs.get(driver.horae.schedules.run_now("work")).nominal_time == driver.clock.now
+
+    def test_a_time_that_the_clock_shows_again_gets_another_nominal_time(self, driver: Driver) -> None:
+        driver.horae.schedules.add("work", every="10s")
+        driver.until_due("work")
+        first = driver.clock.now
+        driver.run(seconds=0)
+        driver.until_due("work")
+        driver.run(seconds=0)
+        driver.clock.set(first - timedelta(seconds=10))
+        pull_in(driver)
+        driver.until_due("work")
+        assert driver.clock.now == first
+        driver.clock.advance(seconds=0.001)
+        assert len(driver.run(seconds=0)) == 1
+        assert [entry.nominal_time - first for entry in driver.entries("work")][:2] == [
+            timedelta(0),
+            timedelta(microseconds=1),
+        ]
+
+
+async def test_a_node_lets_intervals_go_on_when_the_clock_was_set(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By a node that has seen the step, and by one that starts after it."""
+    began = Record[int]()
+
+    @driver.horae.job
+    def beat() -> None:
+        began.append(1)
+
+    driver.horae.schedules.add("beat", every="50ms")
+    driver.horae.schedules.add("work", cron="* * * * *")
+    driver.until_due("work")
+    driver.run()
+    async with running_node(driver.horae, timing=OFTEN):
+        driver.clock.advance(seconds=0.1)
+        await began.reaches(1)
+        driver.clock.advance(seconds=-HOUR)
+        await until(lambda: wait(driver, "beat") <= timedelta(seconds=0.05))
+        driver.clock.advance(seconds=0.1)
+        await began.reaches(2)
+    assert "1 schedules wait, as their times until then are decided: work until" in caplog.text
+    driver.clock.advance(seconds=-HOUR)
+    async with running_node(driver.horae, timing=OFTEN):
+        await until(lambda: wait(driver, "beat") <= timedelta(seconds=0.05))
+        before = len(began)
+        driver.clock.advance(seconds=2 * HOUR)
+        await began.reaches(before + 1)

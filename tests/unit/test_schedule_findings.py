@@ -7,6 +7,7 @@ from horae.client.doctor.finding import Level
 from horae.client.doctor.schedules import schedule_findings
 from horae.domain.jobs.job import NodeId
 from horae.storage.operations.nodes import NodeView
+from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -61,3 +62,16 @@ def test_types_that_no_live_node_knows() -> None:
     ]
     assert told(job_types=types, known=("gone",))[0][1].endswith("but this application does")
     assert told(alive=False, job_types=types) == [(Level.OK, "3 enabled, none is late or failing")]
+
+
+def test_a_clock_that_was_set_back_names_who_waits_and_why() -> None:
+    later = NOON.replace(hour=13)
+    waiting = [WaitingSchedule(number, f"s{number}", later, later, is_interval=False) for number in range(7)]
+    waiting.append(WaitingSchedule(8, "beat", later, later, is_interval=True))
+    until = "until 2026-03-02 13:00:00 UTC"
+    named = ", ".join(f"'s{number}' {until}" for number in range(5))
+    why = "the clock of the database was set back"
+    assert told(waiting=waiting) == [
+        (Level.WARNING, f"{why}; schedules wait, as earlier times are decided: {named} and 2 more"),
+        (Level.WARNING, f"{why}; intervals wait for their next start: 'beat' {until}"),
+    ]

@@ -5,6 +5,7 @@ from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
 from horae.storage.operations.nodes import NodeView
+from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 
 CHECK: Final = "schedules"
@@ -19,6 +20,7 @@ def schedule_findings(
     found = [
         *_without_scheduler(troubles, alive),
         *_overdue(troubles.overdue, alive),
+        *_waiting(troubles.waiting),
         *_gave_up([each for each in troubles.failing if each.gave_up]),
         *_failing([each for each in troubles.failing if not each.gave_up]),
         *_unknown(troubles, alive, known),
@@ -52,6 +54,21 @@ def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Ite
         yield problem(CHECK, what, "Read the logs of the nodes: they cannot start schedules, or cannot keep up.")
     else:
         yield problem(CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`.")
+
+
+def _waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
+    """Report schedules that wait because the clock was set back, those that need not wait apart."""
+    for is_interval, advice in (
+        (False, "Set the clock right, or wait; `horae schedules run NAME` starts a run in the meantime."),
+        (True, "A node pulls their next starts in within seconds: start one, `horae run module:attribute`."),
+    ):
+        found = [each for each in waiting if each.is_interval is is_interval]
+        if not found:
+            continue
+        named = ", ".join(f"{each.name!r} until {each.next_start:%Y-%m-%d %H:%M:%S} UTC" for each in found[:NAMED])
+        others = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        why = "intervals wait for their next start" if is_interval else "schedules wait, as earlier times are decided"
+        yield warning(CHECK, f"the clock of the database was set back; {why}: {named}{others}", advice)
 
 
 def _gave_up(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:

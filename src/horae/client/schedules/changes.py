@@ -210,9 +210,7 @@ def undo_skip(connection: Connection, reference: int | str) -> AppliedPlan:
 def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
     """Start a run in addition to the schedule. Raises `ScheduleIsRunning` if another one blocks it."""
     row = locked(connection, reference)
-    # The plan counts from the last decision if the clock was set back behind it.
-    now = max(row.now, row.last_tick or row.now)
-    latest = ticks.latest(connection, row.id, now + MAX_CLOCK_STEP_BACK)
+    latest = ticks.latest(connection, row.id, plan_writing.moment_of(row) + MAX_CLOCK_STEP_BACK)
     decided = plan_writing.apply_event(connection, row, RunByHand(latest))
     if decided.fired is None:
         raise ScheduleIsRunning(row.name, row.run_token or 0)

@@ -29,6 +29,8 @@ How the next start is found:
 - intervals counted from the finish: `finish + interval`; after a failure or crash the back-off; or the moment that a
   caller set while the schedule was idle.
 - after a crash an interval waits at least until five minutes after the scheduler's start.
+- an interval counted from a finish that is to come, as the clock was set back, counts from now. Nominal times that the
+  clock shows a second time have their decision already, so cron and fixed intervals wait until it has caught up.
 """
 
 from dataclasses import replace
@@ -42,6 +44,7 @@ from horae.domain.schedules.planning_state import (
     Altered,
     BackfillChanged,
     ChangeWithdrawn,
+    ClockSetBack,
     Due,
     Event,
     NextStartSet,
@@ -54,7 +57,7 @@ from horae.domain.schedules.planning_state import (
     SkipRequested,
     Stop,
 )
-from horae.domain.schedules.recovery import failure_delay, start_after_crash
+from horae.domain.schedules.recovery import CRASH_WAIT, failure_delay, longest_failure_delay, start_after_crash
 from horae.domain.schedules.run_times import Times, run_times
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.skipping import gaps_of, past_gaps, reason_to_skip, spans_of
@@ -102,8 +105,8 @@ def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -
             return _alter(snapshot, unchanged, before, now)
         case NextStartSet() | SkipRequested() | ChangeWithdrawn() | BackfillChanged():
             return change_start(snapshot, unchanged, event, now)
-        case Due():
-            return _act_when_due(snapshot, unchanged, now)
+        case Due() | ClockSetBack():
+            return _act_by_clock(snapshot, unchanged, event, now)
         case RunByHand() | RunRetried():
             return unchanged if snapshot.executing else _start_by_hand(snapshot, unchanged, event, now)
         case RunEnded():
@@ -136,6 +139,8 @@ def _by_trigger(snapshot: ScheduleSnapshot, mark: datetime, now: datetime, *, ex
         timeline = Timeline.of(rules)
         return timeline.next_start_past(mark, now) if executing else timeline.first_start(mark, now)
     finish = now if executing else snapshot.statistics.last_finish
+    if finish is not None:
+        finish = min(finish, now)  # later only if the clock was set back
     if finish is None:
         start = max(trigger.initial_start or now, now).astimezone(UTC)
     else:
@@ -175,6 +180,27 @@ def _with_back_off(
     if start is None or (bad and from_finish):
         return retry
     return min(start, retry) if bad else max(start, retry)
+
+
+def _pull_in(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
+    """Let an interval that was counted from a finish in the future wait no longer than if that were now."""
+    finish, planned = snapshot.statistics.last_finish, snapshot.next_start
+    if finish is None or planned is None or not now < finish <= planned:
+        return unchanged
+    wait = _longest_wait(snapshot, finish, planned)
+    return unchanged if wait is None else replace(unchanged, next_start=min(planned, now + wait))
+
+
+def _longest_wait(snapshot: ScheduleSnapshot, finish: datetime, planned: datetime) -> timedelta | None:
+    """Return the longest wait of the kind that led from a finish to the next start; None if a caller set the start."""
+    rules, trigger = snapshot.rules, snapshot.rules.finish_trigger
+    if trigger is None or rules.retry_after is None:
+        return None
+    interval = trigger.interval
+    waits = [interval.after(finish, trigger.timezone) - finish + min(rules.jitter, interval.nominal)]
+    if streak := snapshot.statistics.streak(int(snapshot.executing)):
+        waits += [longest_failure_delay(streak, rules.retry_after, interval, rules.backoff), CRASH_WAIT]
+    return min((wait for wait in waits if planned - finish <= wait), default=None)
 
 
 def _with_next_start(plan: Plan, start: datetime | None, now: datetime, *, executing: bool) -> Plan:
@@ -235,6 +261,12 @@ def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
 
 
 # A schedule that is due, or is run by hand
+
+
+def _act_by_clock(snapshot: ScheduleSnapshot, unchanged: Plan, event: Due | ClockSetBack, now: datetime) -> Plan:
+    if isinstance(event, ClockSetBack):
+        return _pull_in(snapshot, unchanged, now)
+    return _act_when_due(snapshot, unchanged, now)
 
 
 def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:

@@ -95,6 +95,11 @@ class BackfillChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockSetBack:
+    """The clock may have been set back, so that an interval waits for a time that the clock had shown before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """A scheduler found the next start due; the schedule may be idle or executing."""
 
@@ -133,7 +138,7 @@ class RunEnded:
 
 
 StartChange: TypeAlias = NextStartSet | SkipRequested | ChangeWithdrawn | BackfillChanged
-Event: TypeAlias = Activated | Resumed | Altered | StartChange | Due | RunByHand | RunRetried | RunEnded
+Event: TypeAlias = Activated | Resumed | Altered | StartChange | ClockSetBack | Due | RunByHand | RunRetried | RunEnded
 
 
 class Stop(StrEnum):

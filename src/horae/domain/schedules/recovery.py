@@ -25,14 +25,22 @@ def failure_delay(failures: int, retry_period: Interval, interval: Interval, gro
     Exponential: `min(retry_period x 2^(n-1), 5 x interval)`. Linear: `min(retry_period x min(n, 20), 5 x interval)`.
     The jitter of ± 12.5 % also applies to the longest wait.
     """
+    # Jitter comes after the cap: with the cap of a delay twice itself nothing is cut off.
+    delay = _nominal_failure_delay(failures, retry_period, interval, growth)
+    return jittered(delay, _JITTER, rng, cap=2 * delay)
+
+
+def longest_failure_delay(failures: int, retry_period: Interval, interval: Interval, growth: Growth) -> timedelta:
+    """Return the longest wait that `failure_delay` may draw."""
+    return _nominal_failure_delay(failures, retry_period, interval, growth) * (1 + _JITTER)
+
+
+def _nominal_failure_delay(failures: int, retry_period: Interval, interval: Interval, growth: Growth) -> timedelta:
     retry = retry_period.nominal
     longest = min(_LONGEST_IN_INTERVALS * interval.nominal, LONGEST_DURATION)
     if growth == "linear":
         longest = min(longest, _LINEAR_STEPS * retry)
-    backoff = Backoff(base=min(retry, longest), cap=longest, factor=growth, jitter=_JITTER)
-    # Jitter comes after the cap: with the cap of a delay twice itself nothing is cut off.
-    delay = nominal_delay(failures, backoff)
-    return jittered(delay, _JITTER, rng, cap=2 * delay)
+    return nominal_delay(failures, Backoff(base=min(retry, longest), cap=longest, factor=growth, jitter=_JITTER))
 
 
 def start_after_crash(planned: datetime, scheduler_started: datetime) -> datetime:

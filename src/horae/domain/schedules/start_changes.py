@@ -18,7 +18,7 @@ from horae.domain.schedules.run_times import RunTimes
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.skipping import gaps_of
 from horae.domain.schedules.tick import Reason
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.timeline import Timeline
 from horae.errors import InvalidRequest
 
 
@@ -45,9 +45,7 @@ def _set_next_start(snapshot: ScheduleSnapshot, unchanged: Plan, wanted: datetim
         raise InvalidRequest("next_start cannot be set while a run executes: its end sets it")
     start = max(wanted, now)
     if snapshot.rules.finish_trigger is not None:
-        # The start becomes the nominal time, and after the clock was set back the last one may be in the future.
-        decided = snapshot.last_tick
-        return replace(unchanged, next_start=start if decided is None else max(start, decided + MICROSECOND))
+        return replace(unchanged, next_start=start)
     nominal = _next_run(snapshot.rules, snapshot.last_tick or now)
     change = OneTimeChange(skip_until=max(nominal, start), reason=Reason.REPLACED, start=start)
     # The times until then are skipped as they come, so the schedule wakes up for them as well.

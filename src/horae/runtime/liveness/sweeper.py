@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -39,11 +39,15 @@ from horae.storage.jobs.limits import lane_cleaning
 from horae.storage.operations import doctor, nodes
 from horae.storage.outcomes import run_ending, time_limits
 from horae.storage.outcomes.time_limits import OverdueJob
+from horae.storage.schedules import clock_setbacks
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
 log = guarded_log("horae.runtime")
+
+_NAMED: Final = 5
+"""Schedules that one line of the log names."""
 
 
 class Sweeper:
@@ -54,11 +58,14 @@ class Sweeper:
         journals: Journals, groups: GroupSweeper, keep_seconds: float, keep_logs_for: timedelta | None,
         timing: SweeperTiming, rng: Random, pace: Callable[[], float],
         on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
-        on_runs: Callable[[Sequence[AppliedPlan]], None],
+        on_runs: Callable[[Sequence[AppliedPlan]], None], on_clock_set: Callable[[], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
         self._live, self._timing, self._rng, self._pace = live, timing, rng, pace
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
+        self._on_clock_set = on_clock_set
+        self._jobs_may_wait = False
+        self._schedules_may_wait = True  # the clock may have been set while no node ran
         self._journals, self._groups, self._keep_logs_for = journals, groups, keep_logs_for
         self._born = time.monotonic()
         self._elapsed = Elapsed()
@@ -243,14 +250,40 @@ class Sweeper:
             self._on_expiry(job)
 
     async def _watch_clock(self) -> None:
-        """Compare the database's clock with this process's; if it was set back, let no job wait until it catches up."""
-        if not self._elapsed.observe(await self._read_clock(), time.monotonic()):
-            return
+        """Compare the database's clock with this process's; if it was set back, let nothing wait for it to catch up."""
+        if self._elapsed.observe(await self._read_clock(), time.monotonic()):
+            self._jobs_may_wait = self._schedules_may_wait = True
+            self._on_clock_set()
+        if self._jobs_may_wait:
+            await self._make_jobs_due()
+            self._jobs_may_wait = False
+        if self._schedules_may_wait:
+            await self._pull_in_schedules()
+            self._schedules_may_wait = False
+
+    async def _make_jobs_due(self) -> None:
         limit = self._timing.due_batch
         while (made := await self._database.autocommit_async(premature.make_due, limit)) > 0:
             log.warning("%d jobs waited for a moment before the database's clock was set back; they are due now", made)
             if made < limit:
                 return
+
+    async def _pull_in_schedules(self) -> None:
+        """Let intervals start by the clock as it is now, and name the schedules that wait until it has caught up."""
+        last = pulled_in = 0
+        while ids := await self._database.autocommit_async(clock_setbacks.counted_ahead, last, self._timing.due_batch):
+            last = ids[-1]
+            if applied := await self._database.transact_async(clock_setbacks.pull_in, ids):
+                pulled_in += len(applied)
+                self._on_runs(applied)
+        if pulled_in:
+            log.warning("the database's clock was set back: %d intervals are counted from now", pulled_in)
+        if waiting := await self._database.autocommit_async(clock_setbacks.waiting):
+            named = ", ".join(f"{each.name} until {each.next_start}" for each in waiting[:_NAMED])
+            log.warning(
+                "the database's clock was set back: %d schedules wait, as their times until then are decided: %s%s",
+                len(waiting), named, ", …" if len(waiting) > _NAMED else "",
+            )  # fmt: skip
 
     async def _read_clock(self) -> datetime:
         if self._database.dialect == SQLITE:  # where it is the clock of this process

@@ -225,6 +225,7 @@ class Incarnation:
             on_rescue=signals.rescued.send,
             on_expiry=signals.expired.send,
             on_runs=signals.runs_ended.send,
+            on_clock_set=lambda: signals.schedules_changed.send(()),
         )
 
     def _on_hint(self, hint: Hint) -> None:

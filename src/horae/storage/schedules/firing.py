@@ -12,9 +12,10 @@ from sqlalchemy import Connection, select
 
 from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import Due, Plan
+from horae.domain.schedules.planning_state import Due, Plan, ScheduleSnapshot
+from horae.domain.schedules.timeline import MICROSECOND
 from horae.storage.engine.dialect import among, seconds_from_now, seconds_since
-from horae.storage.schedules import backfill, writing
+from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
 from horae.storage.schedules.rows import DueSchedule
 from horae.storage.schedules.tables import schedules
@@ -48,6 +49,8 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
     """
     locked, read_at = writing.lock(connection, ids), time.monotonic()
     snapshots = {row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None}
+    for row_id, snapshot in snapshots.items():
+        snapshots[row_id] = _at_time_of_its_own(connection, row_id, snapshot)
     for row in locked:
         if row.backfill_next is not None and row.id in snapshots:
             snapshots[row.id] = replace(snapshots[row.id], backfill=backfill.following(connection, row.id))
@@ -56,3 +59,13 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
     applied = {result.schedule.id: result for result in apply_plans(connection, changes, node)} if changes else {}
     unchanged = (AppliedPlan(row, None, None, unreadable=row.id not in snapshots) for row in locked)
     return [replace(applied.get(result.schedule.id, result), read_at=read_at) for result in unchanged]
+
+
+def _at_time_of_its_own(connection: Connection, schedule_id: int, snapshot: ScheduleSnapshot) -> ScheduleSnapshot:
+    """Move the start of an interval past times that are decided; a clock that was set back shows them again."""
+    start, mark = snapshot.next_start, snapshot.last_tick
+    if snapshot.rules.finish_trigger is None or start is None or mark is None or start > mark:
+        return snapshot
+    while ticks.is_decided(connection, schedule_id, start):
+        start += MICROSECOND
+    return replace(snapshot, next_start=start)

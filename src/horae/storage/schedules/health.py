@@ -1,6 +1,6 @@
 """Schedules that need attention, a few of each kind, for `horae doctor` and the overview."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -9,6 +9,8 @@ from sqlalchemy import Connection, Integer, Select, bindparam, func, select
 from horae.domain.schedules.schedule import DisabledReason, Overlap
 from horae.storage.engine.dialect import seconds_from_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
+from horae.storage.schedules import clock_setbacks
+from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, statistics_of
 from horae.storage.schedules.tables import schedule_statistics, schedules
@@ -43,11 +45,16 @@ class FailingSchedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleHealth:
-    """The problems of the schedules. `job_types`: how many enabled schedules start jobs of each type."""
+    """The problems of the schedules.
+
+    `job_types`: how many enabled schedules start jobs of each type. `waiting`: those that wait as the database's clock
+    was set back.
+    """
 
     overdue: OverdueSchedules | None
     failing: list[FailingSchedule]
     job_types: dict[str, int]
+    waiting: list[WaitingSchedule] = field(default_factory=list[WaitingSchedule])
 
 
 # A schedule that is running is not overdue. The condition on `next_start` is found by its index.
@@ -84,6 +91,7 @@ def check(connection: Connection) -> ScheduleHealth:
         overdue=overdue(connection),
         failing=[each for each in (*gave_up, *failing) if each.gave_up or each.streak >= FAILURES_IN_A_ROW],
         job_types=types,
+        waiting=clock_setbacks.waiting(connection),
     )
 
 

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
 from random import Random
@@ -18,7 +19,7 @@ from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, func, 
 from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs.job import JobId, JobState, NodeId
-from horae.domain.schedules.plan import plan
+from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK, plan
 from horae.domain.schedules.planning_state import Event, Plan, ScheduleSnapshot, Stop
 from horae.domain.schedules.schedule import Overlap, ScheduleState
 from horae.domain.schedules.tick import Decision, Reason, Ticks
@@ -112,9 +113,19 @@ def snapshot_if_readable(row: StoredSchedule) -> ScheduleSnapshot | None:
 
 def apply_event(connection: Connection, row: StoredSchedule, event: Event) -> AppliedPlan:
     """Plan what follows from an event of one locked schedule, and carry it out."""
-    # A transaction that waited for the lock may have an older clock than the one that it waited for.
-    now = max(row.now, row.last_tick or row.now)
-    return apply_plans(connection, [(row, plan(snapshot_of(row), event, now, JITTER))])[0]
+    return apply_plans(connection, [(row, plan(snapshot_of(row), event, moment_of(row), JITTER))])[0]
+
+
+def moment_of(row: StoredSchedule) -> datetime:
+    """Return the moment at which a change by a caller is planned.
+
+    A transaction that waited for the lock may have an older clock than the one that it waited for. If the clock was set
+    back further than that, times that are decided stay decided, but an interval has none that the present would repeat.
+    """
+    ahead = (row.last_tick or row.now) - row.now
+    if ahead >= MAX_CLOCK_STEP_BACK and rules_of(row).finish_trigger is not None:
+        return row.now
+    return row.now + max(ahead, timedelta(0))
 
 
 def apply_plans(

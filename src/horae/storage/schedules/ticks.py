@@ -15,6 +15,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     select,
@@ -122,11 +123,12 @@ PAGE: Final = (
 )
 NEWEST_JOB: Final = func.coalesce(ticks.c.retried_as, ticks.c.job_id)
 """The job that ran last for a time that was fired."""
-_fired_time: Final = (
+_at_time: Final = (
     ticks.c.schedule_id == bindparam("schedule"),
     ticks.c.nominal_time == bindparam("moment", type_=Instant()),
-    ticks.c.decision == Decision.FIRED.value,
 )
+_fired_time: Final = (*_at_time, ticks.c.decision == Decision.FIRED.value)
+IS_DECIDED: Final = select(exists().where(*_at_time))
 RUN_OF: Final = select(NEWEST_JOB).where(*_fired_time)
 NOTE_RETRY: Final = update(ticks).where(*_fired_time).values(retried_as=bindparam("retry"))
 LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
@@ -158,6 +160,12 @@ def add(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
     The primary key rejects a second decision about the same nominal time, and so the transaction.
     """
     connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
+
+
+def is_decided(connection: Connection, schedule_id: int, moment: datetime) -> bool:
+    """Return whether a row of the ledger begins at a nominal time."""
+    found: bool = connection.execute(IS_DECIDED, {"schedule": schedule_id, "moment": moment}).scalar_one()
+    return found
 
 
 def run_of(connection: Connection, schedule_id: int, moment: datetime) -> JobId | None:
