@@ -124,7 +124,7 @@ def test_a_wrong_call_is_refused(horae: Horae, call: str) -> None:
 def test_a_wrong_session_says_what_to_pass(horae: Horae) -> None:
     horae.job(name="work")(lambda: None)
     scoped: Any = scoped_session(sessionmaker())
-    with pytest.raises(InvalidRequest, match=r"pass the current one, session=…\(\)"):
+    with pytest.raises(InvalidRequest, match=r"pass one of them, session=…\(\)"):
         horae.jobs.start("work", session=scoped)
     other: Any = AsyncSession()
     with pytest.raises(InvalidRequest, match=r"expected a Session or a Connection.*await horae.aio.jobs"):

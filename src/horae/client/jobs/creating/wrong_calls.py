@@ -1,15 +1,18 @@
 """The errors of calls that people make who know another library, or the other one of the two clients."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-from sqlalchemy.orm import Session, scoped_session
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.orm import Session
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.types.job_type import JobType
+
+MAKERS: Final = ("scoped_session", "async_scoped_session", "sessionmaker", "async_sessionmaker")
+"""Classes of SQLAlchemy whose instances are called to get a session."""
 
 
 def refusal_by_position(job_type: JobType[Any], given: Sequence[object]) -> InvalidRequest:
@@ -22,8 +25,8 @@ def refusal_by_position(job_type: JobType[Any], given: Sequence[object]) -> Inva
 def refusal_of_session(given: Any, expected: str) -> InvalidRequest:
     """Return the error of a `session` that this client cannot use."""
     match given:
-        case scoped_session() | async_scoped_session():
-            hint = "; it makes sessions: pass the current one, session=…()"
+        case _ if type(given).__name__ in MAKERS:
+            hint = "; it makes sessions: pass one of them, session=…()"
         case AsyncSession() | AsyncConnection():
             hint = "; with this one, await horae.aio.jobs"
         case Session() | Connection():
