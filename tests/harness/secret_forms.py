@@ -60,7 +60,7 @@ class Box(BaseModel, Generic[T]):
 
 class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[str, Secret()]]
+    __pydantic_extra__: dict[str, Annotated[str, Secret()]]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class Excluded(BaseModel):
@@ -129,8 +129,7 @@ ACCOUNT: Final[Mapping[str, Any]] = {"key": HIDDEN}
 FORMS: Final[Mapping[str, tuple[Any, Any]]] = {
     "marked": (Annotated[str, Secret()], HIDDEN),
     "marked optional": (Annotated[str | None, Secret()], HIDDEN),
-    "optional of marked": (Annotated[str, Secret()] | None, HIDDEN),
-    "typing.Optional": (Optional[Annotated[str, Secret()]], HIDDEN),  # noqa: UP045 - another form
+    "optional of marked": (Optional[Annotated[str, Secret()]], HIDDEN),  # noqa: UP045 - pyright knows no other form
     "marked first, then constrained": (Annotated[str, Secret(), Field(min_length=3)], HIDDEN),
     "constrained, then marked": (Annotated[str, Field(pattern="^c"), Secret()], HIDDEN),
     "plain alias": (SecretKind, HIDDEN),
@@ -186,7 +185,7 @@ FORMS: Final[Mapping[str, tuple[Any, Any]]] = {
     "JSON text": (Json[Account], f'{{"key": "{HIDDEN}"}}'),
     "SecretStr": (Annotated[SecretStr, Secret()], HIDDEN),
     "optional SecretStr": (Annotated[SecretStr | None, Secret()], HIDDEN),
-    "optional of a marked SecretStr": (Annotated[SecretStr, Secret()] | None, HIDDEN),
+    "optional of a marked SecretStr": (Optional[Annotated[SecretStr, Secret()]], HIDDEN),  # noqa: UP045 - as above
     "list of SecretStr": (Annotated[list[SecretStr], Secret()], [HIDDEN]),
     "SecretBytes": (Annotated[SecretBytes, Secret()], HIDDEN.encode()),
     "pydantic.Secret": (Annotated[pydantic.Secret[str], Secret()], HIDDEN),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, cast
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretBytes, SecretStr
 from pydantic import Secret as HiddenValue
@@ -25,7 +25,8 @@ class Secret:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Mark the schema, and store the values of a `SecretStr`, which Pydantic would replace by stars."""
         schema = _revealing(handler(source))
-        return {**schema, "metadata": {**schema.get("metadata", {}), MARK: True}}
+        marked: Any = {**schema, "metadata": {**schema.get("metadata", {}), MARK: True}}
+        return cast("CoreSchema", marked)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Document it as a password that is written and never read."""
