@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from horae import Backoff, Horae, JobContext, JobState, MaxJobCountExceeded, SoftTimeLimitExceeded
+from horae.runtime.liveness import membership
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
 from tests.harness.applications import attempts_of, live_rows, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.waiting import until_ended
@@ -210,11 +210,11 @@ def test_a_process_registers_again_after_a_registration_without_an_answer(
     def answer() -> int:
         return 42
 
-    register, transact = nodes.register, Database.transact
+    transact = Database.transact
 
     def without_answer(database: Database, statement: Any, *args: Any, **kwargs: Any) -> Any:
         result = transact(database, statement, *args, **kwargs)
-        if statement is register:
+        if statement is membership.register:
             monkeypatch.setattr(Database, "transact", transact)
             raise OperationalError("COMMIT", {}, sqlite3.OperationalError("no answer"))
         return result

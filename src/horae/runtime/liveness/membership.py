@@ -99,7 +99,7 @@ class DatabaseMembership(Membership):
         """Insert the row and start the heartbeat."""
         if self._database.pooled:  # behind a pooler, the session with the lock may serve another client next
             self._record = replace(self._record, lock_key=None)
-        self._database.transact(_register, self._record)
+        self._database.transact(register, self._record)
         self._heartbeat = Heartbeat(self._database, self._record, self._limits, self._timing, watcher)
         self._heartbeat.start()
 
@@ -166,7 +166,7 @@ class FileMembership(Membership):
         make_folder(self._directory)
         self._lock.take()
         try:
-            self._database.transact(_register, self._record)
+            self._database.transact(register, self._record)
         except BaseException:
             self._lock.release()  # or a second attempt of this process would wait for it without end
             raise
@@ -228,7 +228,7 @@ def membership_of(database: Database, record: NodeRecord, limits: Limits, timing
     return DatabaseMembership(database, record, limits, timing)
 
 
-def _register(connection: Connection, record: NodeRecord) -> None:
+def register(connection: Connection, record: NodeRecord) -> None:
     """Add the row of a node; raise `SchemaMismatch` if a migration has changed the tables since they were opened.
 
     A migration that running nodes could not survive lets no row be added until it ends.
