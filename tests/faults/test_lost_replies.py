@@ -49,6 +49,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Queues.reset": "only for declared queues: tests/client/test_declared_queues.py",
     "Schedules.reset": "only for declared schedules: tests/schedules/test_overrides.py",
     "Sweeper._forget_logs": "only with log lines that are old: tests/runtime/test_job_logs.py",
+    "schedules_row:reading.similar_to": "only for names that no schedule has: tests/cli/test_did_you_mean.py",
     "writer_to": "only for bodies that log: tests/runtime/test_job_logs.py",
     "Queues.set_backend": "only with another backend: tests/runtime/test_dispatching.py",
     "check_backends": "only with another backend: tests/runtime/test_dispatching.py",

@@ -170,8 +170,9 @@ class StartsJobs(JobsBase):
         return self._until_done(partial(self._run_inline, wanted))
 
     def _run_inline(self, wanted: Creation) -> Job:
-        create = partial(self._database.transact, partial(self._create_and_claim, wanted=wanted))
-        job, claim = self._inline.claimed(create, lambda created: created[1])
+        job, claim = self._inline.claimed(
+            lambda: self._database.transact(self._create_and_claim, wanted=wanted), lambda created: created[1]
+        )
         if claim is None:  # an active job with the same key
             return self.get(job.id)
         self._inline.run(claim)

@@ -58,10 +58,15 @@ class BodyTurns:
             while not self._taken(cursor, deadline):
                 _sleep(connection, max(pause, self._others_until - time.monotonic()))
                 pause = min(2 * pause, LONGEST_PAUSE)
-        finally:
-            cursor.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
-            cursor.close()
+        except (Exception, asyncio.CancelledError):  # not if the loop of a coroutine has ended: it can await no more
+            self._restore(cursor)
+            raise
+        self._restore(cursor)
         connection.info[TAKEN_AT] = time.monotonic()
+
+    def _restore(self, cursor: Any) -> None:
+        cursor.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
+        cursor.close()
 
     def _taken(self, cursor: Any, deadline: float) -> bool:
         """Take the lock, unless it is the turn of others or one of them has it."""
