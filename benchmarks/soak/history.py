@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-TABLES: Final = ("horae_jobs", "horae_job_attempts", "horae_ticks")
+TABLES: Final = ("horae_jobs", "horae_groups", "horae_group_parts", "horae_job_attempts", "horae_ticks")
 BROKEN: Final = {
     "transactional jobs that finished without exactly one effect": (
         "SELECT id FROM horae_jobs WHERE type LIKE 'transactional%' AND state = 'finished' "

@@ -426,15 +426,17 @@ def other_lease(ground: Ground) -> Planted:
 
 
 def second_retry(ground: Ground) -> Planted:
-    row = ground.job("retry_of IS NOT NULL")
-    other = ground.job(f"id > {row.id} AND state = 'finished' AND type = 'task' AND group_id IS NULL")
+    later = "state = 'finished' AND type = 'task' AND group_id IS NULL"
+    row = ground.job(f"retry_of IS NOT NULL AND id < (SELECT max(id) FROM horae_jobs WHERE {later})")
+    other = ground.job(f"id > {row.id} AND {later}")
     ground.change("UPDATE horae_jobs SET retry_of = :job WHERE id = :id", job=row.retry_of, id=other.id)
     return Planted(f"jobs {row.id} and {other.id} retry job {row.retry_of}", job=other.id)
 
 
 def retry_of_finished(ground: Ground) -> Planted:
-    row = ground.job("retry_of IS NOT NULL")
-    other = ground.job(f"id < {row.id} AND state = 'finished' AND type = 'task'")
+    earlier = "state = 'finished' AND type = 'task'"
+    row = ground.job(f"retry_of IS NOT NULL AND id > (SELECT min(id) FROM horae_jobs WHERE {earlier})")
+    other = ground.job(f"id < {row.id} AND {earlier}")
     ground.change("UPDATE horae_jobs SET retry_of = :job WHERE id = :id", job=other.id, id=row.id)
     return Planted(f"job {row.id} retries job {other.id}, which finished", job=row.id)
 

@@ -128,7 +128,7 @@ class TestSchedules:
         horae.registry.remove("own")
         horae.job(name="own", limits=[Limit(rate="1/s")])(lambda: None)
         horae.deployments.refresh()
-        assert "schedule a: its limits and tags cannot be computed here" in caplog.text
+        assert "schedule a: the options of its jobs cannot be computed here" in caplog.text
         assert REFUSED.format("own") in caplog.text
 
 

@@ -63,12 +63,12 @@ async def test_a_run_of_a_schedule_keeps_its_limit_when_it_is_repeated(horae: Ho
     def fail() -> None:
         raise ValueError("no")
 
-    horae.schedules.add("fail", cron="0 0 1 1 *", max_runtime="90s")
+    schedule = horae.schedules.add("fail", cron="0 0 1 1 *", max_runtime="90s")
     async with running_node(horae):
         job_id = await horae.aio.schedules.run_now("fail")
         await until_state(horae, job_id, "failed")
     again = horae.jobs.retry(job_id)
-    assert (again.retry_of, again.max_runtime, again.schedule_id, again.meta) == (job_id, 90.0, None, {})
+    assert (again.retry_of, again.max_runtime, again.schedule_id, again.meta) == (job_id, 90.0, schedule.id, {})
 
 
 async def test_the_name_of_the_canceller_may_be_any_text(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,16 @@ passes to the connection of the driver is not read; that it has ended the transa
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, Pool, event
+from sqlalchemy.dialects.postgresql.base import PGDialect
 
 from horae.errors import InvalidRequest
+from horae.storage.engine.dialect import POSTGRESQL
 
 _GUARDED: Final = "horae_transaction_of_a_body"
 _IDLE: Final = 0
@@ -37,6 +40,10 @@ def watch(engine: Engine) -> None:
     event.listen(engine, "commit", _refuse_commit)
     event.listen(engine, "before_cursor_execute", _refuse_statement)
     event.listen(engine, "after_cursor_execute", _note_statement)
+    if engine.dialect.name == POSTGRESQL:
+        # That of the driver's dialect rolls back afterwards if it was the first to ask in a transaction.
+        read_level = partial(PGDialect.get_isolation_level, cast("PGDialect", engine.dialect))
+        engine.dialect.get_isolation_level = read_level  # type: ignore[method-assign]
     _listened.add(engine)
 
 
