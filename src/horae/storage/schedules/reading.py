@@ -59,7 +59,9 @@ COUNT_BY_PARTITION: Final = (
 FIND_BY_NAME: Final = (
     select(schedules.c.id).where(schedules.c.name == bindparam("name")).order_by(schedules.c.module, schedules.c.id)
 )
-NAMES: Final = select(schedules.c.name)
+MOST_COMPARED: Final = 1000
+"""Names that are compared with a name that no schedule has: there may be a million schedules."""
+NAMES: Final = select(schedules.c.name).limit(MOST_COMPARED)
 GET: Final = ALL.where(schedules.c.id == bindparam("schedule_id"))
 FAILED_RUNS: Final = (
     select(

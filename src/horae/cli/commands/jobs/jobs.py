@@ -65,8 +65,8 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
             cursor=cursor,
         )
         known = known_types(horae) if type_ and not page.jobs else set[str]()
-    for name in type_ or () if known else ():
-        if name not in known:
+    for name in type_ or ():
+        if known and name not in known:
             meant = did_you_mean(name, known)
             typer.echo(f"neither a node nor this program knows a job type {name!r}{meant}", err=True)
     if as_json:
