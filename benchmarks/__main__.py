@@ -65,7 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in options.only or BENCHMARKS:
             with console.status(f"measuring: {name}"):
                 figures += BENCHMARKS[name](grounds, scale)
-    console.print(*(f"[dim]{name}: {value}[/dim]" for name, value in stated.items()), sep="\n", highlight=False)
+    console.print(
+        *(f"[dim]{name}: {value}[/dim]" for name, value in stated.items()),
+        sep="\n",
+        highlight=False,
+    )
     console.print(table(figures))
     if options.json is not None:
         document = {"conditions": stated, "figures": [figure.as_json() for figure in figures]}
@@ -77,12 +81,22 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
     parser.add_argument(
-        "--only", action="extend", type=_names, metavar="NAME[,NAME]", help=f"measure these: {', '.join(BENCHMARKS)}"
+        "--only",
+        action="extend",
+        type=_names,
+        metavar="NAME[,NAME]",
+        help=f"measure these: {', '.join(BENCHMARKS)}",
     )
-    parser.add_argument("--rounds", type=_positive, default=Scale().rounds, help="default: %(default)s")
-    parser.add_argument("--jobs", type=_positive, default=Scale().jobs, help="of one drain; default: %(default)s")
     parser.add_argument(
-        "--quick", action="store_true", help="a tenth of the work, once: whether all runs, not how fast"
+        "--rounds", type=_positive, default=Scale().rounds, help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, default=Scale().jobs, help="of one drain; default: %(default)s"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a tenth of the work, once: whether all runs, not how fast",
     )
     return parser.parse_args(arguments)
 
@@ -105,14 +119,25 @@ def _cells(figure: Figure) -> tuple[str, ...]:
     ratio = "" if figure.ratio is None else f"[{colour}]{figure.ratio:.2f}[/]"
     budget = "" if figure.budget is None else f"[{colour}]{figure.budget}[/]"
     raw = "" if figure.raw is None else str(figure.raw)
-    return figure.name, figure.database, str(figure.horae), raw, ratio, budget, figure.unit, figure.note
+    return (
+        figure.name,
+        figure.database,
+        str(figure.horae),
+        raw,
+        ratio,
+        budget,
+        figure.unit,
+        figure.note,
+    )
 
 
 def _names(text: str) -> list[str]:
     names = text.split(",")
     for name in names:
         if name not in BENCHMARKS:
-            raise argparse.ArgumentTypeError(f"{name!r} is no benchmark; choose from {', '.join(BENCHMARKS)}")
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is no benchmark; choose from {', '.join(BENCHMARKS)}"
+            )
     return names
 
 

@@ -27,10 +27,14 @@ class Measured:
         self.noop_function = self.horae.job(name="noop_function")(self._noop_function)
         self.stamp = self.horae.job(name="stamp")(self._stamp)
         self.limited = {
-            rate: self.horae.job(name=f"limited_{rate}", limits=[Limit(rate=f"{rate}/s", burst=rate // 10)])(self._noop)
+            rate: self.horae.job(
+                name=f"limited_{rate}", limits=[Limit(rate=f"{rate}/s", burst=rate // 10)]
+            )(self._noop)
             for rate in RATES
         }
-        self.by_key = self.horae.job(name="by_key", limits=[Limit(rate="1/d", burst=1, key="{key}")])(self._by_key)
+        self.by_key = self.horae.job(
+            name="by_key", limits=[Limit(rate="1/d", burst=1, key="{key}")]
+        )(self._by_key)
         self.count_to = self.horae.job(name="count_to")(self._count_to)
 
     def reset(self) -> None:

@@ -33,9 +33,14 @@ def celery(grounds: Grounds, scale: Scale) -> list[Figure]:
             continue
         ground.clear()
         with RedisServer() as broker, TemporaryDirectory(prefix="horae-celery-") as folder:
-            with patch.dict(os.environ, {"HORAE_DATABASE": ground.url, "CELERY_BROKER_URL": broker.url()}):
+            with patch.dict(
+                os.environ, {"HORAE_DATABASE": ground.url, "CELERY_BROKER_URL": broker.url()}
+            ):
                 application = importlib.import_module("benchmarks.celery_application")
-            options: dict[str, Any] = {"application": application.__name__, "concurrency": PROCESSES}
+            options: dict[str, Any] = {
+                "application": application.__name__,
+                "concurrency": PROCESSES,
+            }
             with CeleryWorker(Path(folder), ground.url, broker.url(), **options):
                 figures.append(_measured(ground.name, ground.url, application, scale))
             application.horae.close()
@@ -78,7 +83,9 @@ def _start_jobs(application: Any, count: int) -> None:
     application.horae.jobs.start_many(application.noop, [{}] * count)
 
 
-def _rate(connection: psycopg.Connection[Any], count: int, start: Callable[[], None], finished: str) -> float:
+def _rate(
+    connection: psycopg.Connection[Any], count: int, start: Callable[[], None], finished: str
+) -> float:
     began, before = time.perf_counter(), _count(connection, finished)
     start()
     while _count(connection, finished) - before < count:

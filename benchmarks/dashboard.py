@@ -59,7 +59,9 @@ def main() -> int:
             for view, (path, selector) in VIEWS.items():
                 figures = [first_view(browser, node.url, path, selector) for _ in range(rounds)]
                 slow = slow or median(figures) > BUDGET
-                print(f"{kind:<11} {view:<9} {median(figures):4.0f} ms ({min(figures):.0f}-{max(figures):.0f})")
+                print(
+                    f"{kind:<11} {view:<9} {median(figures):4.0f} ms ({min(figures):.0f}-{max(figures):.0f})"
+                )
             node.stop()
     return int(slow)
 

@@ -19,7 +19,9 @@ BESIDE_POSTGRESQL = Budget("ratio at least", 0.8)
 
 def coroutines(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Measure coroutine functions beside a raw loop that claims and completes batches of the best size."""
-    bare: dict[str, dict[int, list[float]]] = {ground.name: {size: [] for size in BATCHES} for ground in grounds}
+    bare: dict[str, dict[int, list[float]]] = {
+        ground.name: {size: [] for size in BATCHES} for ground in grounds
+    }
     ours: dict[str, list[float]] = {ground.name: [] for ground in grounds}
     for _ in range(scale.rounds):
         for ground in grounds:
@@ -34,8 +36,13 @@ def functions(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Measure functions, which run on threads."""
     figures: list[Figure] = []
     for ground in grounds:
-        rates = [_drained(ground, scale.jobs, ground.application.noop_function) for _ in range(scale.rounds)]
-        figures.append(Figure("drain, functions on threads", ground.name, "jobs/s", Samples.of(rates)))
+        rates = [
+            _drained(ground, scale.jobs, ground.application.noop_function)
+            for _ in range(scale.rounds)
+        ]
+        figures.append(
+            Figure("drain, functions on threads", ground.name, "jobs/s", Samples.of(rates))
+        )
     return figures
 
 
@@ -51,7 +58,9 @@ def groups(grounds: Grounds, scale: Scale) -> list[Figure]:
             grouped.append(_drained_group(ground, scale.jobs, noop))
         note = f"{scale.jobs:,} members; the raw side is as many plain jobs"
         both = Samples.of(grouped), Samples.of(plain)
-        figures.append(Figure("drain, a group", ground.name, "jobs/s", *both, BESIDE_PLAIN_JOBS, note))
+        figures.append(
+            Figure("drain, a group", ground.name, "jobs/s", *both, BESIDE_PLAIN_JOBS, note)
+        )
     return figures
 
 
@@ -62,11 +71,16 @@ def _drained_group(ground: Ground, jobs: int, job_type: JobFunction[[], Any]) ->
 
 
 def _beside(ours: Figure, theirs: Figure) -> Figure:
-    name, note = f"drain, {ours.database} beside {theirs.database}", f"the raw side is Horae on {theirs.database}"
+    name, note = (
+        f"drain, {ours.database} beside {theirs.database}",
+        f"the raw side is Horae on {theirs.database}",
+    )
     return Figure(name, ours.database, ours.unit, ours.horae, theirs.horae, BESIDE_POSTGRESQL, note)
 
 
-def _beside_bare(database: str, ours: list[float], bare: dict[int, list[float]], jobs: int) -> Figure:
+def _beside_bare(
+    database: str, ours: list[float], bare: dict[int, list[float]], jobs: int
+) -> Figure:
     best = max(bare, key=lambda size: Samples.of(bare[size]).median)
     budget = BESIDE_BARE_LOOP if database == "PostgreSQL" else None
     note = f"{jobs:,} jobs; bare loop by {best}"

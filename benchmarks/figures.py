@@ -69,7 +69,11 @@ class Figure:
         value = self.ratio if self.budget.bound == "ratio at least" else self.horae.median
         if value is None:
             return None
-        return value <= self.budget.limit if self.budget.bound == "at most" else value >= self.budget.limit
+        return (
+            value <= self.budget.limit
+            if self.budget.bound == "at most"
+            else value >= self.budget.limit
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {

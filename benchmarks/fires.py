@@ -10,7 +10,11 @@ BUDGET = Budget("ratio at least", cron.TARGET)
 def next_after(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Measure fires per second; the pattern with the lowest ratio counts."""
     del grounds
-    measured = [cron.measure(pattern, zone, scale.rounds) for zone in cron.ZONES for pattern in cron.PATTERNS]
+    measured = [
+        cron.measure(pattern, zone, scale.rounds)
+        for zone in cron.ZONES
+        for pattern in cron.PATTERNS
+    ]
     worst = min(measured, key=lambda figure: figure.ratio)
     rates = worst.fires_per_second
     note = f"raw: croniter; worst of {len(measured)}: {worst.pattern} in {worst.zone}"

@@ -30,7 +30,9 @@ def flatness(grounds: Grounds, scale: Scale) -> list[Figure]:
         figures.append(_beside_empty(ground, scale, "ended jobs", _ended, FLAT))
         figures.append(_beside_empty(ground, scale, "waiting jobs", _waiting, FLAT))
         if ground.name == "PostgreSQL":
-            figures.append(_beside_empty(ground, scale, "claimed under a transaction", _held, UNTOUCHED))
+            figures.append(
+                _beside_empty(ground, scale, "claimed under a transaction", _held, UNTOUCHED)
+            )
     return figures
 
 
@@ -45,7 +47,15 @@ def _beside_empty(ground: Ground, scale: Scale, what: str, laden: Laden, budget:
             full.append(_rate(ground, jobs))
     ground.clear()
     note = f"{jobs:,} jobs; the raw side is Horae on an empty table"
-    return Figure(f"{lying:,} {what}", ground.name, "jobs/s", Samples.of(full), Samples.of(empty), budget, note)
+    return Figure(
+        f"{lying:,} {what}",
+        ground.name,
+        "jobs/s",
+        Samples.of(full),
+        Samples.of(empty),
+        budget,
+        note,
+    )
 
 
 def _rate(ground: Ground, jobs: int) -> float:
@@ -64,7 +74,9 @@ def _rate(ground: Ground, jobs: int) -> float:
 
 def _start(ground: Ground, jobs: int) -> None:
     for beginning in range(0, jobs, CHUNK):
-        ground.application.horae.jobs.start_many(ground.application.noop, [{}] * min(CHUNK, jobs - beginning))
+        ground.application.horae.jobs.start_many(
+            ground.application.noop, [{}] * min(CHUNK, jobs - beginning)
+        )
 
 
 @contextlib.contextmanager

@@ -62,7 +62,11 @@ def _opened(url: str) -> Iterator[Ground]:
     with closing(Database(url)) as database:
         upgrade(database)
     application = Measured(url)
-    raw: Raw = RawPostgres(url) if url.startswith("postgresql") else RawSqlite(url.removeprefix("sqlite:///"))
+    raw: Raw = (
+        RawPostgres(url)
+        if url.startswith("postgresql")
+        else RawSqlite(url.removeprefix("sqlite:///"))
+    )
     with closing(raw), closing(application.horae):
         application.horae.jobs.start_many(application.noop, [{}] * SAMPLE)
         raw.fill(SAMPLE)

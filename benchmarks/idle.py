@@ -24,8 +24,12 @@ def idle(grounds: Grounds, scale: Scale) -> list[Figure]:
         ground.clear()
         reported: list[float] = []
         counted = run_until(ground, partial(_count, ground, seconds, reported), concurrency=10)
-        note = f"over {seconds} s" + "".join(f"; {rate:.2g} transactions/s by the server" for rate in reported)
-        figures.append(Figure("idle node", ground.name, "queries/s", Samples.of([counted]), None, BUDGET, note))
+        note = f"over {seconds} s" + "".join(
+            f"; {rate:.2g} transactions/s by the server" for rate in reported
+        )
+        figures.append(
+            Figure("idle node", ground.name, "queries/s", Samples.of([counted]), None, BUDGET, note)
+        )
     return figures
 
 
@@ -45,7 +49,9 @@ async def _count(ground: Ground, seconds: int, reported: list[float]) -> float:
     event.remove(Engine, "before_cursor_execute", one_more)
     after = await _transactions(ground)
     if before is not None and after is not None:
-        reported.append((after[0] - before[0] - 1) / (after[1] - before[1]))  # minus one: this query itself
+        reported.append(
+            (after[0] - before[0] - 1) / (after[1] - before[1])
+        )  # minus one: this query itself
     return rate
 
 

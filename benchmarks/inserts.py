@@ -17,18 +17,31 @@ SLICES = 20
 def single(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Measure starting jobs one by one, each committed, beside an insert of an equivalent row."""
     count = scale.share(20)
-    sides = [_side_by_side(ground, scale.rounds, count, SLICES, (_start, _insert)) for ground in grounds]
-    return [_figure("single inserts", count, ground, side, SINGLE) for ground, side in zip(grounds, sides, strict=True)]
+    sides = [
+        _side_by_side(ground, scale.rounds, count, SLICES, (_start, _insert)) for ground in grounds
+    ]
+    return [
+        _figure("single inserts", count, ground, side, SINGLE)
+        for ground, side in zip(grounds, sides, strict=True)
+    ]
 
 
 def batch(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Measure starting half of the jobs at once, beside one statement with as many rows."""
     count = scale.share(2)
-    sides = [_side_by_side(ground, scale.rounds, count, 1, (_start_many, _insert_many)) for ground in grounds]
-    return [_figure("batch insert", count, ground, side, BATCH) for ground, side in zip(grounds, sides, strict=True)]
+    sides = [
+        _side_by_side(ground, scale.rounds, count, 1, (_start_many, _insert_many))
+        for ground in grounds
+    ]
+    return [
+        _figure("batch insert", count, ground, side, BATCH)
+        for ground, side in zip(grounds, sides, strict=True)
+    ]
 
 
-def _figure(name: str, count: int, ground: Ground, sides: tuple[Samples, Samples], budget: Budget) -> Figure:
+def _figure(
+    name: str, count: int, ground: Ground, sides: tuple[Samples, Samples], budget: Budget
+) -> Figure:
     return Figure(name, ground.name, "jobs/s", *sides, budget, f"{count:,} jobs a round")
 
 

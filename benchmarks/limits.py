@@ -29,10 +29,10 @@ TIMES: Final = 5
 CHUNK: Final = 10_000
 """Jobs that are created in one statement."""
 # As if a job of each key had just started: to run them would take minutes, and leave the same rows.
-HOLD_LANES: Final = (
-    "UPDATE horae_lanes SET held_by = (SELECT bucket_id FROM horae_lane_buckets WHERE lane_id = horae_lanes.id)"
+HOLD_LANES: Final = "UPDATE horae_lanes SET held_by = (SELECT bucket_id FROM horae_lane_buckets WHERE lane_id = horae_lanes.id)"
+CLOSE_BUCKETS: Final = (
+    "UPDATE horae_limit_buckets SET waiting = :yes, opens_at = :later, fresh_at = :later"
 )
-CLOSE_BUCKETS: Final = "UPDATE horae_limit_buckets SET waiting = :yes, opens_at = :later, fresh_at = :later"
 
 
 def limits(grounds: Grounds, scale: Scale) -> list[Figure]:
@@ -50,7 +50,9 @@ def _rate(ground: Ground, scale: Scale, rate: int) -> Figure:
     reached = [_reached(ground, rate, jobs) for _ in range(scale.rounds)]
     note = f"{jobs:,} jobs, burst {burst}; the raw side is the limit"
     name = f"rate under {rate:,}/s"
-    return Figure(name, ground.name, "jobs/s", Samples.of(reached), Samples.of([rate]), REACHED, note)
+    return Figure(
+        name, ground.name, "jobs/s", Samples.of(reached), Samples.of([rate]), REACHED, note
+    )
 
 
 def _reached(ground: Ground, rate: int, jobs: int) -> float:
@@ -70,7 +72,9 @@ def _reached(ground: Ground, rate: int, jobs: int) -> float:
 
     run_until(ground, begun, CONCURRENCY)
     database = application.horae.components.database
-    found = database.autocommit(lambda connection: list(connection.scalars(select(job_attempts.c.started_at))))
+    found = database.autocommit(
+        lambda connection: list(connection.scalars(select(job_attempts.c.started_at)))
+    )
     moments: list[float] = sorted(moment.timestamp() for moment in found)
     _check_windows(moments, rate)
     after = [moment for moment in moments if moment > moments[0] + SETTLED]
@@ -98,8 +102,13 @@ def _beside_held_back(ground: Ground, scale: Scale) -> Figure:
         _hold_back(ground, held)
         beside.append(_drained(ground, scale.jobs))
     _clear(ground)
-    name, note = f"drain beside {held:,} held back", f"as many keys; the raw side is {scale.jobs:,} jobs without them"
-    return Figure(name, ground.name, "jobs/s", Samples.of(beside), Samples.of(alone), UNTOUCHED, note)
+    name, note = (
+        f"drain beside {held:,} held back",
+        f"as many keys; the raw side is {scale.jobs:,} jobs without them",
+    )
+    return Figure(
+        name, ground.name, "jobs/s", Samples.of(beside), Samples.of(alone), UNTOUCHED, note
+    )
 
 
 def _drained(ground: Ground, jobs: int) -> float:
@@ -121,7 +130,9 @@ def _hold_back(ground: Ground, jobs: int) -> None:
     application = ground.application
     for beginning in range(0, jobs, CHUNK):
         numbers = range(beginning, min(jobs, beginning + CHUNK))
-        application.horae.jobs.start_many(application.by_key, [{"key": number} for number in numbers])
+        application.horae.jobs.start_many(
+            application.by_key, [{"key": number} for number in numbers]
+        )
     database = application.horae.components.database
     while database.transact(filing.file):
         pass

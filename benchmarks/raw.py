@@ -112,7 +112,9 @@ class RawPostgres:
         return [row[0] for row in cursor.fetchall()]
 
     def complete(self, ids: Sequence[int]) -> None:
-        self._connection.execute("UPDATE bare_jobs SET state = 'finished' WHERE id = ANY(%s)", (list(ids),))
+        self._connection.execute(
+            "UPDATE bare_jobs SET state = 'finished' WHERE id = ANY(%s)", (list(ids),)
+        )
 
     def unfinished(self) -> int:
         return int(self._one("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL"))
@@ -120,7 +122,9 @@ class RawPostgres:
     def transactions(self) -> int:
         """Count the transactions that the server has reported for this database."""
         return int(
-            self._one("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")
+            self._one(
+                "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+            )
         )
 
     def end_all(self) -> None:
@@ -134,7 +138,13 @@ class RawPostgres:
         self._execute(f"TRUNCATE {', '.join(CLEARED)}")
 
     def about(self) -> dict[str, str]:
-        names = ("server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers")
+        names = (
+            "server_version",
+            "fsync",
+            "synchronous_commit",
+            "full_page_writes",
+            "shared_buffers",
+        )
         return {name: str(self._one(f"SHOW {name}")) for name in names}
 
     def close(self) -> None:
@@ -152,7 +162,9 @@ class RawSqlite:
     name = "SQLite"
 
     def __init__(self, file: str) -> None:
-        self._connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=30)
+        self._connection = sqlite3.connect(
+            file, isolation_level=None, check_same_thread=False, timeout=30
+        )
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute(
@@ -193,11 +205,16 @@ class RawSqlite:
 
     def complete(self, ids: Sequence[int]) -> None:
         self._connection.execute(
-            "UPDATE bare_jobs SET state = 'finished' WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+            "UPDATE bare_jobs SET state = 'finished' WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(ids),),
         )
 
     def unfinished(self) -> int:
-        return int(self._connection.execute("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL").fetchone()[0])
+        return int(
+            self._connection.execute(
+                "SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL"
+            ).fetchone()[0]
+        )
 
     def end_all(self) -> None:
         self._connection.execute(END_ALL)
@@ -213,7 +230,9 @@ class RawSqlite:
 
     def about(self) -> dict[str, str]:
         names = ("journal_mode", "synchronous")
-        pragmas = {name: str(self._connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in names}
+        pragmas = {
+            name: str(self._connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in names
+        }
         return {"version": sqlite3.sqlite_version, **pragmas}
 
     def close(self) -> None:

@@ -56,10 +56,21 @@ def _measured(name: str, make: Callable[..., Horae], ground: Ground, scale: Scal
     milliseconds = _hint_latencies(make, scale.share(100))
     ground.clear()
     return [
-        Figure("progress events to a subscriber", name, "events/s", events, note=f"{BODIES} jobs, {seconds:g} s"),
+        Figure(
+            "progress events to a subscriber",
+            name,
+            "events/s",
+            events,
+            note=f"{BODIES} jobs, {seconds:g} s",
+        ),
         Figure("live reports written", name, "reports/s", writes, note=f"{BODIES} at a time"),
         *(
-            Figure(f"hint to another listener, {label}", name, "ms", Samples.of([percentile(milliseconds, share)]))
+            Figure(
+                f"hint to another listener, {label}",
+                name,
+                "ms",
+                Samples.of([percentile(milliseconds, share)]),
+            )
             for label, share in (("p50", 0.5), ("p99", 0.99))
         ),
     ]
@@ -92,8 +103,10 @@ async def _received(horae: Horae, seconds: float) -> float:
     views = JobViews(components.database, components.registry)
     hub = Hub(
         lambda: [JobSource(JobWatch(components, horae.jobs, JobWatchTiming()), views)],
-        components.wakeup, components.live, HubTiming(),
-    )  # fmt: skip
+        components.wakeup,
+        components.live,
+        HubTiming(),
+    )
     listener = Listener(Actor("benchmark", frozenset({Role.STAFF})))
     hub.join(listener, None)
     try:
@@ -110,7 +123,9 @@ def _reports_written(horae: Horae, calls: int) -> float:
     live = horae.components.live
     began = time.perf_counter()
     for step in range(calls):
-        live.publish([LiveReport(JobId(number), 1, 1, f"step-{step}") for number in range(1, BODIES + 1)])
+        live.publish(
+            [LiveReport(JobId(number), 1, 1, f"step-{step}") for number in range(1, BODIES + 1)]
+        )
     rate = calls * BODIES / (time.perf_counter() - began)
     live.forget([JobId(number) for number in range(1, BODIES + 1)])
     return rate
@@ -122,7 +137,9 @@ def _hint_latencies(make: Callable[..., Horae], count: int) -> list[float]:
     found: list[float] = []
     pauses = random.Random(0)
     with ExitStack() as opened:
-        sender, receiver = (opened.enter_context(closing(make())).components.wakeup for _ in range(2))
+        sender, receiver = (
+            opened.enter_context(closing(make())).components.wakeup for _ in range(2)
+        )
         receiver.subscribe(lambda hint: arrived.set() if hint.job_ids else None)
         deadline = time.monotonic() + CONNECTED_WITHIN
         while not receiver.connected and time.monotonic() < deadline:

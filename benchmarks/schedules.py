@@ -55,7 +55,9 @@ def burst(grounds: Grounds, scale: Scale) -> list[Figure]:
             for share in (50, 99)
         )
         lasts = Samples.of([late[-1] for late in rounds])
-        figures.append(Figure(f"last of {count:,} due at once", ground.name, "s late", lasts, None, LATE, note))
+        figures.append(
+            Figure(f"last of {count:,} due at once", ground.name, "s late", lasts, None, LATE, note)
+        )
     _clear(grounds)
     return figures
 
@@ -104,7 +106,9 @@ def _idle(ground: Ground, count: int, seconds: int) -> list[Figure]:
     run_until(ground, partial(_watch, measured, seconds), CONCURRENCY)
     reloads = {nodes: _reload_time(ground, nodes) for nodes in NODES}
     memory = f"{max(_resident() - before, 0.0):.1f} MiB more memory"
-    reload_note = "reload " + ", ".join(f"{took * 1000:.2g} ms of {nodes} nodes" for nodes, took in reloads.items())
+    reload_note = "reload " + ", ".join(
+        f"{took * 1000:.2g} ms of {nodes} nodes" for nodes, took in reloads.items()
+    )
     name = f"{count:,} registered"
     busy, asked = Samples.of([measured["busy"]]), Samples.of([measured["queries"]])
     return [
@@ -138,7 +142,9 @@ def _reload_time(ground: Ground, nodes: int) -> float:
     times: list[float] = []
     for _ in range(5):
         began = time.perf_counter()
-        ground.application.horae.components.database.autocommit(firing.due, mine, ControllerTiming().horizon)
+        ground.application.horae.components.database.autocommit(
+            firing.due, mine, ControllerTiming().horizon
+        )
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 
@@ -155,7 +161,9 @@ def _register(connection: Connection, count: int, due: datetime) -> None:
     cron = f"{due.second} {due.minute} {due.hour} {due.day} {due.month} *"
     rules = json.dumps(rules_as_values(Rules(key="#", trigger=trigger_of({"cron": cron}))))
     connection.execute(text(statement), {"count": count, "rules": rules, "cron": cron})
-    connection.execute(text("INSERT INTO horae_schedule_statistics (schedule_id) SELECT id FROM horae_schedules"))
+    connection.execute(
+        text("INSERT INTO horae_schedule_statistics (schedule_id) SELECT id FROM horae_schedules")
+    )
     if postgres:  # as autovacuum does within a minute
         connection.execute(text("ANALYZE horae_schedules, horae_schedule_statistics"))
 

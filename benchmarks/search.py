@@ -91,7 +91,9 @@ def _milliseconds(ground: Ground, query: str) -> float:
 
 def _fill(ground: Ground, count: int) -> None:
     database = ground.application.horae.components.database
-    database.transact(lambda connection: connection.execute(text(FILL[database.dialect]), {"count": count}))
+    database.transact(
+        lambda connection: connection.execute(text(FILL[database.dialect]), {"count": count})
+    )
     database.transact(lambda connection: connection.execute(text(TAGS)))
     if database.dialect == POSTGRESQL:  # as autovacuum does within minutes, while jobs end
         with psycopg.connect(ground.url.replace("+psycopg", ""), autocommit=True) as connection:

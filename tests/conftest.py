@@ -26,7 +26,9 @@ REDIS_NUMBER = 5
 """The database on the shared Redis server for tests whose applications are given Redis."""
 
 # No deadline: a test says what is true, a benchmark how long it takes.
-settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
+settings.register_profile(
+    "suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True
+)
 settings.register_profile(
     "fuzz", deadline=None, max_examples=int(os.environ.get("HORAE_FUZZ", "1000")), print_blob=True
 )
@@ -173,7 +175,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 
 @pytest.fixture(autouse=True)
-def _redis_for_applications(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _redis_for_applications(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With `HORAE_WITH=redis`, let the applications of tests with a database keep live state and hints on Redis."""
     if os.environ.get("HORAE_WITH") == "redis" and "database" in request.fixturenames:
         use_redis(request.getfixturevalue("redis_server"), monkeypatch)

@@ -30,9 +30,13 @@ def main() -> int:
     tune_garbage_collector()
     for number, kind in enumerate(kinds):
         plan = Plan(
-            kind=kind, seconds=given.minutes * 60 / len(kinds), seed=seed + number, rate=given.rate,
-            fault_pause=(given.pause * 0.5, given.pause * 1.5), bounds=Bounds().with_patience(given.patience),
-        )  # fmt: skip
+            kind=kind,
+            seconds=given.minutes * 60 / len(kinds),
+            seed=seed + number,
+            rate=given.rate,
+            fault_pause=(given.pause * 0.5, given.pause * 1.5),
+            bounds=Bounds().with_patience(given.patience),
+        )
         _say(given, f"{kind}: {plan.seconds:g} s with seed {plan.seed}, {plan.rate:g} jobs/s")
         result = _soak(plan)
         results.append(result)
@@ -40,24 +44,47 @@ def main() -> int:
             print(table(result), flush=True)
     if given.json:
         print(json.dumps([as_json(result) for result in results], indent=2))
-    broken = [f"{result.plan.kind}: {verdict.rule}" for result in results for verdict in result.broken]
-    _say(given, f"BROKEN with seed {seed}: {'; '.join(broken)}" if broken else f"all rules held with seed {seed}")
+    broken = [
+        f"{result.plan.kind}: {verdict.rule}" for result in results for verdict in result.broken
+    ]
+    _say(
+        given,
+        f"BROKEN with seed {seed}: {'; '.join(broken)}"
+        if broken
+        else f"all rules held with seed {seed}",
+    )
     return 1 if broken else 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=15.0, help="how long to run, in all (15)")
-    parser.add_argument("--seed", type=int, help="decides load and faults, though not their timing (random)")
     parser.add_argument(
-        "--rate", type=float, default=10.0, help="jobs per second that are started, beside schedules (10)"
+        "--seed", type=int, help="decides load and faults, though not their timing (random)"
     )
-    parser.add_argument("--pause", type=float, default=15.0, help="seconds between two faults, on average (15)")
     parser.add_argument(
-        "--patience", type=float, default=1.0, help="multiplies all time limits, for a busy machine (1)"
+        "--rate",
+        type=float,
+        default=10.0,
+        help="jobs per second that are started, beside schedules (10)",
     )
-    parser.add_argument("--only", choices=["sqlite", "postgresql"], help="leave the other database out")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
+    parser.add_argument(
+        "--pause", type=float, default=15.0, help="seconds between two faults, on average (15)"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=1.0,
+        help="multiplies all time limits, for a busy machine (1)",
+    )
+    parser.add_argument(
+        "--only", choices=["sqlite", "postgresql"], help="leave the other database out"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document instead of tables"
+    )
     return parser.parse_args()
 
 

@@ -97,7 +97,10 @@ def third_of(parameters: Any) -> str:
     return str(parameters.milliseconds % 3)
 
 
-@horae.job(max_count=None, limits=[Limit(concurrency=2, key=third_of), Limit(rate="20/s", burst=5, key=third_of)])
+@horae.job(
+    max_count=None,
+    limits=[Limit(concurrency=2, key=third_of), Limit(rate="20/s", burst=5, key=third_of)],
+)
 async def metered(job: JobContext, milliseconds: int) -> None:
     """A coroutine of which few may start and run for each key."""
     with noted(job):
@@ -140,7 +143,9 @@ async def holdable(job: JobContext) -> None:
         await asyncio.sleep(0.01)
 
 
-@horae.job(max_count=None, transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF)
+@horae.job(
+    max_count=None, transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF
+)
 def transactional(job: JobContext, seed: int) -> int:
     """A function whose effect is committed together with its end."""
     with noted(job):
@@ -153,7 +158,9 @@ def transactional(job: JobContext, seed: int) -> int:
         return job.attempt
 
 
-@horae.job(max_count=None, transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF)
+@horae.job(
+    max_count=None, transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF
+)
 async def transactional_async(job: JobContext, seed: int) -> int:
     """A coroutine whose effect is committed together with its end."""
     with noted(job):
@@ -286,13 +293,42 @@ def versions() -> list[list[Schedule]]:
 
 SCHEDULES: Final[dict[str, dict[str, Any]]] = {
     "skips": {"cron": "* * * * * *", "overlap": "skip", "config": {"seconds": [0.0, 0.3, 2.2]}},
-    "buffers one": {"cron": "* * * * * *", "overlap": "buffer_one", "config": {"seconds": [0.1, 1.4]}},
-    "buffers all": {"cron": "*/2 * * * * *", "overlap": "buffer_all", "config": {"seconds": [0.1, 2.5]}},
-    "cancels": {"cron": "*/3 * * * * *", "overlap": "cancel_other", "config": {"seconds": [0.1, 4.5]}},
-    "terminates": {"cron": "*/5 * * * * *", "overlap": "terminate_other", "config": {"seconds": [0.1, 7.0]}},
-    "allows all": {"cron": "*/2 * * * * *", "overlap": "allow_all", "config": {"seconds": [0.1, 3.0]}},
-    "catches up": {"cron": "*/2 * * * * *", "catch_up": "all", "catch_up_limit": 10, "config": {"seconds": [0.1]}},
-    "unlucky": {"every": "1s", "retry_period": "500ms", "config": {"seconds": [0.05], "failing_share": 0.4}},
+    "buffers one": {
+        "cron": "* * * * * *",
+        "overlap": "buffer_one",
+        "config": {"seconds": [0.1, 1.4]},
+    },
+    "buffers all": {
+        "cron": "*/2 * * * * *",
+        "overlap": "buffer_all",
+        "config": {"seconds": [0.1, 2.5]},
+    },
+    "cancels": {
+        "cron": "*/3 * * * * *",
+        "overlap": "cancel_other",
+        "config": {"seconds": [0.1, 4.5]},
+    },
+    "terminates": {
+        "cron": "*/5 * * * * *",
+        "overlap": "terminate_other",
+        "config": {"seconds": [0.1, 7.0]},
+    },
+    "allows all": {
+        "cron": "*/2 * * * * *",
+        "overlap": "allow_all",
+        "config": {"seconds": [0.1, 3.0]},
+    },
+    "catches up": {
+        "cron": "*/2 * * * * *",
+        "catch_up": "all",
+        "catch_up_limit": 10,
+        "config": {"seconds": [0.1]},
+    },
+    "unlucky": {
+        "every": "1s",
+        "retry_period": "500ms",
+        "config": {"seconds": [0.05], "failing_share": 0.4},
+    },
     "overruns": {"cron": "*/4 * * * * *", "max_runtime": "1s", "config": {"seconds": [0.1, 2.0]}},
     "spread": {"every": "3s", "fixed": True, "jitter": "500ms", "config": {"seconds": [0.1]}},
 }

@@ -57,7 +57,9 @@ class Calls:
 class Worker:
     """A thread that repeats a step until it is stopped."""
 
-    def __init__(self, name: str, step: Callable[[], None], pause: Callable[[], float], calls: Calls) -> None:
+    def __init__(
+        self, name: str, step: Callable[[], None], pause: Callable[[], float], calls: Calls
+    ) -> None:
         self._step, self._pause, self._calls, self._name = step, pause, calls, name
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"soak-{name}", daemon=True)

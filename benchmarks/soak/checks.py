@@ -9,7 +9,15 @@ from pathlib import Path
 def outside(url: str, log: Path) -> list[str]:
     """Return what the outside checker finds in the tables and in the log of the bodies."""
     return _problems(
-        [sys.executable, "-m", "tests.checker", url.replace("+psycopg", ""), "--log", str(log), "--frozen"]
+        [
+            sys.executable,
+            "-m",
+            "tests.checker",
+            url.replace("+psycopg", ""),
+            "--log",
+            str(log),
+            "--frozen",
+        ]
     )
 
 
@@ -20,6 +28,8 @@ def audit(url: str, keep: float | None = None) -> list[str]:
 
 
 def _problems(command: list[str], **variables: str) -> list[str]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **variables}
+    )
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     return [] if done.returncode == 0 else lines or [f"exit code {done.returncode}"]

@@ -16,24 +16,42 @@ PATIENCE: Final = 15.0
 STREAM_PATIENCE: Final = 2.0
 """Seconds that a client of a stream waits for the next line, so that it leaves in time."""
 PATHS: Final = (
-    "/api/jobs/?limit=50", "/api/jobs/?states=failed", "/api/jobs/?states=started", "/api/schedules/", "/api/queues/",
-    "/api/nodes/", "/api/overview/", "/api/deployments/", "/api/audit/", "/metrics", "/healthz",
-)  # fmt: skip
+    "/api/jobs/?limit=50",
+    "/api/jobs/?states=failed",
+    "/api/jobs/?states=started",
+    "/api/schedules/",
+    "/api/queues/",
+    "/api/nodes/",
+    "/api/overview/",
+    "/api/deployments/",
+    "/api/audit/",
+    "/metrics",
+    "/healthz",
+)
 SERVER_ERROR, UNAVAILABLE = 500, 503
 
 
 class Clients(Workers):
     """Some readers and event clients, each on a thread of its own, on nodes that are chosen at random."""
 
-    def __init__(self, urls: Callable[[], Sequence[str]], longest_stream: float, draw: Random, calls: Calls) -> None:
+    def __init__(
+        self, urls: Callable[[], Sequence[str]], longest_stream: float, draw: Random, calls: Calls
+    ) -> None:
         """`longest_stream`: seconds after which an event stream is left at the latest."""
         self._urls, self._longest_stream, self._calls = urls, longest_stream, calls
         workers: list[Worker] = []
         for number in range(2):
             reader, listener = Random(draw.random()), Random(draw.random())
             workers += [
-                Worker(f"reader {number}", self._step(self._read, reader), self._pause(reader), calls),
-                Worker(f"stream {number}", self._step(self._listen, listener), self._pause(listener), calls),
+                Worker(
+                    f"reader {number}", self._step(self._read, reader), self._pause(reader), calls
+                ),
+                Worker(
+                    f"stream {number}",
+                    self._step(self._listen, listener),
+                    self._pause(listener),
+                    calls,
+                ),
             ]
         self._workers = workers
 
@@ -46,7 +64,10 @@ class Clients(Workers):
             if urls:
                 try:
                     act(draw.choice(urls), draw)
-                except (OSError, http.client.HTTPException) as error:  # the node was killed or is stopped
+                except (
+                    OSError,
+                    http.client.HTTPException,
+                ) as error:  # the node was killed or is stopped
                     self._calls.refuse(f"http: {type(error).__name__}")
 
         return step

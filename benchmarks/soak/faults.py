@@ -111,7 +111,9 @@ class Faults:
     def hold_a_lock(self) -> None:
         """Hold a lock that writers of jobs need."""
         with self.engine.connect() as connection:
-            statement = "LOCK TABLE horae_jobs IN EXCLUSIVE MODE" if self.server else "BEGIN IMMEDIATE"
+            statement = (
+                "LOCK TABLE horae_jobs IN EXCLUSIVE MODE" if self.server else "BEGIN IMMEDIATE"
+            )
             connection.execute(text(statement))
             time.sleep(self.draw.uniform(0.5, 3.0))
             connection.rollback()
@@ -168,10 +170,16 @@ class Faults:
             node.go_on()
 
     def _ids_of(self, pid: int) -> list[str]:
-        return self._ask(lambda connection: [row.id for row in connection.execute(NODES_OF, {"pid": pid})])
+        return self._ask(
+            lambda connection: [row.id for row in connection.execute(NODES_OF, {"pid": pid})]
+        )
 
     def _held_by(self, nodes: list[str]) -> int:
-        return self._ask(lambda connection: sum(connection.scalar(HELD_BY, {"node": node}) or 0 for node in nodes))
+        return self._ask(
+            lambda connection: sum(
+                connection.scalar(HELD_BY, {"node": node}) or 0 for node in nodes
+            )
+        )
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
         """Ask the database, again if the connection was one that a restart of the server has ended."""

@@ -23,7 +23,9 @@ from tests.harness.postgres import THROW_AWAY, PostgresServer
 def soak(plan: Plan, folder: Path) -> Generator[Soak]:
     """Yield a soak on a new database, and end all its processes."""
     with ExitStack() as stack:
-        server = stack.enter_context(PostgresServer(THROW_AWAY)) if plan.kind == "postgresql" else None
+        server = (
+            stack.enter_context(PostgresServer(THROW_AWAY)) if plan.kind == "postgresql" else None
+        )
         url = server.create_database() if server else f"sqlite:///{folder}/horae.db"
         _create_tables(url)
         engine = create_engine(url, pool_pre_ping=True)
@@ -33,7 +35,9 @@ def soak(plan: Plan, folder: Path) -> Generator[Soak]:
         stack.callback(os.environ.pop, LOG_VARIABLE, None)
         horae = stack.enter_context(closing(_client(url, plan)))
         network = stack.enter_context(Network(server.port)) if server else None
-        settings = NodeSettings(application=plan.application, folder=folder, keep=plan.keep, forked=plan.forked)
+        settings = NodeSettings(
+            application=plan.application, folder=folder, keep=plan.keep, forked=plan.forked
+        )
         nodes = _nodes(url, network, settings)[: plan.most_nodes]
         for node in nodes:
             stack.callback(node.close)

@@ -9,7 +9,13 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-TABLES: Final = ("horae_jobs", "horae_groups", "horae_group_parts", "horae_job_attempts", "horae_ticks")
+TABLES: Final = (
+    "horae_jobs",
+    "horae_groups",
+    "horae_group_parts",
+    "horae_job_attempts",
+    "horae_ticks",
+)
 BROKEN: Final = {
     "transactional jobs that finished without exactly one effect": (
         "SELECT id FROM horae_jobs WHERE type LIKE 'transactional%' AND state = 'finished' "
@@ -38,14 +44,18 @@ PICK_UPS: Final = text(
     "AS began FROM horae_jobs WHERE type = 'quick'"
 )
 MOMENTS: Final = text("SELECT created_at, finished_at FROM horae_jobs")
-OPEN: Final = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
+OPEN: Final = text(
+    "SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL"
+)
 
 
 def keep_deleted_rows(engine: Engine) -> None:
     """Let the database copy each row that is deleted from now on."""
     with engine.begin() as connection:
         for table in TABLES:
-            connection.execute(text(f"CREATE TABLE deleted_{table} AS SELECT * FROM {table} WHERE 1 = 0"))
+            connection.execute(
+                text(f"CREATE TABLE deleted_{table} AS SELECT * FROM {table} WHERE 1 = 0")
+            )
             for statement in _trigger(connection, table):
                 connection.execute(text(statement))
 
@@ -78,7 +88,9 @@ def put_back(engine: Engine) -> list[str]:
 def broken(engine: Engine) -> list[str]:
     """Return the broken rules of this application, with the first job concerned."""
     with engine.connect() as connection:
-        found = {name: list(connection.execute(text(query)).scalars()) for name, query in BROKEN.items()}
+        found = {
+            name: list(connection.execute(text(query)).scalars()) for name, query in BROKEN.items()
+        }
     return [f"{len(jobs)} {name}, such as {jobs[0]}" for name, jobs in found.items() if jobs]
 
 
@@ -86,20 +98,28 @@ def pick_ups(engine: Engine) -> list[tuple[float, float]]:
     """Return when each job that does nothing was due and when its body began, as Unix times."""
     with engine.connect() as connection:
         rows = connection.execute(PICK_UPS).all()
-    return [(max(_unix(row.run_at), _unix(row.created_at)), _unix(row.began)) for row in rows if row.began is not None]
+    return [
+        (max(_unix(row.run_at), _unix(row.created_at)), _unix(row.began))
+        for row in rows
+        if row.began is not None
+    ]
 
 
 def moments(engine: Engine) -> tuple[list[float], list[float]]:
     """Return when jobs were created, and when they ended, as Unix times."""
     with engine.connect() as connection:
         rows = connection.execute(MOMENTS).all()
-    return [_unix(row.created_at) for row in rows], [_unix(row.finished_at) for row in rows if row.finished_at]
+    return [_unix(row.created_at) for row in rows], [
+        _unix(row.finished_at) for row in rows if row.finished_at
+    ]
 
 
 def jobs(engine: Engine) -> dict[str, int]:
     """Return the number of jobs by state."""
     with engine.connect() as connection:
-        counted = connection.execute(text("SELECT state, count(*) FROM horae_jobs GROUP BY state")).all()
+        counted = connection.execute(
+            text("SELECT state, count(*) FROM horae_jobs GROUP BY state")
+        ).all()
     return {row[0]: row[1] for row in counted}
 
 

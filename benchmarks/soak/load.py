@@ -51,7 +51,9 @@ class Load(Workers):
     `engine` is the application's own, for jobs that are started in a transaction of the caller.
     """
 
-    def __init__(self, horae: Horae, engine: Engine, rate: float, draw: Random, calls: Calls) -> None:
+    def __init__(
+        self, horae: Horae, engine: Engine, rate: float, draw: Random, calls: Calls
+    ) -> None:
         self._horae, self._engine, self._rate, self._calls = horae, engine, rate, calls
         self._starts, self._changes = Random(draw.random()), Random(draw.random())
         self._inline, self._grouping = Random(draw.random()), Random(draw.random())
@@ -104,12 +106,18 @@ class Load(Workers):
         call: Callable[[], Job | None]
         match draw.randrange(12):
             case 0:
-                call = partial(self._horae.jobs.start, kind, priority=draw.randrange(-2, 3), **values)
+                call = partial(
+                    self._horae.jobs.start, kind, priority=draw.randrange(-2, 3), **values
+                )
             case 1:
-                call = partial(self._horae.jobs.start, kind, delay=f"{draw.randrange(100, 2000)}ms", **values)
+                call = partial(
+                    self._horae.jobs.start, kind, delay=f"{draw.randrange(100, 2000)}ms", **values
+                )
             case 2:
                 key = f"key-{draw.randrange(20)}"
-                call = partial(self._horae.jobs.start, kind, unique_key=key, on_duplicate="return", **values)
+                call = partial(
+                    self._horae.jobs.start, kind, unique_key=key, on_duplicate="return", **values
+                )
             case 3:
                 call = partial(self._start_within, kind, values, commits=draw.random() < 0.7)
             case _:
@@ -122,7 +130,9 @@ class Load(Workers):
     def _start_group(self) -> None:
         """Start a group of jobs that snooze, and a job after them."""
         members = [("polled", {"snoozes": snoozes}) for snoozes in range(3)]
-        self._calls.attempt("start group", partial(self._horae.jobs.start_group, members, then="combined"))
+        self._calls.attempt(
+            "start group", partial(self._horae.jobs.start_group, members, then="combined")
+        )
 
     def _start_within(self, kind: str, values: Mapping[str, Any], *, commits: bool) -> Job | None:
         """Start a job in a transaction of the caller, and commit that or roll it back."""
@@ -143,7 +153,9 @@ class Load(Workers):
         """Run a job in this process."""
         kind = self._inline.choice(["quick", "transactional", "retrying", "failing"])
         values = {} if kind in {"quick", "failing"} else KINDS[kind][1](self._inline)
-        job = self._calls.attempt("start inline", partial(self._horae.jobs.start, kind, sync=True, **values))
+        job = self._calls.attempt(
+            "start inline", partial(self._horae.jobs.start, kind, sync=True, **values)
+        )
         if job is not None:
             self._created([job.id])
 
@@ -173,7 +185,9 @@ class Load(Workers):
         self._calls.attempt(what, changes[what][1])
 
     def _running(self) -> list[int]:
-        found = self._calls.attempt("list", partial(self._horae.jobs.list, states=["started"], limit=20))
+        found = self._calls.attempt(
+            "list", partial(self._horae.jobs.list, states=["started"], limit=20)
+        )
         return [] if found is None else [job.id for job in found.jobs]
 
     def _cancel(self, job_id: int) -> None:

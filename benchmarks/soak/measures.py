@@ -17,9 +17,15 @@ from benchmarks.soak.nodes import Incarnation
 PAGE_SIZE: Final = os.sysconf("SC_PAGE_SIZE")
 MEGABYTE: Final = 1024 * 1024
 TABLES: Final = (
-    "horae_jobs", "horae_job_attempts", "horae_ticks", "horae_nodes", "horae_schedules", "horae_deployments",
-    "horae_audit", "horae_sessions",
-)  # fmt: skip
+    "horae_jobs",
+    "horae_job_attempts",
+    "horae_ticks",
+    "horae_nodes",
+    "horae_schedules",
+    "horae_deployments",
+    "horae_audit",
+    "horae_sessions",
+)
 BACKLOG: Final = text("SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND queue <> 'held'")
 CHANGING: Final = (
     "horae_jobs",
@@ -110,7 +116,11 @@ def table_figures(connection: Connection) -> list[tuple[str, str, float, str]]:
     else:
         with suppress(DBAPIError):  # not every SQLite library can tell
             sizes = connection.execute(SQLITE_SIZES).all()
-            found += [("size", row.name, row.size / MEGABYTE, "MB") for row in sizes if row.name in CHANGING]
+            found += [
+                ("size", row.name, row.size / MEGABYTE, "MB")
+                for row in sizes
+                if row.name in CHANGING
+            ]
     return found
 
 
@@ -129,10 +139,19 @@ class Sampler:
     """Measures on a thread of its own, at an interval."""
 
     def __init__(
-        self, engine: Engine, incarnations: Callable[[], Sequence[Incarnation]], every: float, began: float
+        self,
+        engine: Engine,
+        incarnations: Callable[[], Sequence[Incarnation]],
+        every: float,
+        began: float,
     ) -> None:
         self.measures = Measures()
-        self._engine, self._incarnations, self._every, self._began = engine, incarnations, every, began
+        self._engine, self._incarnations, self._every, self._began = (
+            engine,
+            incarnations,
+            every,
+            began,
+        )
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="soak-sampler", daemon=True)
 
@@ -156,7 +175,10 @@ class Sampler:
 
     def _of_database(self) -> list[tuple[str, str, float, str]]:
         found: list[tuple[str, str, float, str]] = []
-        with suppress(DBAPIError), self._engine.connect() as connection:  # the server may be restarting
+        with (
+            suppress(DBAPIError),
+            self._engine.connect() as connection,
+        ):  # the server may be restarting
             found += table_figures(connection)
         if self._engine.dialect.name == "sqlite":
             found += file_figures(Path(self._engine.url.database or ""))

@@ -106,18 +106,33 @@ class SoakNode:
             LOG_VARIABLE: str(given.folder / "bodies.log"),
         }
         arguments = ["run", given.application, "--port", "0", "--local-staff"]
-        arguments += ["--name", self.name, "--concurrency", str(given.concurrency), "--grace", f"{GRACE:g}s"]
+        arguments += [
+            "--name",
+            self.name,
+            "--concurrency",
+            str(given.concurrency),
+            "--grace",
+            f"{GRACE:g}s",
+        ]
         process: subprocess.Popen[bytes] | ForkedProcess
         with log.open("wb") as output:
             if given.forked:
-                process = ForkedProcess("horae", arguments, environment=environment, stdout=output, stderr=output)
+                process = ForkedProcess(
+                    "horae", arguments, environment=environment, stdout=output, stderr=output
+                )
             else:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "horae", *arguments],
-                    cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                )  # fmt: skip
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                )
         guard = subprocess.Popen(
-            ["/bin/sh", "-c", KILL_AT_END, "end-guard", str(process.pid)], stdin=subprocess.PIPE, start_new_session=True
+            ["/bin/sh", "-c", KILL_AT_END, "end-guard", str(process.pid)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
         )
         self.incarnations.append(Incarnation(f"{self.name} {number}", process, log, guard))
 
@@ -155,7 +170,9 @@ class SoakNode:
                 return EndedInOrder(self.current.name, time.monotonic() - began, None)
             time.sleep(POLL)
         _dismiss(self.current)
-        return EndedInOrder(self.current.name, time.monotonic() - began - (latest - before), process.returncode)
+        return EndedInOrder(
+            self.current.name, time.monotonic() - began - (latest - before), process.returncode
+        )
 
     def close(self) -> None:
         """End whatever is left of it."""

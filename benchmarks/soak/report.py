@@ -10,11 +10,19 @@ MARKS = {True: "held", False: "BROKEN", None: "-"}
 
 def table(result: Result) -> str:
     """Return the verdicts as a table, with what was done before it."""
-    rows = [(MARKS[each.kept], each.rule, each.subject, each.figure, each.bound) for each in result.verdicts]
+    rows = [
+        (MARKS[each.kept], each.rule, each.subject, each.figure, each.bound)
+        for each in result.verdicts
+    ]
     header = ("", "rule", "subject", "figure", "bound")
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(3)]
     lines = [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), f"{row[3]}  ({row[4]})"])
+        "  ".join(
+            [
+                *(cell.ljust(width) for cell, width in zip(row, widths, strict=False)),
+                f"{row[3]}  ({row[4]})",
+            ]
+        )
         for row in rows
     ]
     return "\n".join(

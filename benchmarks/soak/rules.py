@@ -130,7 +130,9 @@ def slope(points: Sequence[Point]) -> float:
     """Return the median growth per second between pairs of points."""
     step = max(1, len(points) // MOST_POINTS)
     pairs = combinations(points[::step], 2)
-    return statistics.median((later.value - point.value) / (later.at - point.at) for point, later in pairs)
+    return statistics.median(
+        (later.value - point.value) / (later.at - point.at) for point, later in pairs
+    )
 
 
 def growth(series: Series, window: Window, allowance: Allowance) -> Verdict:
@@ -141,15 +143,21 @@ def growth(series: Series, window: Window, allowance: Allowance) -> Verdict:
     lived = points[-1].at - points[0].at if points else 0.0
     rule = f"growth of {series.figure}"
     if len(points) < LEAST_POINTS or lived < LEAST_SHARE * window.length:
-        return Verdict(rule, series.subject, f"{len(points)} values in {lived:.0f} s", "too few to judge", None)
+        return Verdict(
+            rule, series.subject, f"{len(points)} values in {lived:.0f} s", "too few to judge", None
+        )
     median = statistics.median(point.value for point in points)
     per_second = slope(points)
     grown, allowed = per_second * window.length, allowance.at(median)
     figure = f"{_short(median)}{_unit(series)} {grown:+.1f} ({per_second * 3600:+.0f} an hour)"
-    return Verdict(rule, series.subject, figure, f"≤ +{_short(allowed)}{_unit(series)}", grown <= allowed)
+    return Verdict(
+        rule, series.subject, figure, f"≤ +{_short(allowed)}{_unit(series)}", grown <= allowed
+    )
 
 
-def growths(measures: Measures, window: Window, bounds: Bounds, changes: dict[str, int]) -> Iterator[Verdict]:
+def growths(
+    measures: Measures, window: Window, bounds: Bounds, changes: dict[str, int]
+) -> Iterator[Verdict]:
     """Judge all figures; `changes`: tables that keep one row for each change for good, and the changes made."""
     for figure, allowance in bounds.growth.items():
         for series in measures.of(figure):
@@ -164,16 +172,23 @@ def growths(measures: Measures, window: Window, bounds: Bounds, changes: dict[st
 def at_most(series: Series, rows: int) -> Verdict:
     """Judge whether a table has no more rows than changes were made."""
     latest = series.points[-1].value if series.points else 0
-    return Verdict("one row for each change", series.subject, _short(latest), f"≤ {rows}", latest <= rows)
+    return Verdict(
+        "one row for each change", series.subject, _short(latest), f"≤ {rows}", latest <= rows
+    )
 
 
 def pick_ups(found: Sequence[PickUp], window: Window, bounds: Bounds) -> Iterator[Verdict]:
     """Compare how long jobs waited in the first and in the last third, outside of faults."""
-    for name, share, allowance in (("p50", 0.5, bounds.median_pick_up), ("p99", 0.99, bounds.late_pick_up)):
+    for name, share, allowance in (
+        ("p50", 0.5, bounds.median_pick_up),
+        ("p99", 0.99, bounds.late_pick_up),
+    ):
         first, last = (_within(found, *window.third(number)) for number in (0, 2))
         rule, subject = "growth of pick-up", f"{name} without faults"
         if min(len(first), len(last)) < LEAST_JOBS:
-            yield Verdict(rule, subject, f"{len(first)} and {len(last)} jobs", "too few to judge", None)
+            yield Verdict(
+                rule, subject, f"{len(first)} and {len(last)} jobs", "too few to judge", None
+            )
             continue
         before, after = percentile(first, share), percentile(last, share)
         allowed = before + allowance.at(before)
@@ -181,18 +196,25 @@ def pick_ups(found: Sequence[PickUp], window: Window, bounds: Bounds) -> Iterato
         yield Verdict(rule, subject, figure, f"≤ {allowed * 1000:.0f} ms", after <= allowed)
 
 
-def rate(created: Sequence[float], ended: Sequence[float], window: Window, bounds: Bounds) -> Verdict:
+def rate(
+    created: Sequence[float], ended: Sequence[float], window: Window, bounds: Bounds
+) -> Verdict:
     """Compare which share of the created jobs ended at the time, in the first and in the last third.
 
     The load itself may slow down with the machine, so the rates alone would not tell whether the nodes keep up.
     """
     spans = window.third(0), window.third(2)
-    came, went = ([sum(start <= at < end for at in moments) for start, end in spans] for moments in (created, ended))
+    came, went = (
+        [sum(start <= at < end for at in moments) for start, end in spans]
+        for moments in (created, ended)
+    )
     first, last = (ends / max(1, starts) for starts, ends in zip(came, went, strict=True))
     seconds = window.length / 3
     figure = f"{went[0] / seconds:.1f}/s of {came[0] / seconds:.1f}/s, then {went[1] / seconds:.1f}/s of {came[1] / seconds:.1f}/s"
     allowed = bounds.least_rate * first
-    return Verdict("rate", "ended of created jobs", figure, f"≥ {allowed:.0%}", went[1] > 0 and last >= allowed)
+    return Verdict(
+        "rate", "ended of created jobs", figure, f"≥ {allowed:.0%}", went[1] > 0 and last >= allowed
+    )
 
 
 def longest(rule: str, durations: Sequence[tuple[str, float]], bound: float) -> Verdict:

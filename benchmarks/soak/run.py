@@ -109,10 +109,18 @@ class Soak:
         self.calls = Calls()
         self.load = Load(self.horae, self.engine, self.plan.rate, Random(draw.random()), self.calls)
         self.clients = Clients(
-            self._urls, min(15.0, max(4.0, self.plan.seconds / 4)), Random(draw.random()), self.calls
+            self._urls,
+            min(15.0, max(4.0, self.plan.seconds / 4)),
+            Random(draw.random()),
+            self.calls,
         )
         self.faults = Faults(
-            self.engine, self.nodes, self.server, self.network, Random(draw.random()), deadly=self.plan.deadly
+            self.engine,
+            self.nodes,
+            self.server,
+            self.network,
+            Random(draw.random()),
+            deadly=self.plan.deadly,
         )
         self.pauses = Random(draw.random())
 
@@ -138,7 +146,9 @@ class Soak:
             self.sampler.stop()
             measuring.dispose()
         drained = self._drain()
-        audited = checks.audit(self.horae.settings.database, self.plan.keep)  # while nodes are alive, as in production
+        audited = checks.audit(
+            self.horae.settings.database, self.plan.keep
+        )  # while nodes are alive, as in production
         self.faults.ends += [node.end() for node in self.nodes]
         return self._judge(drained, audited)
 
@@ -170,12 +180,23 @@ class Soak:
             *rules.growths(self.sampler.measures, plan.window, bounds, self._changes()),
             *rules.pick_ups(self._pick_ups(), plan.window, bounds),
             rules.rate(*self._moments(), plan.window, bounds),
-            rules.longest("rescue of jobs after kill -9", self.faults.rescues, bounds.rescued_within),
-            rules.longest("end after SIGTERM", [(e.node, e.seconds) for e in self.faults.ends], bounds.ends_within),
-            rules.none_of("nodes end with code 0", [f"{e.node}: {e.code}" for e in self.faults.ends if e.code != 0]),
+            rules.longest(
+                "rescue of jobs after kill -9", self.faults.rescues, bounds.rescued_within
+            ),
+            rules.longest(
+                "end after SIGTERM",
+                [(e.node, e.seconds) for e in self.faults.ends],
+                bounds.ends_within,
+            ),
+            rules.none_of(
+                "nodes end with code 0",
+                [f"{e.node}: {e.code}" for e in self.faults.ends if e.code != 0],
+            ),
             rules.longest("all jobs end", [("after the load", drained)], bounds.drained_within),
             rules.none_of("effects of faults pass", self.faults.failed),
-            rules.none_of("clients are served", [name for name in SERVED if not self.calls.made[name]]),
+            rules.none_of(
+                "clients are served", [name for name in SERVED if not self.calls.made[name]]
+            ),
             rules.none_of("no unexpected error of a call", self.calls.unexpected),
             rules.none_of("no unexpected error in a log", self._log_lines()),
             rules.none_of("deleted rows can be put back", put_back),
@@ -196,14 +217,21 @@ class Soak:
         )
 
     def _load_averages(self) -> tuple[float, float]:
-        points = [point.value for series in self.sampler.measures.of("load average") for point in series.points]
+        points = [
+            point.value
+            for series in self.sampler.measures.of("load average")
+            for point in series.points
+        ]
         return statistics.median(points or [0.0]), max(points, default=0.0)
 
     def _changes(self) -> dict[str, int]:
         """Return how many rows those tables may have that keep a row for each change."""
         made = self.calls.made
         reading = ("http", "stream", "events", "list", "start")
-        calls = [*made.items(), *self.calls.refused.items()]  # one that was refused may have been made all the same
+        calls = [
+            *made.items(),
+            *self.calls.refused.items(),
+        ]  # one that was refused may have been made all the same
         changes = sum(number for name, number in calls if not name.startswith(reading))
         nodes = sum(len(node.incarnations) for node in self.nodes) + sum(self.faults.made.values())
         setup = len(application.SCHEDULES) + 10
@@ -223,14 +251,22 @@ class Soak:
         return [at - self.began_at for at in created], [at - self.began_at for at in ended]
 
     def _log_lines(self) -> list[str]:
-        return [line for incarnation in self._all_incarnations() for line in unexpected_lines(incarnation.log)]
+        return [
+            line
+            for incarnation in self._all_incarnations()
+            for line in unexpected_lines(incarnation.log)
+        ]
 
     def _all_incarnations(self) -> list[Incarnation]:
         return [incarnation for node in self.nodes for incarnation in node.incarnations]
 
     def _incarnations(self) -> Sequence[Incarnation]:
         """Return the processes that are ready: while they start, their figures grow of course."""
-        return [node.current for node in self.nodes if node.current.alive and node.current.url is not None]
+        return [
+            node.current
+            for node in self.nodes
+            if node.current.alive and node.current.url is not None
+        ]
 
     def _urls(self) -> Sequence[str]:
         return [url for node in self.nodes if (url := node.current.url) is not None]

@@ -33,7 +33,9 @@ def main() -> int:
     once: bool = arguments.parse_args().once
     logging.basicConfig(format="  [log] %(message)s", level=logging.WARNING)
     try:
-        with tempfile.TemporaryDirectory(prefix="horae-celery-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="horae-celery-", ignore_cleanup_errors=True
+        ) as folder:
             right = demonstrate_in(Path(folder), once=once)
     except KeyboardInterrupt:
         console.print("Stopped.")
@@ -68,8 +70,8 @@ def demonstrate(worker: CeleryWorker, broker: RedisServer) -> bool:
         "a job runs in a worker and reports progress": lambda: runs(horae),
         "a Celery task runs as a job, and is cancelled": lambda: is_cancelled(horae),
         "a process is killed, and its job runs again": lambda: survives_a_kill(horae, worker),
-        "the worker is killed, the broker loses all messages, and they are sent again": lambda: survives_a_flush(
-            horae, worker, broker
+        "the worker is killed, the broker loses all messages, and they are sent again": lambda: (
+            survives_a_flush(horae, worker, broker)
         ),
         "a schedule is fired by the worker": lambda: is_scheduled(horae),
         "the audit finds nothing": lambda: not horae.audit().findings,
@@ -82,7 +84,11 @@ def demonstrate(worker: CeleryWorker, broker: RedisServer) -> bool:
         console.print(f"{verdict}: {title} ({time.monotonic() - began:.1f} s)")
     horae.close()
     right = all(outcomes)
-    console.print(f"\n[green]All {len(parts)} came out right.[/]" if right else "\n[red]Something came out wrong.[/]")
+    console.print(
+        f"\n[green]All {len(parts)} came out right.[/]"
+        if right
+        else "\n[red]Something came out wrong.[/]"
+    )
     return right
 
 
@@ -96,7 +102,11 @@ def is_cancelled(horae: Horae) -> bool:
     job = horae.jobs.start("shop.import_csv", rows=1000)
     seen = comes(lambda: horae.jobs.get(job.id).label == "importing")
     horae.jobs.cancel(job.id)
-    return seen and comes(lambda: not horae.jobs.get(job.id).occupied) and horae.jobs.get(job.id).state == "cancelled"
+    return (
+        seen
+        and comes(lambda: not horae.jobs.get(job.id).occupied)
+        and horae.jobs.get(job.id).state == "cancelled"
+    )
 
 
 def survives_a_kill(horae: Horae, worker: CeleryWorker) -> bool:
@@ -105,7 +115,10 @@ def survives_a_kill(horae: Horae, worker: CeleryWorker) -> bool:
         return False
     for pid in worker.children:
         os.kill(pid, signal.SIGKILL)
-    return comes(lambda: horae.jobs.get(job.id).state == "finished") and horae.jobs.get(job.id).attempt == 2
+    return (
+        comes(lambda: horae.jobs.get(job.id).state == "finished")
+        and horae.jobs.get(job.id).attempt == 2
+    )
 
 
 def survives_a_flush(horae: Horae, worker: CeleryWorker, broker: RedisServer) -> bool:

@@ -10,7 +10,9 @@ from horae.contrib.celery.library import celery_module
 from horae.runtime.timing import DispatcherTiming, Timing
 
 # What the shop had before: a Celery application with a task that reports how far it is.
-app = celery_module("celery").Celery("shop", broker=os.environ.get("CELERY_BROKER_URL", "redis://localhost"))
+app = celery_module("celery").Celery(
+    "shop", broker=os.environ.get("CELERY_BROKER_URL", "redis://localhost")
+)
 
 
 @app.task(bind=True, name="shop.import_csv")

@@ -34,7 +34,11 @@ def demonstrate(folder: Path, *, once: bool) -> bool:
 
     with parts.dashboard(console):
         right = parts.show(console)
-        console.print("[green]All five came out right.[/]" if right else "[red]Something came out wrong; see above.[/]")
+        console.print(
+            "[green]All five came out right.[/]"
+            if right
+            else "[red]Something came out wrong; see above.[/]"
+        )
         if not once:
             parts.stay(console, folder)
     return right

@@ -42,7 +42,10 @@ class NotADirectory(Exception):
     """The folder contains nothing to index."""
 
 
-@horae.job(transaction="read committed", exceptions_map={NotADirectory: "There is no folder {e}; choose another one."})
+@horae.job(
+    transaction="read committed",
+    exceptions_map={NotADirectory: "There is no folder {e}; choose another one."},
+)
 def index_modules(job: JobContext, folder: str = str(standard_library())) -> dict[str, int]:
     """Read every Python file under `folder` and store its outline; all of them, or none."""
     root = Path(folder)
@@ -52,7 +55,9 @@ def index_modules(job: JobContext, folder: str = str(standard_library())) -> dic
     counts = {"modules": 0, "classes": 0, "functions": 0, "lines": 0}
     for outline in outlines(job, root, files):
         module = Module(job_id=job.id, name=outline.name, lines=outline.lines)
-        module.definitions = [Definition(kind=kind, name=name, line=line) for kind, name, line in outline.definitions]
+        module.definitions = [
+            Definition(kind=kind, name=name, line=line) for kind, name, line in outline.definitions
+        ]
         job.session.add(module)
         job.session.flush()
         counts["modules"] += 1
@@ -73,7 +78,10 @@ def outlines(job: JobContext, root: Path, files: list[Path]) -> Iterator[Outline
 @horae.job(max_attempts=3)
 def count_lines(job: JobContext) -> int:
     """Count the lines of the standard library: long enough to be killed meanwhile, and safe to repeat."""
-    return sum(len(file.read_bytes().splitlines()) for file in job.progress.track(files_under(standard_library()) * 3))
+    return sum(
+        len(file.read_bytes().splitlines())
+        for file in job.progress.track(files_under(standard_library()) * 3)
+    )
 
 
 @horae.cron("* * * * * *")

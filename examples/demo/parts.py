@@ -19,7 +19,15 @@ from horae import Job, JobFailed, JobState
 
 PORT: Final = 8080
 LONGEST_GOODBYE: Final = 10.0
-RUN: Final = (sys.executable, "-m", "horae", "run", "examples.demo.app:horae", "--log-level", "error")
+RUN: Final = (
+    sys.executable,
+    "-m",
+    "horae",
+    "run",
+    "examples.demo.app:horae",
+    "--log-level",
+    "error",
+)
 engine = create_engine(horae.settings.database)
 
 
@@ -65,7 +73,9 @@ def running(*options: str) -> Generator[subprocess.Popen[bytes]]:
     process = subprocess.Popen([*RUN, *options], stdout=subprocess.PIPE)
     try:
         yield process
-    except KeyboardInterrupt:  # a terminal sends it to all processes, and a second signal would end the node at once
+    except (
+        KeyboardInterrupt
+    ):  # a terminal sends it to all processes, and a second signal would end the node at once
         with suppress(subprocess.TimeoutExpired):
             process.wait(LONGEST_GOODBYE)
         raise
@@ -92,7 +102,9 @@ def is_cancelled(console: Console) -> bool:
     asked = time.monotonic()
     state = horae.jobs.cancel(job.id, owner="demo").state
     watch(console, job, lambda now: not now.occupied)
-    console.print(f"   {state}; its body stopped within {time.monotonic() - asked:.2f} s; rows left: {rows(job)}")
+    console.print(
+        f"   {state}; its body stopped within {time.monotonic() - asked:.2f} s; rows left: {rows(job)}"
+    )
     return state is JobState.CANCELLED and rows(job) == 0
 
 
@@ -117,24 +129,36 @@ def survives(console: Console, first: subprocess.Popen[bytes]) -> bool:
         first.kill()
         killed = time.monotonic()
         watch(console, job, lambda now: now.state is JobState.PENDING or now.attempt > 1)
-        console.print(f"   rescued {time.monotonic() - killed:.1f} s after kill -9; it begins again after its back-off")
+        console.print(
+            f"   rescued {time.monotonic() - killed:.1f} s after kill -9; it begins again after its back-off"
+        )
         watch(console, job, lambda now: now.ended)
         outcomes = [attempt.outcome.value for attempt in horae.jobs.attempts(job.id)]
-        console.print(f"   attempts: {', '.join(outcomes)}; lines counted: {horae.jobs.wait(job.id)}")
+        console.print(
+            f"   attempts: {', '.join(outcomes)}; lines counted: {horae.jobs.wait(job.id)}"
+        )
     return outcomes == ["crashed", "finished"]
 
 
 def keeps_time(console: Console) -> bool:
     """Run a cron schedule and an interval schedule, and show the decision about each of their times."""
-    console.rule("5. schedules: every second, and three seconds after a finish, with bad luck at first")
+    console.rule(
+        "5. schedules: every second, and three seconds after a finish, with bad luck at first"
+    )
     while horae.schedules.statistics("unlucky").total_successes == 0:
         time.sleep(0.2)
     for name in ("every_second", "unlucky"):
         now = horae.schedules.statistics(name)
-        console.print(f"   {name}: {now.total_runs} runs, {now.total_successes} well, {now.total_failures} failed")
+        console.print(
+            f"   {name}: {now.total_runs} runs, {now.total_successes} well, {now.total_failures} failed"
+        )
         for tick in reversed(horae.schedules.ticks(name, limit=5)):
-            times = f"{tick.nominal_time:%H:%M:%S}" + (f" and {tick.count - 1} more" if tick.count > 1 else "")
-            console.print(f"      {times:<22} {tick.decision:<10} {tick.reason:<10} {tick.job_id or ''}")
+            times = f"{tick.nominal_time:%H:%M:%S}" + (
+                f" and {tick.count - 1} more" if tick.count > 1 else ""
+            )
+            console.print(
+                f"      {times:<22} {tick.decision:<10} {tick.reason:<10} {tick.job_id or ''}"
+            )
     retried = [tick.reason for tick in horae.schedules.ticks("unlucky")].count("retry")
     gaps = ledger_gaps("every_second")
     console.print(f"   {retried} retries; {gaps} seconds without a decision")
@@ -150,7 +174,11 @@ def ledger_gaps(name: str) -> int:
 
 def watch(console: Console, job: Job, until: Callable[[Job], bool]) -> None:
     """Show the job's progress from the live store, until a condition holds or the job has ended."""
-    columns = (TextColumn("   {task.description:<32}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    columns = (
+        TextColumn("   {task.description:<32}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+    )
     with Progress(*columns, TimeElapsedColumn(), console=console) as bars:
         bar = bars.add_task("pending", total=100)
         while True:
@@ -170,7 +198,9 @@ def rows(job: Job) -> int:
 
 def stay(console: Console, folder: Path) -> None:
     """Leave a node running, so that the user can explore the dashboard."""
-    console.print("\nThe dashboard stays, and a node goes on running, until Ctrl-C. In another terminal:")
+    console.print(
+        "\nThe dashboard stays, and a node goes on running, until Ctrl-C. In another terminal:"
+    )
     for line in (
         f"export HORAE_DATABASE=sqlite:///{folder / 'horae.db'} HORAE_APP=examples.demo.app:horae",
         ".venv/bin/horae jobs list",

@@ -33,7 +33,11 @@ def outline_of(root: Path, file: Path) -> Outline:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return Outline(name, len(source.splitlines()), [])
-    return Outline(name, len(source.splitlines()), [_entry(node) for node in ast.walk(tree) if isinstance(node, KINDS)])
+    return Outline(
+        name,
+        len(source.splitlines()),
+        [_entry(node) for node in ast.walk(tree) if isinstance(node, KINDS)],
+    )
 
 
 KINDS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

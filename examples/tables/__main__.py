@@ -13,7 +13,17 @@ import uvicorn
 from examples.tables.app import app, horae
 from examples.tables.tables import DATABASE, create_tables
 
-NODE = (sys.executable, "-m", "horae", "run", "examples.tables.app:horae", "--port", "0", "--log-level", "warning")
+NODE = (
+    sys.executable,
+    "-m",
+    "horae",
+    "run",
+    "examples.tables.app:horae",
+    "--port",
+    "0",
+    "--log-level",
+    "warning",
+)
 LAST_REQUESTS = 2
 """Seconds that requests have to end at shutdown; the event stream of a page would never end by itself."""
 

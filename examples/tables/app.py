@@ -136,7 +136,9 @@ def cells(city: City) -> list[str | int]:
 
 
 @app.post("/api/imports", status_code=202)
-def start_import(user: User, name: str, content: Annotated[bytes, Body(media_type="text/csv")]) -> Started:
+def start_import(
+    user: User, name: str, content: Annotated[bytes, Body(media_type="text/csv")]
+) -> Started:
     """Store the file and start its import in one transaction: both happen, or neither."""
     with Session(engine) as session, session.begin():
         upload = Upload(name=name, content=content)
@@ -150,7 +152,9 @@ def start_import(user: User, name: str, content: Annotated[bytes, Body(media_typ
 def list_exports(user: User) -> list[ExportView]:
     """Return the exports that can be downloaded, the newest first."""
     with Session(engine) as session:
-        found = session.execute(select(Export.id, Export.name).where(Export.owner == user).order_by(Export.id.desc()))
+        found = session.execute(
+            select(Export.id, Export.name).where(Export.owner == user).order_by(Export.id.desc())
+        )
         return [ExportView(id=export_id, name=name) for export_id, name in found]
 
 
@@ -177,7 +181,9 @@ def answer_missing(_request: Request, error: Exception) -> JSONResponse:
 @app.exception_handler(MaxJobCountExceeded)
 def answer_too_many(_request: Request, _error: Exception) -> JSONResponse:
     """Answer that one import runs already: its `max_count` is 1 for each owner."""
-    return JSONResponse({"detail": "Your last import still runs; wait for its end, or cancel it."}, 409)
+    return JSONResponse(
+        {"detail": "Your last import still runs; wait for its end, or cancel it."}, 409
+    )
 
 
 app.mount("/assets", StaticFiles(directory=STATIC / "assets", check_dir=False))

@@ -53,7 +53,9 @@ def create_table(job: JobContext, name: Name, size: Size = 1_000) -> int:
     """Make a table of sample rows; public, so the page starts it without an endpoint of ours."""
     table = new_table(job, name)
     for first in job.progress.track(range(0, size, BATCH), label=f"writing {name}"):
-        job.session.add_all(sample(table, number) for number in range(first, min(first + BATCH, size)))
+        job.session.add_all(
+            sample(table, number) for number in range(first, min(first + BATCH, size))
+        )
         job.session.flush()
     return table.id
 
@@ -78,14 +80,18 @@ def import_table(job: JobContext, upload_id: int) -> int:
     return table.id
 
 
-@horae.job(public=True, max_count=3, transaction="read committed", exceptions_map={TableMissing: "{e}"})
+@horae.job(
+    public=True, max_count=3, transaction="read committed", exceptions_map={TableMissing: "{e}"}
+)
 def export_table(job: JobContext, table_id: int) -> int:
     """Write a table as CSV, to be downloaded later. A function has no hooks, so the body checks the owner."""
     table = table_of(job.session, job.owner, table_id)
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    for city in job.progress.track(cities_of(job.session, table), represents=99, label=f"exporting {table.name}"):
+    for city in job.progress.track(
+        cities_of(job.session, table), represents=99, label=f"exporting {table.name}"
+    ):
         writer.writerow([city.city, city.country, city.inhabitants])
     export = Export(owner=table.owner, name=f"{table.name}.csv", content=text.getvalue())
     job.session.add(export)
@@ -129,7 +135,10 @@ class DuplicateTable(JobType[DuplicateParameters]):
     def prepare_values(self, values: dict[str, Any], owner: str | None) -> dict[str, Any]:
         """Check the table when the job is created, so that the call fails and not the job."""
         with Session(engine) as session:
-            return {**values, "copy_name": f"{table_of(session, owner, values['table_id']).name} (copy)"}
+            return {
+                **values,
+                "copy_name": f"{table_of(session, owner, values['table_id']).name} (copy)",
+            }
 
     def transaction(self, job: JobContext[DuplicateParameters]) -> Literal["read committed"]:  # noqa: ARG002 - a hook
         """Return the same isolation for each job; it may depend on the job, or be a context manager of your own."""
@@ -140,7 +149,9 @@ class DuplicateTable(JobType[DuplicateParameters]):
         source = table_of(job.session, job.owner, job.params.table_id)
         cities = cities_of(job.session, source)
         copy = new_table(job, job.params.copy_name)
-        for first in job.progress.track(range(0, len(cities), BATCH), label=f"copying {source.name}"):
+        for first in job.progress.track(
+            range(0, len(cities), BATCH), label=f"copying {source.name}"
+        ):
             job.session.add_all(copied(copy, city) for city in cities[first : first + BATCH])
             job.session.flush()
         return copy.id
@@ -181,12 +192,19 @@ def new_table(job: JobContext[Any], name: str) -> Table:
 def sample(table: Table, number: int) -> City:
     """Return the row of this number in every sample table."""
     country = COUNTRIES[number % len(COUNTRIES)]
-    return City(table_id=table.id, city=f"City {number + 1}", country=country, inhabitants=1_000 * (number + 1))
+    return City(
+        table_id=table.id,
+        city=f"City {number + 1}",
+        country=country,
+        inhabitants=1_000 * (number + 1),
+    )
 
 
 def copied(table: Table, city: City) -> City:
     """Return a copy of the row for another table."""
-    return City(table_id=table.id, city=city.city, country=city.country, inhabitants=city.inhabitants)
+    return City(
+        table_id=table.id, city=city.city, country=city.country, inhabitants=city.inhabitants
+    )
 
 
 def read(content: bytes) -> list[dict[str, str]]:
@@ -204,5 +222,9 @@ def cities_in(table: Table, lines: Sequence[dict[str, str]], before: int) -> Ite
         try:
             inhabitants = int(line["inhabitants"])
         except (TypeError, ValueError):
-            raise WrongFile(f"line {number}: {line['inhabitants']!r} is no number of inhabitants.") from None
-        yield City(table_id=table.id, city=line["city"], country=line["country"], inhabitants=inhabitants)
+            raise WrongFile(
+                f"line {number}: {line['inhabitants']!r} is no number of inhabitants."
+            ) from None
+        yield City(
+            table_id=table.id, city=line["city"], country=line["country"], inhabitants=inhabitants
+        )

@@ -12,7 +12,9 @@ DATABASE: Final = os.environ.get("HORAE_DATABASE", "sqlite:///tables.db")
 COLUMNS: Final = ("city", "country", "inhabitants")
 
 # SQLite has one writer at a time, and an import holds the write lock while it runs: wait for it.
-engine = create_engine(DATABASE, connect_args={"timeout": 30} if DATABASE.startswith("sqlite") else {})
+engine = create_engine(
+    DATABASE, connect_args={"timeout": 30} if DATABASE.startswith("sqlite") else {}
+)
 
 
 class TableMissing(LookupError):
@@ -86,13 +88,17 @@ def table_of(session: Session, owner: str | None, table_id: int) -> Table:
 
 def cities_of(session: Session, table: Table, limit: int | None = None) -> Sequence[City]:
     """Return its rows, in the order in which they were written."""
-    return session.scalars(select(City).where(City.table_id == table.id).order_by(City.id).limit(limit)).all()
+    return session.scalars(
+        select(City).where(City.table_id == table.id).order_by(City.id).limit(limit)
+    ).all()
 
 
 def tables_with_sizes(session: Session, owner: str) -> Sequence[tuple[Table, int]]:
     """Return the owner's tables, the newest first, each with its number of rows."""
     size = select(func.count()).where(City.table_id == Table.id).scalar_subquery()
-    found = session.execute(select(Table, size).where(Table.owner == owner).order_by(Table.id.desc()))
+    found = session.execute(
+        select(Table, size).where(Table.owner == owner).order_by(Table.id.desc())
+    )
     return [(table, count) for table, count in found]
 
 

@@ -1,6 +1,7 @@
 """Horae runs the background work of a Python application on the database that it already has.
 
-The names that need SQLAlchemy or Pydantic are imported at their first use, so that `horae --help` loads neither.
+The names that need SQLAlchemy or Pydantic are imported at their first use, so that `horae --help`
+loads neither.
 """
 
 from importlib import import_module

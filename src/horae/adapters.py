@@ -1,4 +1,5 @@
-"""Picks where the live state of an application is kept, how its hints travel and where lists are read, by its settings.
+"""Picks where the live state of an application is kept, how its hints travel and where lists are
+read, by its settings.
 
 The client library of Redis is imported only if a setting names a Redis server.
 """
@@ -36,7 +37,9 @@ class Adapters:
     """The live store and the wake-up channel of one application; both may use one Redis server."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
-        """Raise `ConfigurationError` for a Redis server that cannot be used as it is named, before it is connected."""
+        """Raise `ConfigurationError` for a Redis server that cannot be used as it is named, before
+        it is connected.
+        """
         self._settings, self._database = settings, database
         self._servers: dict[str, RedisAccess] = {}
         self.replica = self._replica()
@@ -101,16 +104,19 @@ class Adapters:
             if (error.name or "").partition(".")[0] != "redis":
                 raise
             raise ConfigurationError(
-                "redis (HORAE_REDIS): the client library of Redis is not installed: pip install 'horae[redis]'"
+                "redis (HORAE_REDIS): the client library of Redis is not installed: pip install"
+                " 'horae[redis]'"
             ) from error
         if url not in self._servers:
             self._servers[url] = RedisAccess(url, self._redis_prefix())
         return self._servers[url]
 
     def _redis_prefix(self) -> str:
-        """Return a prefix that no other database has: each has a job 1, and a cancel is found by the id of its job.
+        """Return a prefix that no other database has: each has a job 1, and a cancel is found by
+        the id of its job.
 
-        A given prefix replaces the hash of an SQLite file, which processes may know by different paths.
+        A given prefix replaces the hash of an SQLite file, which processes may know by different
+        paths.
         """
         given = self._settings.redis_prefix
         if given is not None and self._database.dialect == SQLITE:

@@ -1,7 +1,8 @@
-"""`Horae`: the settings, the registry and the adapters of one application, which `adapters.py` picks.
+"""`Horae`: the settings, the registry and the adapters of one application, which `adapters.py`
+picks.
 
-Clients, database and runtime are imported by the methods that first need them: a program that declares job types, or
-starts jobs and runs none, does not load the rest.
+Clients, database and runtime are imported by the methods that first need them: a program that
+declares job types, or starts jobs and runs none, does not load the rest.
 """
 
 import sys
@@ -50,9 +51,14 @@ class Horae(Declarations):
     """
 
     def __init__(
-        self, database: str | None = None, *, authenticate: "Authenticate | None" = None, **given: Any
+        self,
+        database: str | None = None,
+        *,
+        authenticate: "Authenticate | None" = None,
+        **given: Any,
     ) -> None:
-        """`database` is a URL; other settings are keyword arguments; the rest is read from `HORAE_…` or defaults.
+        """`database` is a URL; other settings are keyword arguments; the rest is read from
+        `HORAE_…` or defaults.
 
         `authenticate` identifies the user of an HTTP request, also under `horae run`; see `asgi`.
         """
@@ -64,7 +70,9 @@ class Horae(Declarations):
         _check_authenticate(authenticate)
         self._authenticate = authenticate
         self.settings: Settings = settings(database=database, **given)
-        tokens_of(token.get_secret_value() for token in self.settings.tokens)  # refuses malformed ones
+        tokens_of(
+            token.get_secret_value() for token in self.settings.tokens
+        )  # refuses malformed ones
         self._nodes = WeakSet["Node"]()
         self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
@@ -82,7 +90,9 @@ class Horae(Declarations):
         return module_schema(self.module, self.declared, self.registry.queues.values())
 
     def deploy(self, *, min_replicas: int = 1, restore: bool = True) -> "Deployed":
-        """Make what is declared here the current version of the module, as a node does when it starts."""
+        """Make what is declared here the current version of the module, as a node does when it
+        starts.
+        """
         queues = tuple(self.registry.queues.values())
         return self.deployments.deploy(
             self.module, self.declared, queues=queues, min_replicas=min_replicas, restore=restore
@@ -90,7 +100,10 @@ class Horae(Declarations):
 
     @lazy_property
     def components(self) -> "Components":
-        """The opened adapters. Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases."""
+        """The opened adapters.
+
+        Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases.
+        """
         from horae.adapters import Adapters
         from horae.client.jobs.bulk_job import BulkJob
         from horae.runtime.components import Components
@@ -105,14 +118,22 @@ class Horae(Declarations):
             raise
         self.registry.add_built_in(BulkJob(database, self.registry, lambda: self.jobs))
         return Components(
-            database, self.registry, adapters.live, adapters.wakeup, self.hooks, self._kept_logs(), adapters.replica
+            database,
+            self.registry,
+            adapters.live,
+            adapters.wakeup,
+            self.hooks,
+            self._kept_logs(),
+            adapters.replica,
         )
 
     def _kept_logs(self) -> KeepLogs | None:
         given = self.settings
         if given.keep_logs == "off":
             return None
-        return KeepLogs(level=given.keep_logs, lines=given.keep_log_lines, bytes=given.keep_log_bytes)
+        return KeepLogs(
+            level=given.keep_logs, lines=given.keep_log_lines, bytes=given.keep_log_bytes
+        )
 
     @lazy_property
     def jobs(self) -> "Jobs":
@@ -132,7 +153,9 @@ class Horae(Declarations):
     @lazy_property
     def aio(self) -> AsyncHorae:
         """The same for async code: `await horae.aio.jobs.start(…)`."""
-        return AsyncHorae(cast(SyncHorae, self))  # pyright does not see what descriptors return to a protocol
+        return AsyncHorae(
+            cast(SyncHorae, self)
+        )  # pyright does not see what descriptors return to a protocol
 
     @lazy_property
     def schedules(self) -> "Schedules":
@@ -144,7 +167,9 @@ class Horae(Declarations):
 
     @lazy_property
     def queues(self) -> "Queues":
-        """Pause, resume and limit queues, and let owners take turns in them; `queue` declares them."""
+        """Pause, resume and limit queues, and let owners take turns in them; `queue` declares
+        them.
+        """
         from horae.client.operations.queues import Queues
 
         return Queues(self.components.database, self.components.wakeup, self.registry)
@@ -161,15 +186,23 @@ class Horae(Declarations):
         """Deploy the module's declared schedules, and list deployments."""
         from horae.client.schedules.deployments import Deployments
 
-        return Deployments(self.components.database, self.components.registry, self.components.wakeup)
+        return Deployments(
+            self.components.database, self.components.registry, self.components.wakeup
+        )
 
     def _adopt(self, schedule_ids: Collection[int]) -> None:
         for node in list(self._nodes):
             node.adopt(schedule_ids)
 
     def _deploy_at_start(self) -> tuple[int, ...]:
-        """Deploy what is declared here, also when the last schedule of a deployed module was removed."""
-        if self.declared or self.registry.queues or self.deployments.current(self.module) is not None:
+        """Deploy what is declared here, also when the last schedule of a deployed module was
+        removed.
+        """
+        if (
+            self.declared
+            or self.registry.queues
+            or self.deployments.current(self.module) is not None
+        ):
             return self.deploy(restore=False).schedules
         self.deployments.refresh()
         return ()
@@ -181,9 +214,11 @@ class Horae(Declarations):
         return InlineNode(self.components)
 
     def audit(self, since: "datetime | timedelta | None" = None) -> "AuditReport":
-        """Recompute every invariant from the tables and report what contradicts it, as `horae audit` does.
+        """Recompute every invariant from the tables and report what contradicts it, as `horae
+        audit` does.
 
-        Changes nothing. `since`: a moment, or how far back to look; by default everything that is kept is checked.
+        Changes nothing. `since`: a moment, or how far back to look; by default everything that is
+        kept is checked.
         """
         from horae.client.invariants.audit import audit
         from horae.runtime.node.node_status import living, look
@@ -197,9 +232,10 @@ class Horae(Declarations):
     def node(self, *, slots: "Slots | None" = None, **options: "Unpack[NodeKeywords]") -> "Node":
         """A node of this application: it runs jobs and fires schedules, as `horae run` does.
 
-        `await node.run()` runs it in an event loop, `node.run_sync()` in this thread until a signal, and
-        `with node.running(): …` in a thread of its own while the block lasts. Pass the same `slots` to the nodes of
-        several applications in one process to limit the jobs of all of them together.
+        `await node.run()` runs it in an event loop, `node.run_sync()` in this thread until a
+        signal, and `with node.running(): …` in a thread of its own while the block lasts. Pass the
+        same `slots` to the nodes of several applications in one process to limit the jobs of all of
+        them together.
         """
         from horae.runtime.components import options_from
         from horae.runtime.node.node import Node
@@ -218,17 +254,20 @@ class Horae(Declarations):
             "journal_dir": self.settings.journal_dir,
         }
         given.update(options)
-        node = Node(self.components, options_from(self.settings.roles, given), self._deploy_at_start, slots)
+        node = Node(
+            self.components, options_from(self.settings.roles, given), self._deploy_at_start, slots
+        )
         self._nodes.add(node)
         return node
 
     def asgi(self, authenticate: "Authenticate | None" = None) -> LazyInterface:
         """The HTTP API as an ASGI application, to be served, or mounted in another one.
 
-        `authenticate` identifies the user of a request (`request -> Actor | None`, or a coroutine function); it
-        defaults to the one that the application was made with. Without one, the tokens of the settings identify users;
-        without tokens every request is refused, unless the settings have `local_staff`. The ASGI application is made
-        at the first request, when all job types have been declared. Needs the packages of `horae[web]`.
+        `authenticate` identifies the user of a request (`request -> Actor | None`, or a coroutine
+        function); it defaults to the one that the application was made with. Without one, the
+        tokens of the settings identify users; without tokens every request is refused, unless the
+        settings have `local_staff`. The ASGI application is made at the first request, when all job
+        types have been declared. Needs the packages of `horae[web]`.
         """
         chosen = authenticate or self._authenticate
         _check_authenticate(chosen)
@@ -258,11 +297,15 @@ class Horae(Declarations):
         self._interfaces.append(interface)
         return interface
 
-    def forecasting(self, *, with_database: bool = True, **options: Unpack["ForecastKeywords"]) -> "Forecasting":
-        """Forecast the declared schedules: `horae.forecasting(days=30).forecast()`, as `horae simulate` does.
+    def forecasting(
+        self, *, with_database: bool = True, **options: Unpack["ForecastKeywords"]
+    ) -> "Forecasting":
+        """Forecast the declared schedules: `horae.forecasting(days=30).forecast()`, as `horae
+        simulate` does.
 
-        A period begins at `start`, by default now. What the database knows (durations, pauses, limits) is used if there
-        is one; nothing is written. Raises `InvalidRequest`, and `SchemaMismatch` for a database of another version.
+        A period begins at `start`, by default now. What the database knows (durations, pauses,
+        limits) is used if there is one; nothing is written. Raises `InvalidRequest`, and
+        `SchemaMismatch` for a database of another version.
         """
         from horae.client.forecast.forecasting import Forecasting, options_of
         from horae.client.forecast.known import NOTHING, known_to
@@ -279,7 +322,8 @@ class Horae(Declarations):
     def acting_as(self, actor: str) -> Generator[None]:
         """Name `actor` in the audit log for changes made within the block, instead of this process.
 
-        The audit log (`GET /api/audit/`) has every change; starting jobs is not one. Raises `InvalidRequest`.
+        The audit log (`GET /api/audit/`) has every change; starting jobs is not one. Raises
+        `InvalidRequest`.
         """
         from horae.client.changes import PYTHON, Caller, attributed_to
 
@@ -289,7 +333,8 @@ class Horae(Declarations):
     def migrate(self) -> None:
         """Create the tables or bring them up to date, as `horae migrate up` does. Idempotent.
 
-        Raises `SchemaMismatch` for a database that a newer version has migrated, `DatabaseBusy` and `Unavailable`.
+        Raises `SchemaMismatch` for a database that a newer version has migrated, `DatabaseBusy` and
+        `Unavailable`.
         """
         from horae.storage.migrations import runner as migrations
 
@@ -299,9 +344,9 @@ class Horae(Declarations):
     def open(self) -> None:
         """Open the database now, instead of at its first use.
 
-        A new SQLite file gets its tables; any other database must have them, else `SchemaMismatch`. Needed before the
-        first `start` within the caller's own transaction on a new SQLite file, as creating the tables would wait for
-        the lock that this transaction holds.
+        A new SQLite file gets its tables; any other database must have them, else `SchemaMismatch`.
+        Needed before the first `start` within the caller's own transaction on a new SQLite file, as
+        creating the tables would wait for the lock that this transaction holds.
         """
         _ = self.components
 
@@ -318,7 +363,16 @@ class Horae(Declarations):
                 self.components.wakeup.close()
                 self.components.live.close()
                 self.components.database.close()
-            for name in ("jobs", "schedules", "deployments", "queues", "limits", "aio", "_inline", "components"):
+            for name in (
+                "jobs",
+                "schedules",
+                "deployments",
+                "queues",
+                "limits",
+                "aio",
+                "_inline",
+                "components",
+            ):
                 vars(self).pop(name, None)
 
     def _database(self) -> "Database":
@@ -345,12 +399,17 @@ class _BodyGroups:
 
 
 def _calling_module() -> tuple[str, str]:
-    """Return the module that made the application, by its name in `sys.modules` and, for a script, by its file."""
-    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as collections.namedtuple and logging find their callers
+    """Return the module that made the application, by its name in `sys.modules` and, for a script,
+    by its file.
+    """
+    # As collections.namedtuple and logging find their callers
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     name: str = frame.f_globals.get("__name__", "app")
     return name, Path(frame.f_code.co_filename).stem if name == "__main__" else name
 
 
 def _check_authenticate(given: object) -> None:
     if given is not None and not callable(given):
-        raise ConfigurationError(f"authenticate is {quoted(given)}, expected a function of the request")
+        raise ConfigurationError(
+            f"authenticate is {quoted(given)}, expected a function of the request"
+        )

@@ -64,7 +64,9 @@ class InvalidRequest(HoraeError, ValueError):
 
 
 class ConfigurationError(InvalidRequest):
-    """A setting has a value that is not allowed; the message names it, the value and what is allowed."""
+    """A setting has a value that is not allowed; the message names it, the value and what is
+    allowed.
+    """
 
 
 class CronSyntaxError(InvalidRequest):
@@ -117,7 +119,9 @@ class JobTypeAlreadyRegistered(InvalidRequest):
 
 
 class SchemaError(InvalidRequest):
-    """A scheduled function returns something, or takes parameters that its schedule does not give."""
+    """A scheduled function returns something, or takes parameters that its schedule does not
+    give.
+    """
 
 
 class UnknownJobType(InvalidRequest):
@@ -171,7 +175,9 @@ class Conflict(HoraeError):
 
 
 class DuplicateJob(Conflict):
-    """A job with the same unique key, or with the same parameters, exists, and blocks another one."""
+    """A job with the same unique key, or with the same parameters, exists, and blocks another
+    one.
+    """
 
     def __init__(self, job_type: str, unique_key: str, job_id: int, why: str | None = None) -> None:
         active = f"is already active with unique key {unique_key!r}"
@@ -181,7 +187,9 @@ class DuplicateJob(Conflict):
 
 
 class GroupNotOpen(Conflict):
-    """Members can be added to a group only until its last member has ended, or the group is cancelled."""
+    """Members can be added to a group only until its last member has ended, or the group is
+    cancelled.
+    """
 
     def __init__(self, group_id: int, why: str) -> None:
         super().__init__(f"no members can be added to group {group_id}: {why}")
@@ -230,7 +238,9 @@ class JobNotReschedulable(Conflict):
 
 
 class JobNotRetryable(Conflict):
-    """Only a failed or cancelled job can be retried, and only once; `retried_as` is the job that repeated it."""
+    """Only a failed or cancelled job can be retried, and only once; `retried_as` is the job that
+    repeated it.
+    """
 
     def __init__(self, job_id: int, state: str, *, retried_as: int | None = None) -> None:
         why = f"it is {state}, not failed or cancelled"
@@ -247,7 +257,8 @@ class MaxJobCountExceeded(Conflict):
 
     def __init__(self, job_type: str, owner: str, max_count: int) -> None:
         super().__init__(
-            f"{owner!r} already has {max_count} pending or running job(s) of type {job_type!r}, the most it allows"
+            f"{owner!r} already has {max_count} pending or running job(s) of type {job_type!r}, the"
+            " most it allows"
         )
         self.job_type = job_type
         self.owner = owner
@@ -258,15 +269,22 @@ class ScheduleAlreadyExists(Conflict):
     """A schedule of this name exists."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"schedule {quoted(name)} already exists; alter it, or choose another name")
+        super().__init__(
+            f"schedule {quoted(name)} already exists; alter it, or choose another name"
+        )
         self.name = name
 
 
 class ScheduleIsDeclared(Conflict):
-    """The schedule belongs to a module's code: change the code and deploy it, or pause the schedule."""
+    """The schedule belongs to a module's code: change the code and deploy it, or pause the
+    schedule.
+    """
 
     def __init__(self, name: str, module: str) -> None:
-        super().__init__(f"schedule {name!r} is declared by module {module!r}: change its code and deploy, or pause it")
+        super().__init__(
+            f"schedule {name!r} is declared by module {module!r}: change its code and deploy, or"
+            " pause it"
+        )
         self.name = name
         self.module = module
 
@@ -285,8 +303,8 @@ class WaitRefused(Conflict):
 
     def __init__(self, most: int) -> None:
         super().__init__(
-            f"{most} bodies of this node wait for other jobs already; instead of waiting in a body, start the next job "
-            "with after=[...], or a group with then"
+            f"{most} bodies of this node wait for other jobs already; instead of waiting in a body,"
+            " start the next job with after=[...], or a group with then"
         )
 
 
@@ -313,7 +331,10 @@ class JobWasCancelled(JobError):
 
 
 class SoftTimeLimitExceeded(JobError):
-    """Raised inside a body that exceeded its soft time limit: clean up and return. A coroutine is cancelled instead."""
+    """Raised inside a body that exceeded its soft time limit: clean up and return.
+
+    A coroutine is cancelled instead.
+    """
 
 
 class WaitTimeout(HoraeError, TimeoutError):
@@ -333,41 +354,51 @@ class DatabaseBusy(Unavailable):
 
 
 class DatabaseReadOnly(Unavailable):
-    """The database answers, but accepts no writes, as during a fail-over; it can be read. Try again later."""
+    """The database answers, but accepts no writes, as during a fail-over; it can be read.
+
+    Try again later.
+    """
 
 
 class DatabaseUnavailable(Unavailable):
     """The database does not answer, or cannot do what it was asked, as when its disk is full.
 
-    If the connection was lost during a call, the call may have taken effect. `horae doctor` helps to find the cause,
-    and `__cause__` is the error of the driver.
+    If the connection was lost during a call, the call may have taken effect. `horae doctor` helps
+    to find the cause, and `__cause__` is the error of the driver.
     """
 
     def __init__(self, database: str, reason: str, *, answers: bool = True) -> None:
-        super().__init__(f"{database} {'cannot be used now' if answers else 'does not answer'}: {reason}")
+        super().__init__(
+            f"{database} {'cannot be used now' if answers else 'does not answer'}: {reason}"
+        )
         self.reason, self.answers = reason, answers
 
 
 class EndNotWritten(Unavailable):
-    """The body of an inline job has ended, and its result could not be written within the time limit.
+    """The body of an inline job has ended, and its result could not be written within the time
+    limit.
 
     The process keeps trying: wait for the job, and do not start it again.
     """
 
     def __init__(self, job_id: int) -> None:
         super().__init__(
-            f"the body of job {job_id} has ended, but its result cannot be written to the database yet. This process "
-            "keeps trying: wait for the job, do not start it again"
+            f"the body of job {job_id} has ended, but its result cannot be written to the database"
+            " yet. This process keeps trying: wait for the job, do not start it again"
         )
         self.job_id = job_id
 
 
 class SchemaMismatch(Unavailable):
-    """The database has another version of the schema than this program; the message names the command to run."""
+    """The database has another version of the schema than this program; the message names the
+    command to run.
+    """
 
 
 class UnreadableRow(Unavailable):
-    """A requested row has a value that cannot be read; an operator has to repair or delete the row."""
+    """A requested row has a value that cannot be read; an operator has to repair or delete the
+    row.
+    """
 
     def __init__(self, table: str, key: str, why: str) -> None:
         super().__init__(f"row {key} of {table} cannot be read: {why}; repair or delete it")
@@ -380,7 +411,10 @@ class JobStopped(BaseException):
 
 
 class JobCancelled(JobStopped):
-    """The job was cancelled: its work is discarded. `forced`: the body is stopped by force, where that can be done."""
+    """The job was cancelled: its work is discarded.
+
+    `forced`: the body is stopped by force, where that can be done.
+    """
 
     def __init__(self, by: str | None = None, *, forced: bool = False) -> None:
         super().__init__()

@@ -16,7 +16,10 @@ class ResetAfterFork(Protocol):
     """An object that a forked child has to reset before it can use it."""
 
     def reset_after_fork(self) -> None:
-        """Drop locks, threads and connections of the parent. Called in the child before any other code runs."""
+        """Drop locks, threads and connections of the parent.
+
+        Called in the child before any other code runs.
+        """
         ...
 
 
@@ -48,7 +51,10 @@ class ForkSafeLock:
         self._lock.acquire()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Release the lock."""
         self._lock.release()
@@ -65,9 +71,11 @@ class HasLock(Protocol):
 
 
 class lazy_property(Generic[H, M]):  # noqa: N801 - reads as the decorator that it is
-    """A property that is computed at its first use, by one thread, and kept in the instance's `__dict__`.
+    """A property that is computed at its first use, by one thread, and kept in the instance's
+    `__dict__`.
 
-    `functools.cached_property` has a lock of its own in Python 3.11, which a fork may leave locked, and no lock later.
+    `functools.cached_property` has a lock of its own in Python 3.11, which a fork may leave locked,
+    and no lock later.
     """
 
     def __init__(self, make: Callable[[H], M]) -> None:
@@ -92,8 +100,8 @@ class lazy_property(Generic[H, M]):  # noqa: N801 - reads as the decorator that 
 class ForkGate:
     """Makes a fork wait until no thread uses a SQLite file, for at most `PATIENCE`.
 
-    SQLite tracks the locks of a file in the memory of the process: a lock that a thread of the parent holds at the fork
-    would seem held for ever in the child.
+    SQLite tracks the locks of a file in the memory of the process: a lock that a thread of the
+    parent holds at the fork would seem held for ever in the child.
     """
 
     def __init__(self) -> None:
@@ -116,7 +124,10 @@ class ForkGate:
             self._within += 1
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Let a waiting fork proceed."""
         with self._lock:

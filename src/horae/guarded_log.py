@@ -1,8 +1,8 @@
 """Loggers whose records cannot stop the code that writes them.
 
-Handlers and filters belong to the application, and some of their errors reach the caller of `log.error(…)`: what a
-filter raises, and what a handler raises whose stream is closed. A node must write the failure of a job to the database
-even if it cannot log it.
+Handlers and filters belong to the application, and some of their errors reach the caller of
+`log.error(…)`: what a filter raises, and what a handler raises whose stream is closed. A node must
+write the failure of a job to the database even if it cannot log it.
 """
 
 import logging
@@ -15,15 +15,21 @@ from typing_extensions import override
 
 
 class GuardedLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger that prints what its handlers and filters raise, as `logging` does for errors in formatting."""
+    """A logger that prints what its handlers and filters raise, as `logging` does for errors in
+    formatting.
+    """
 
     @override
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+    def process(
+        self, msg: Any, kwargs: MutableMapping[str, Any]
+    ) -> tuple[Any, MutableMapping[str, Any]]:
         return msg, kwargs
 
     @override
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1  # name the caller in the record, not this method
+        kwargs["stacklevel"] = (
+            kwargs.get("stacklevel", 1) + 1
+        )  # name the caller in the record, not this method
         try:
             super().log(level, msg, *args, **kwargs)
         except Exception:  # noqa: BLE001 - code of the application

@@ -23,7 +23,9 @@ class HasFileno(Protocol):
 
 
 class ReceivingThread(ABC):
-    """Runs `_receive` on a thread of its own until it is closed, with a growing delay after each failure."""
+    """Runs `_receive` on a thread of its own until it is closed, with a growing delay after each
+    failure.
+    """
 
     def __init__(self, *, close_within: float) -> None:
         """`close_within`: seconds that `close` waits for the thread, which may be connecting."""
@@ -31,8 +33,11 @@ class ReceivingThread(ABC):
         self._closing = False
         self._failures = 0
         """Failures since the server was last reached, which `_receive` sets to zero."""
-        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
-        self._closer, self._closed = socket.socketpair()  # the end of the first makes the second readable
+        # Spreads the retries of many processes, protects nothing
+        self._random = Random()  # noqa: S311
+        self._closer, self._closed = (
+            socket.socketpair()
+        )  # the end of the first makes the second readable
         self._thread: threading.Thread | None = None
 
     @abstractmethod
@@ -60,13 +65,18 @@ class ReceivingThread(ABC):
             while not self._closing:
                 try:
                     self._receive()
-                except Exception as error:  # noqa: BLE001 - what arrives may have any form, and must not end the thread
+                except Exception as error:  # noqa: BLE001
+                    # What arrives may have any form, and must not end the thread
                     if not self._closing:
                         self._wait_after(error)
 
     def _wait(self, connection: HasFileno | None, seconds: float) -> bool:
-        """Wait until something arrives or the thread is closed; return False after so many seconds."""
-        with selectors.PollSelector() as selector:  # needs no file descriptor: the process may have none left
+        """Wait until something arrives or the thread is closed; return False after so many
+        seconds.
+        """
+        with (
+            selectors.PollSelector() as selector
+        ):  # needs no file descriptor: the process may have none left
             selector.register(self._closed, selectors.EVENT_READ)
             if connection is not None:
                 selector.register(connection, selectors.EVENT_READ)

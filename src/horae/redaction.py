@@ -1,7 +1,7 @@
 """Removes values and passwords from the texts of errors, URLs and settings.
 
-Pydantic repeats the input that it refuses, SQLAlchemy the parameters of a statement, PostgreSQL the row that failed.
-All of these may be secret, and error texts end up in tables, responses and logs.
+Pydantic repeats the input that it refuses, SQLAlchemy the parameters of a statement, PostgreSQL the
+row that failed. All of these may be secret, and error texts end up in tables, responses and logs.
 """
 
 import json
@@ -17,14 +17,17 @@ HIDDEN: Final = "***"
 MASK: Final = "••••••"
 """Replaces a secret parameter."""
 SHORTEST_SECRET: Final = 4
-"""Characters of a secret that is searched for in texts: a shorter one would match parts of words."""
+"""Characters of a secret that is searched for in texts: a shorter one would match parts of words.
+"""
 MOST_SECRETS: Final = 200
 """Secrets of one job that are searched for."""
 _CHAIN: Final = 50
 """Errors that are followed from cause to cause."""
 
 _USER_INFO: Final = re.compile(r"(://[^:/?#@\s]*):([^\s]*)@")
-_QUERY: Final = re.compile(r"([?&;][^=&;\s]*(?:pass|pwd|secret|token|key)[^=&;\s]*=)[^&;\s]*", re.IGNORECASE)
+_QUERY: Final = re.compile(
+    r"([?&;][^=&;\s]*(?:pass|pwd|secret|token|key)[^=&;\s]*=)[^&;\s]*", re.IGNORECASE
+)
 _INPUT: Final = re.compile(r"\[type=(\w+), input_value=.*")
 
 
@@ -69,7 +72,9 @@ def text_of(error: BaseException) -> str:
 
 
 class Redactor:
-    """Removes from texts about an error the values that it and its causes repeat, and known secrets."""
+    """Removes from texts about an error the values that it and its causes repeat, and known
+    secrets.
+    """
 
     def __init__(self, error: BaseException, secrets: Iterable[str] = ()) -> None:
         self._replacements = [pair for each in _chain(error) for pair in _replacements(each)]
@@ -91,24 +96,40 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(each))
         yield each
-        members: Sequence[BaseException] = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
-        waiting += [other for other in (each.__cause__, each.__context__, *members) if other is not None]
+        members: Sequence[BaseException] = (
+            each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        )
+        waiting += [
+            other for other in (each.__cause__, each.__context__, *members) if other is not None
+        ]
 
 
 def _replacements(error: BaseException) -> Iterator[tuple[str, str]]:
     """Line by line, as a traceback may indent them."""
     lines = text_of(error).splitlines()
     if isinstance(error, ValidationError):
-        yield from ((found[0], f"[type={found[1]}]") for line in lines if (found := _INPUT.search(line)) is not None)
+        yield from (
+            (found[0], f"[type={found[1]}]")
+            for line in lines
+            if (found := _INPUT.search(line)) is not None
+        )
     if hasattr(error, "hide_parameters"):  # an error of SQLAlchemy, whose engine may be anybody's
-        yield from ((line, "[parameters are hidden]") for line in lines if line.startswith("[parameters: "))
+        yield from (
+            (line, "[parameters are hidden]") for line in lines if line.startswith("[parameters: ")
+        )
     detail = getattr(getattr(error, "diag", None), "message_detail", None)  # an error of PostgreSQL
     if isinstance(detail, str):
-        yield from ((line, "(hidden)") for line in detail.splitlines() if len(line) >= SHORTEST_SECRET)
+        yield from (
+            (line, "(hidden)") for line in detail.splitlines() if len(line) >= SHORTEST_SECRET
+        )
 
 
 def _as_shown(secrets: Iterable[str]) -> list[str]:
-    """The secrets as they are and as `repr` and JSON write them; the longest first, as one may be within another."""
+    """The secrets as they are and as `repr` and JSON write them; the longest first, as one may be
+    within another.
+    """
     known = {secret for _, secret in zip(range(MOST_SECRETS), secrets, strict=False)}
     known |= {written(secret)[1:-1] for secret in known for written in (repr, ascii, json.dumps)}
-    return sorted((secret for secret in known if len(secret) >= SHORTEST_SECRET), key=len, reverse=True)
+    return sorted(
+        (secret for secret in known if len(secret) >= SHORTEST_SECRET), key=len, reverse=True
+    )

@@ -1,16 +1,27 @@
-"""What a process does while it lacks descriptors, memory, disk space or threads, which may be only for a while."""
+"""What a process does while it lacks descriptors, memory, disk space or threads, which may be only
+for a while.
+"""
 
 import errno
 import threading
 from typing import Final
 
-LACKING: Final = frozenset({
-    errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT,
-})  # fmt: skip
+LACKING: Final = frozenset(
+    {
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOBUFS,
+        errno.ENOMEM,
+        errno.EAGAIN,
+        errno.ENOSPC,
+        errno.EDQUOT,
+    }
+)
 
 
 def lacks_resource(error: BaseException) -> bool:
-    """Return whether a resource of the machine or the process is exhausted, so that the same call may work later.
+    """Return whether a resource of the machine or the process is exhausted, so that the same call
+    may work later.
 
     Of a group, whether that holds for all of its errors.
     """

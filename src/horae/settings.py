@@ -1,4 +1,6 @@
-"""The settings, validated when they are made: from arguments, the environment, a file, or defaults."""
+"""The settings, validated when they are made: from arguments, the environment, a file, or
+defaults.
+"""
 
 import os
 import re
@@ -31,9 +33,13 @@ PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
 OTHER_VARIABLES: Final = ("HORAE_APP", "HORAE_TRACEBACK")
 """Variables that only the command line reads."""
-ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
+ORIGIN: Final = re.compile(
+    r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"
+)
 POSTGRES: Final = re.compile(r"postgres(ql)?(\+psycopg)?://.")
-NEVER_SHOWN = frozenset({"database", "hints_database", "read_database", "redis", "redis_hints", "redis_live", "tokens"})
+NEVER_SHOWN = frozenset(
+    {"database", "hints_database", "read_database", "redis", "redis_hints", "redis_live", "tokens"}
+)
 """Settings that contain passwords; errors do not repeat their values."""
 
 
@@ -62,7 +68,9 @@ def _queue_backend(text: str) -> str:
 
 
 def _tokens(value: Any) -> Any:
-    """Split tokens separated by commas; refuse an empty variable, which is a mistake and would leave the API open."""
+    """Split tokens separated by commas; refuse an empty variable, which is a mistake and would
+    leave the API open.
+    """
     found = _names(value)
     if found is None:
         raise ValueError("contains no token; unset it to use none")
@@ -76,17 +84,22 @@ def _printable(text: str) -> str:
 
 
 def _origin(text: str) -> str:
-    """Refuse texts that no browser sends as its `Origin`, above all `*`, which would trust every site."""
+    """Refuse texts that no browser sends as its `Origin`, above all `*`, which would trust every
+    site.
+    """
     found = ORIGIN.fullmatch(text)
     if found is None or found["port"] == {"http": "80", "https": "443"}[found["scheme"]]:
         raise ValueError(
-            "expected an origin as browsers send it, in lower case and without a path: https://shop.example"
+            "expected an origin as browsers send it, in lower case and without a path:"
+            " https://shop.example"
         )
     return text
 
 
 def _duration(value: Any) -> Any:
-    """Read `30`, `30s` or `PT30S`; what cannot be read is left to Pydantic, which gives the reason."""
+    """Read `30`, `30s` or `PT30S`; what cannot be read is left to Pydantic, which gives the
+    reason.
+    """
     if not isinstance(value, str):
         return value
     try:
@@ -117,9 +130,12 @@ def _size(value: Any) -> Any:
 
 
 def _roles(value: Any) -> tuple[Role, ...]:
-    """Read `worker,scheduler`; an empty variable is a mistake, as a process without a role would do nothing."""
+    """Read `worker,scheduler`; an empty variable is a mistake, as a process without a role would do
+    nothing.
+    """
     if not isinstance(value, str | list | tuple | set | frozenset):
-        raise ValueError("expected names separated by commas")  # noqa: TRY004 - Pydantic reports ValueError
+        # Pydantic reports ValueError
+        raise ValueError("expected names separated by commas")  # noqa: TRY004
     try:
         return parse_roles(value)
     except InvalidRequest as error:
@@ -146,28 +162,43 @@ Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 
 
 class Settings(BaseSettings):
-    """The settings of an application and its nodes. Each field is also the environment variable `HORAE_` plus its name.
+    """The settings of an application and its nodes.
+
+    Each field is also the environment variable `HORAE_` plus its name.
 
     Durations are a timedelta, a text such as `30s`, `5m` or `PT30S`, or a number of seconds.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
+    )
 
-    database: str = Field("sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL.")
+    database: str = Field(
+        "sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL."
+    )
     read_database: PostgresUrl | None = Field(
         None,
-        description="URL of a replica of the PostgreSQL database, for lists of the HTTP API. Default: the database.",
+        description=(
+            "URL of a replica of the PostgreSQL database, for lists of the HTTP API. Default: the"
+            " database."
+        ),
     )
     module: Annotated[str, Field(max_length=200), AfterValidator(_printable)] | None = Field(
-        None, description="Name of the deployed module. Default: the module that makes the application."
+        None,
+        description="Name of the deployed module. Default: the module that makes the application.",
     )
-    concurrency: int = Field(10, ge=1, le=10_000, description="Maximum number of jobs that a node runs at a time.")
+    concurrency: int = Field(
+        10, ge=1, le=10_000, description="Maximum number of jobs that a node runs at a time."
+    )
     processes: int | None = Field(
         None,
         ge=1,
         le=1000,
-        description="Maximum number of jobs that a node runs in child processes at a time, apart from `concurrency`, "
-        "which then counts the other jobs. Default: they count as the others do.",
+        description=(
+            "Maximum number of jobs that a node runs in child processes at a time, apart from"
+            " `concurrency`, which then counts the other jobs. Default: they count as the"
+            " others do."
+        ),
     )
     spare_children: int = Field(
         1, ge=0, le=100, description="Child processes that a node keeps ready for jobs to come."
@@ -178,58 +209,97 @@ class Settings(BaseSettings):
     max_child_memory: Annotated[int, BeforeValidator(_size)] | None = Field(
         None,
         ge=1_000_000,
-        description="Memory above which a child process is replaced after a job, such as 500MB. Default: no limit.",
+        description=(
+            "Memory above which a child process is replaced after a job, such as 500MB. Default: no"
+            " limit."
+        ),
     )
     roles: Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_roles)] = Field(
-        ALL_ROLES, description="What a process does: worker, scheduler, web, separated by commas. Default: all."
+        ALL_ROLES,
+        description=(
+            "What a process does: worker, scheduler, web, separated by commas. Default: all."
+        ),
     )
     queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
         None, description="Queues that a node serves, separated by commas. Default: all."
     )
-    node_name: str | None = Field(None, description="Name of the node in lists. Default: the host name.")
-    grace: Duration = Field(
-        timedelta(seconds=30), ge=timedelta(0), description="How long running jobs may continue during shutdown."
+    node_name: str | None = Field(
+        None, description="Name of the node in lists. Default: the host name."
     )
-    keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long ended jobs are kept.")
+    grace: Duration = Field(
+        timedelta(seconds=30),
+        ge=timedelta(0),
+        description="How long running jobs may continue during shutdown.",
+    )
+    keep: Duration = Field(
+        timedelta(days=30), gt=timedelta(0), description="How long ended jobs are kept."
+    )
     keep_logs: Literal["off", "debug", "info", "warning", "error", "critical"] = Field(
         "info", description="Lowest level of log lines that are kept with their job, or `off`."
     )
     keep_log_lines: int = Field(
-        1000, ge=1, le=MOST_LINES, description="Maximum number of log lines that are kept of an attempt at a job."
+        1000,
+        ge=1,
+        le=MOST_LINES,
+        description="Maximum number of log lines that are kept of an attempt at a job.",
     )
     keep_log_bytes: Annotated[int, BeforeValidator(_size)] = Field(
-        262_144, ge=1, le=MOST_BYTES, description="Maximum size of the log lines that are kept of an attempt at a job."
+        262_144,
+        ge=1,
+        le=MOST_BYTES,
+        description="Maximum size of the log lines that are kept of an attempt at a job.",
     )
     keep_logs_for: Duration | None = Field(
-        None, gt=timedelta(0), description="How long log lines are kept. Default: as long as their job."
+        None,
+        gt=timedelta(0),
+        description="How long log lines are kept. Default: as long as their job.",
     )
     busy_timeout: Duration = Field(
-        timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
+        timedelta(seconds=30),
+        gt=timedelta(0),
+        description="How long to wait for SQLite's write lock.",
     )
     journal_dir: Path | None = Field(
         None,
-        description="Folder in which nodes keep journals of the bodies that have begun; the same for all nodes of a "
-        "machine. Default: beside a SQLite file, else the folder for temporary files.",
+        description=(
+            "Folder in which nodes keep journals of the bodies that have begun; the same for all"
+            " nodes of a machine. Default: beside a SQLite file, else the folder for temporary"
+            " files."
+        ),
     )
     pooler: bool | None = Field(
-        None, description="Whether connections go through a pooler such as PgBouncer. Default: detected."
+        None,
+        description="Whether connections go through a pooler such as PgBouncer. Default: detected.",
     )
     prepared_statements: bool | None = Field(
-        None, description="Whether PostgreSQL prepares statements that are repeated. Default: unless there is a pooler."
+        None,
+        description=(
+            "Whether PostgreSQL prepares statements that are repeated. Default: unless there is a"
+            " pooler."
+        ),
     )
     hints_database: PostgresUrl | None = Field(
-        None, description="URL that leads to the PostgreSQL server directly, for hints. Default: that of `database`."
+        None,
+        description=(
+            "URL that leads to the PostgreSQL server directly, for hints. Default: that of"
+            " `database`."
+        ),
     )
     queue_backends: Annotated[dict[str, QueueBackend], NoDecode, BeforeValidator(_pairs)] = Field(
         {},
-        description="Queues whose jobs another system runs, separated by commas, such as `export=celery`; `horae` "
-        "means Horae's own nodes.",
+        description=(
+            "Queues whose jobs another system runs, separated by commas, such as `export=celery`;"
+            " `horae` means Horae's own nodes."
+        ),
     )
-    celery_queue: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)] = Field(
-        "export", description="Queue of Celery to which messages about jobs are sent."
-    )
+    celery_queue: Annotated[
+        str, Field(min_length=1, max_length=100), AfterValidator(_printable)
+    ] = Field("export", description="Queue of Celery to which messages about jobs are sent.")
     redis: RedisUrl | None = Field(
-        None, description="URL of a Redis server for live state and hints. Default: the database has both."
+        None,
+        description=(
+            "URL of a Redis server for live state and hints. Default: the database has both."
+        ),
     )
     redis_live: RedisUrl | None = Field(
         None, description="URL of a Redis server for live state alone. Default: that of `redis`."
@@ -237,37 +307,66 @@ class Settings(BaseSettings):
     redis_hints: RedisUrl | None = Field(
         None, description="URL of a Redis server for hints alone. Default: that of `redis`."
     )
-    redis_prefix: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)] | None = Field(
+    redis_prefix: (
+        Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)] | None
+    ) = Field(
         None,
-        description="Beginning of all keys and channels on Redis, before a hash of the database. Default: `horae`.",
+        description=(
+            "Beginning of all keys and channels on Redis, before a hash of the database. Default:"
+            " `horae`."
+        ),
     )
-    hints: bool = Field(default=True, description="Whether processes wake each other; otherwise they only poll.")
-    host: str = Field("127.0.0.1", min_length=1, description="Address that the HTTP API listens on.")
-    port: int = Field(8080, ge=0, le=65_535, description="Port of the HTTP API; 0 picks a free one.")
+    hints: bool = Field(
+        default=True, description="Whether processes wake each other; otherwise they only poll."
+    )
+    host: str = Field(
+        "127.0.0.1", min_length=1, description="Address that the HTTP API listens on."
+    )
+    port: int = Field(
+        8080, ge=0, le=65_535, description="Port of the HTTP API; 0 picks a free one."
+    )
     tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_tokens)] = Field(
         (), description="Users of the HTTP API, as id:role:secret, separated by commas."
     )
     local_staff: bool = Field(
-        default=False, description="Whether every user of this machine is staff; only with a loopback host."
+        default=False,
+        description="Whether every user of this machine is staff; only with a loopback host.",
     )
     allowed_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
-        None, description="Host names accepted in requests. Default: any with tokens, else only loopback names."
+        None,
+        description=(
+            "Host names accepted in requests. Default: any with tokens, else only loopback names."
+        ),
     )
     trusted_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_names)] = Field(
-        (), description="Origins of other sites whose pages may use the HTTP API, such as https://shop.example."
+        (),
+        description=(
+            "Origins of other sites whose pages may use the HTTP API, such as https://shop.example."
+        ),
     )
-    max_body: int = Field(1024 * 1024, ge=1024, description="Maximum size of a request body in bytes.")
+    max_body: int = Field(
+        1024 * 1024, ge=1024, description="Maximum size of a request body in bytes."
+    )
     max_connections: int = Field(
-        500, ge=8, le=100_000, description="Maximum number of HTTP connections; above it idle ones are closed."
+        500,
+        ge=8,
+        le=100_000,
+        description="Maximum number of HTTP connections; above it idle ones are closed.",
     )
     header_timeout: Duration = Field(
-        timedelta(seconds=10), gt=timedelta(0), description="Time limit for receiving the header of a request."
+        timedelta(seconds=10),
+        gt=timedelta(0),
+        description="Time limit for receiving the header of a request.",
     )
     body_timeout: Duration = Field(
-        timedelta(seconds=30), gt=timedelta(0), description="Time limit for receiving the body of a request."
+        timedelta(seconds=30),
+        gt=timedelta(0),
+        description="Time limit for receiving the body of a request.",
     )
     write_timeout: Duration = Field(
-        timedelta(seconds=60), gt=timedelta(0), description="Time limit for a client to read a response."
+        timedelta(seconds=60),
+        gt=timedelta(0),
+        description="Time limit for a client to read a response.",
     )
     idle_timeout: Duration = Field(
         timedelta(seconds=15),
@@ -275,8 +374,12 @@ class Settings(BaseSettings):
         description="How long an idle connection is kept between requests.",
     )
     max_streams: int = Field(200, ge=1, description="Maximum number of event streams at a time.")
-    max_streams_each: int = Field(32, ge=1, description="Maximum number of event streams at a time per user.")
-    log_format: Literal["text", "json"] = Field("text", description="Format of the log of `horae run`.")
+    max_streams_each: int = Field(
+        32, ge=1, description="Maximum number of event streams at a time per user."
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Format of the log of `horae run`."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Lowest level that `horae run` logs."
     )
@@ -301,7 +404,10 @@ class Settings(BaseSettings):
 
 
 def settings(**given: Any) -> Settings:
-    """Make the settings; None means unset. `ConfigurationError` names the setting, its value and why it is wrong."""
+    """Make the settings; None means unset.
+
+    `ConfigurationError` names the setting, its value and why it is wrong.
+    """
     try:
         found = Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
@@ -310,24 +416,38 @@ def settings(**given: Any) -> Settings:
     if found.hints_database is not None:
         _check_hints_database(found)
     if found.read_database is not None and found.database.startswith("sqlite"):
-        raise ConfigurationError("read_database (HORAE_READ_DATABASE): only for PostgreSQL; with SQLite leave it out")
+        raise ConfigurationError(
+            "read_database (HORAE_READ_DATABASE): only for PostgreSQL; with SQLite leave it out"
+        )
     return found
 
 
 def unknown_variables() -> list[str]:
-    """Return a text for each variable of the environment that begins with `HORAE_` and is no setting."""
-    known = {FILE_VARIABLE, *OTHER_VARIABLES, *(f"{PREFIX}{name.upper()}" for name in Settings.model_fields)}
+    """Return a text for each variable of the environment that begins with `HORAE_` and is no
+    setting.
+    """
+    known = {
+        FILE_VARIABLE,
+        *OTHER_VARIABLES,
+        *(f"{PREFIX}{name.upper()}" for name in Settings.model_fields),
+    }
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
-    return [f"{name} is set, but there is no such setting{did_you_mean(name, known)}" for name in unknown]
+    return [
+        f"{name} is set, but there is no such setting{did_you_mean(name, known)}"
+        for name in unknown
+    ]
 
 
 def _check_hints_database(found: Settings) -> None:
     """Refuse other settings that name another way for hints."""
     if found.redis_hints is not None:
-        raise ConfigurationError("hints_database, redis_hints: both say how hints travel; set one of them")
+        raise ConfigurationError(
+            "hints_database, redis_hints: both say how hints travel; set one of them"
+        )
     if found.database.startswith("sqlite"):
         raise ConfigurationError(
-            "hints_database (HORAE_HINTS_DATABASE): only for jobs on PostgreSQL; with SQLite leave it out"
+            "hints_database (HORAE_HINTS_DATABASE): only for jobs on PostgreSQL; with SQLite leave"
+            " it out"
         )
 
 
@@ -335,7 +455,10 @@ def _problem(item: Any) -> str:
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
         known = Settings.model_fields
-        return f"{name}: unknown setting; expected one of {', '.join(known)}{did_you_mean(name, known)}"
+        return (
+            f"{name}: unknown setting; expected one of"
+            f" {', '.join(known)}{did_you_mean(name, known)}"
+        )
     given = item["input"]
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
     if item["loc"][0] in NEVER_SHOWN:

@@ -15,8 +15,16 @@ GOLDEN: Final = Path(__file__).parent / "openapi.json"
 
 def document() -> str:
     """The document as it is kept."""
-    with tempfile.TemporaryDirectory() as folder, closing(add_types(Horae(f"sqlite:///{folder}/horae.db"))) as horae:
-        return json.dumps(application_of(horae).openapi(), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(add_types(Horae(f"sqlite:///{folder}/horae.db"))) as horae,
+    ):
+        return (
+            json.dumps(
+                application_of(horae).openapi(), indent=2, ensure_ascii=False, sort_keys=True
+            )
+            + "\n"
+        )
 
 
 if __name__ == "__main__":

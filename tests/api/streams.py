@@ -89,11 +89,19 @@ async def listening(
         **({} if last_event_id is None else {"last-event-id": last_event_id}),
     }
     scope: dict[str, Any] = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-        "path": "/api/events/", "raw_path": b"/api/events/", "query_string": b"", "root_path": "",
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/api/events/",
+        "raw_path": b"/api/events/",
+        "query_string": b"",
+        "root_path": "",
         "headers": [(name.encode(), value.encode()) for name, value in given.items()],
-        "client": ("127.0.0.1", 1), "server": ("localhost", 80),
-    }  # fmt: skip
+        "client": ("127.0.0.1", 1),
+        "server": ("localhost", 80),
+    }
     async with asyncio.TaskGroup() as group:
         task = group.create_task(app(scope, stream.receive, stream.send))
         try:

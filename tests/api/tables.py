@@ -66,7 +66,9 @@ def add_types(horae: Horae) -> Horae:
     horae.register(DuplicateTable)
 
     @horae.job(public=True, max_count=2)
-    def export_table(job: JobContext, table_id: int, password: Annotated[str | None, Secret()] = None) -> str:
+    def export_table(
+        job: JobContext, table_id: int, password: Annotated[str | None, Secret()] = None
+    ) -> str:
         """Write a table to a file."""
         for _ in job.progress.track(range(10)):
             pass

@@ -6,11 +6,32 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from horae import EVERYBODY, Actor, ConfigurationError, Horae, InvalidRequest, JobDoesNotExist, JobState, Role
+from horae import (
+    EVERYBODY,
+    Actor,
+    ConfigurationError,
+    Horae,
+    InvalidRequest,
+    JobDoesNotExist,
+    JobState,
+    Role,
+)
 from horae.storage.engine.database import Database
 from tests.api.clients import client_of, error_of
 
-NO_IDS: Final[list[Any]] = [None, "", 5, True, b"alice", "a" * 201, "a\nb", "a\x00", "\x1b[2J", "a\u2028b", "\ud800"]
+NO_IDS: Final[list[Any]] = [
+    None,
+    "",
+    5,
+    True,
+    b"alice",
+    "a" * 201,
+    "a\nb",
+    "a\x00",
+    "\x1b[2J",
+    "a\u2028b",
+    "\ud800",
+]
 
 
 @pytest.fixture
@@ -62,7 +83,9 @@ async def test_an_authenticate_function_that_returns_no_actor_is_named_in_the_lo
     answer = await client_of(horae.asgi(authenticate)).get("/api/jobs/")
     assert error_of(answer) == (500, "ERROR_INTERNAL")
     assert answer.json()["detail"] == "the server is configured wrongly; see the log of the server"
-    assert "the application's authenticate function returned a dict, expected an Actor" in caplog.text
+    assert (
+        "the application's authenticate function returned a dict, expected an Actor" in caplog.text
+    )
     assert "s3cret" not in caplog.text
 
 
@@ -76,7 +99,10 @@ def test_what_is_no_function_cannot_authenticate(horae: Horae) -> None:
 
 @pytest.mark.parametrize("given", [*NO_IDS, "ada\n2026 INFO"])
 def test_an_actor_of_changes_has_a_valid_id(horae: Horae, given: Any) -> None:
-    with pytest.raises(InvalidRequest, match=r"^actor .*: expected 1 to 200 characters"), horae.acting_as(given):
+    with (
+        pytest.raises(InvalidRequest, match=r"^actor .*: expected 1 to 200 characters"),
+        horae.acting_as(given),
+    ):
         horae.queues.pause("mail")
     assert horae.queues.list() == []
 
@@ -84,7 +110,13 @@ def test_an_actor_of_changes_has_a_valid_id(horae: Horae, given: Any) -> None:
 @pytest.mark.parametrize("given", NO_IDS)
 async def test_an_owner_that_is_none_is_refused_by_every_call(horae: Horae, given: Any) -> None:
     job = horae.jobs.start("rebuild_index", owner="alice")
-    for call in (horae.jobs.get, horae.jobs.attempts, horae.jobs.cancel, horae.jobs.retry, horae.jobs.delete):
+    for call in (
+        horae.jobs.get,
+        horae.jobs.attempts,
+        horae.jobs.cancel,
+        horae.jobs.retry,
+        horae.jobs.delete,
+    ):
         with pytest.raises(InvalidRequest, match="EVERYBODY"):
             call(job.id, owner=given)
     with pytest.raises(InvalidRequest, match="EVERYBODY"):

@@ -24,17 +24,34 @@ def order_of(horae: Horae, job: int) -> Any:
 
 
 async def test_staff_change_jobs_of_everybody(stocked: Horae, client: Client) -> None:
-    preview = await client("root").post("/api/jobs/bulk/cancel/preview/", json={"types": ["rebuild_index"]})
-    assert (preview.status_code, preview.json()["count"], preview.json()["complete"]) == (200, 2, True)
+    preview = await client("root").post(
+        "/api/jobs/bulk/cancel/preview/", json={"types": ["rebuild_index"]}
+    )
+    assert (preview.status_code, preview.json()["count"], preview.json()["complete"]) == (
+        200,
+        2,
+        True,
+    )
     assert [job["id"] for job in preview.json()["newest"]] == [2, 1]
 
-    response = await client("root").post("/api/jobs/bulk/cancel/", json={"types": ["rebuild_index"], "query": "-id:1"})
+    response = await client("root").post(
+        "/api/jobs/bulk/cancel/", json={"types": ["rebuild_index"], "query": "-id:1"}
+    )
     job = response.json()
     assert (response.status_code, job["type"], job["owner"]) == (202, "horae.bulk", None)
     assert order_of(stocked, job["id"]) == {
-        "action": "cancel", "types": ["rebuild_index"], "query": "-id:1", "technical": True, "by": "root",
-        "states": None, "queues": None, "owner": None, "schedule_id": None, "run_at": None, "without_hooks": False,
-    }  # fmt: skip
+        "action": "cancel",
+        "types": ["rebuild_index"],
+        "query": "-id:1",
+        "technical": True,
+        "by": "root",
+        "states": None,
+        "queues": None,
+        "owner": None,
+        "schedule_id": None,
+        "run_at": None,
+        "without_hooks": False,
+    }
     (entry,) = rows(stocked, "SELECT actor, action, outcome, channel FROM horae_audit")
     assert tuple(entry) == ("root", "jobs.cancel_many", "done", "http")
 
@@ -43,9 +60,13 @@ async def test_owners_change_only_their_own(stocked: Horae, client: Client) -> N
     response = await client("alice").post("/api/jobs/bulk/cancel/", json={"all": True})
     assert response.json()["owner"] == "alice"
     assert order_of(stocked, response.json()["id"])["owner"] == "alice"
-    preview = await client("alice").post("/api/jobs/bulk/cancel/preview/", json={"query": "owner:bob"})
+    preview = await client("alice").post(
+        "/api/jobs/bulk/cancel/preview/", json={"query": "owner:bob"}
+    )
     assert preview.json()["count"] == 0
-    assert error_of(await client("alice").post("/api/jobs/bulk/cancel/", json={"owner": "bob"})) == (
+    assert error_of(
+        await client("alice").post("/api/jobs/bulk/cancel/", json={"owner": "bob"})
+    ) == (
         403,
         "ERROR_PERMISSION_DENIED",
     )
@@ -62,7 +83,9 @@ async def test_owners_change_only_their_own(stocked: Horae, client: Client) -> N
 async def test_owners_retry_only_public_types(stocked: Horae, client: Client) -> None:
     execute(stocked, "UPDATE horae_jobs SET state = 'failed', finished_at = created_at")
     counts = [
-        (await client(who).post("/api/jobs/bulk/retry/preview/", json={"states": ["failed"]})).json()["count"]
+        (
+            await client(who).post("/api/jobs/bulk/retry/preview/", json={"states": ["failed"]})
+        ).json()["count"]
         for who in ("alice", "root")
     ]
     assert counts == [1, 4]
@@ -73,7 +96,12 @@ async def test_owners_retry_only_public_types(stocked: Horae, client: Client) ->
     [
         ("cancel", {}, (400, "ERROR_INVALID_REQUEST"), "set all"),
         ("cancel", {"query": "foo:1"}, (400, "ERROR_INVALID_REQUEST"), "there is no field 'foo'"),
-        ("cancel", {"all": True, "delay": "1h"}, (400, "ERROR_INVALID_REQUEST"), "there is no filter 'delay'"),
+        (
+            "cancel",
+            {"all": True, "delay": "1h"},
+            (400, "ERROR_INVALID_REQUEST"),
+            "there is no filter 'delay'",
+        ),
         ("reschedule", {"all": True}, (400, "ERROR_INVALID_REQUEST"), "either run_at or delay"),
         ("cancel", {"colour": "red"}, (400, "ERROR_REQUEST_BODY_VALIDATION"), "colour"),
         ("cancel", {"states": ["done"]}, (400, "ERROR_INVALID_REQUEST"), "allowed are"),

@@ -69,7 +69,9 @@ def lazy(answers: Answers) -> LazyInterface:
     return LazyInterface(lambda: answers, lambda _host: None)
 
 
-async def connected(server: HttpServer, sent: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connected(
+    server: HttpServer, sent: bytes = b""
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(server.url).port)
     writer.write(sent)
     return reader, writer
@@ -88,14 +90,18 @@ def client_of(server: HttpServer) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=server.url, timeout=20)
 
 
-@pytest.mark.parametrize("sent", [b"", HEADER, BODY], ids=["nothing", "half a header", "half a body"])
+@pytest.mark.parametrize(
+    "sent", [b"", HEADER, BODY], ids=["nothing", "half a header", "half a body"]
+)
 async def test_idle_connections_block_no_client(sent: bytes) -> None:
     async with served(lazy(Answers()), FEW) as server:
         idle = [await connected(server, sent) for _ in range(4 * FEW.connections)]
         async with client_of(server) as client:
             assert (await client.get("")).text == "yes"
         # No more than there are places are left, and one of those was for the client that has asked.
-        assert [await last_words(reader) for reader, _ in idle[: 3 * FEW.connections]] == [b""] * 3 * FEW.connections
+        assert [await last_words(reader) for reader, _ in idle[: 3 * FEW.connections]] == [
+            b""
+        ] * 3 * FEW.connections
         for _, writer in idle:
             writer.close()
 
@@ -124,7 +130,14 @@ async def test_a_connection_with_a_pending_answer_stays_open() -> None:
         b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n\r\n",
         b"GET /large HTTP/1.1\r\nhost: a\r\n\r\n",
     ],
-    ids=["nothing", "half a header", "half a body", "an empty line", "an empty line later", "an answer not taken"],
+    ids=[
+        "nothing",
+        "half a header",
+        "half a body",
+        "an empty line",
+        "an empty line later",
+        "an answer not taken",
+    ],
 )
 async def test_a_stalled_connection_is_closed(sent: bytes) -> None:
     async with served(lazy(Answers()), replace(SHORT, idle=3600.0)) as server:
@@ -150,7 +163,9 @@ async def test_a_request_with_two_lengths_is_refused_and_its_connection_closed()
     smuggled = b"GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n"
     lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     async with served(lazy(Answers()), Bounds()) as server:
-        reader, writer = await connected(server, b"POST / HTTP/1.1\r\nhost: a\r\n" + lengths + smuggled)
+        reader, writer = await connected(
+            server, b"POST / HTTP/1.1\r\nhost: a\r\n" + lengths + smuggled
+        )
         answer = await last_words(reader)
         assert answer.startswith(b"HTTP/1.1 400")
         assert answer.count(b"HTTP/1.1") == 1
@@ -174,7 +189,11 @@ async def test_streams_are_bounded_for_each_and_in_all(database: Database) -> No
                 async def refused(who: str) -> tuple[int, str]:
                     return error_of(await client.get("api/events/", headers={WHO: who}))
 
-                assert await refused("alice") == await refused("root") == (429, "ERROR_TOO_MANY_STREAMS")
+                assert (
+                    await refused("alice")
+                    == await refused("root")
+                    == (429, "ERROR_TOO_MANY_STREAMS")
+                )
                 streams[0].over.set()
                 await streams[0].ended.wait()
                 await gone(horae, 2)
@@ -225,10 +244,16 @@ def test_repeated_client_errors_are_logged_at_intervals() -> None:
     throttle = Throttle(lambda: now[0])
 
     def passes(message: str) -> bool:
-        return throttle.filter(logging.LogRecord("asyncio", logging.ERROR, "", 0, message, None, None))
+        return throttle.filter(
+            logging.LogRecord("asyncio", logging.ERROR, "", 0, message, None, None)
+        )
 
     for beginning in REPEATED:
-        assert [passes(f"{beginning}\nmore {number}") for number in range(3)] == [True, False, False]
+        assert [passes(f"{beginning}\nmore {number}") for number in range(3)] == [
+            True,
+            False,
+            False,
+        ]
     assert [passes("something else") for _ in range(3)] == [True, True, True]
     now[0] += 31
     assert passes(REPEATED[0])

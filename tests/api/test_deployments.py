@@ -35,13 +35,23 @@ async def test_versions_are_listed_the_newest_first(horae: Horae, client: Client
         (second, None, True),
         (first, second, False),
     ]
-    assert found[0].keys() == {"key", "module", "schema", "min_replicas", "created_on", "ended_on", "replaced_by"}
+    assert found[0].keys() == {
+        "key",
+        "module",
+        "schema",
+        "min_replicas",
+        "created_on",
+        "ended_on",
+        "replaced_by",
+    }
     assert (found[0]["module"], found[0]["min_replicas"]) == (horae.module, 1)
     assert "verb refresh(Unit) Unit" in found[0]["schema"]
     assert (await client("auditor").get(f"/api/deployments/{first}/")).json() == found[1]
 
 
-async def test_a_deployment_is_stopped_and_started_again_and_ended(horae: Horae, client: Client) -> None:
+async def test_a_deployment_is_stopped_and_started_again_and_ended(
+    horae: Horae, client: Client
+) -> None:
     _, key = two_versions(horae)
     root, path = client("root"), f"/api/deployments/{key}/"
 
@@ -60,7 +70,9 @@ async def test_a_deployment_is_stopped_and_started_again_and_ended(horae: Horae,
     assert error_of(again) == (400, "ERROR_INVALID_REQUEST")
     found = (await root.get("/api/audit/")).json()["entries"][::-1]
     entries = [each for each in found if each["channel"] == "http"]
-    assert [(each["action"], each["target"], each["outcome"], each["note"]) for each in entries] == [
+    assert [
+        (each["action"], each["target"], each["outcome"], each["note"]) for each in entries
+    ] == [
         ("deployment.scale", key, "done", "min_replicas 0"),
         ("deployment.scale", key, "done", "min_replicas 2"),
         ("deployment.end", key, "done", None),
@@ -69,8 +81,12 @@ async def test_a_deployment_is_stopped_and_started_again_and_ended(horae: Horae,
     ]
 
 
-@pytest.mark.parametrize("body", [{"min_replicas": -1}, {"min_replicas": 2**31}, {}, {"min_replicas": 1, "more": 1}])
-async def test_a_wrong_number_of_replicas_is_refused(horae: Horae, client: Client, body: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "body", [{"min_replicas": -1}, {"min_replicas": 2**31}, {}, {"min_replicas": 1, "more": 1}]
+)
+async def test_a_wrong_number_of_replicas_is_refused(
+    horae: Horae, client: Client, body: dict[str, Any]
+) -> None:
     _, key = two_versions(horae)
     response = await client("root").post(f"/api/deployments/{key}/scale/", json=body)
     assert error_of(response) == (400, "ERROR_REQUEST_BODY_VALIDATION")
@@ -110,5 +126,10 @@ async def test_a_deployment_of_any_name_is_reached(database: Database, module: s
         found = (await root.get(f"{path}/")).json()
         stopped = (await root.post(f"{path}/scale/", json={"min_replicas": 0})).json()
         ended = (await root.post(f"{path}/end/")).json()
-    assert (found["key"], found["module"], stopped["key"], stopped["min_replicas"]) == (key, module, key, 0)
+    assert (found["key"], found["module"], stopped["key"], stopped["min_replicas"]) == (
+        key,
+        module,
+        key,
+        0,
+    )
     assert (ended["key"], ended["ended_on"] is None) == (key, False)

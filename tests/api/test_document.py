@@ -30,7 +30,11 @@ OPERATIONS: Final = [
     for method in methods
     if path != "/api/events/"  # its answer has no end
 ]
-SLOW: Final = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture)
+SLOW: Final = (
+    HealthCheck.too_slow,
+    HealthCheck.filter_too_much,
+    HealthCheck.function_scoped_fixture,
+)
 MODES: Final = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
 TAKES_NOTHING: Final = ("/healthz", "/readyz", "DELETE /api/session/")
 
@@ -41,7 +45,9 @@ def database(sqlite_database: Database) -> Database:
 
 
 def test_the_document_is_the_golden_one() -> None:
-    assert document() == GOLDEN.read_text(encoding="utf-8"), "if that is meant: python -m tests.api.openapi"
+    assert document() == GOLDEN.read_text(encoding="utf-8"), (
+        "if that is meant: python -m tests.api.openapi"
+    )
 
 
 async def test_the_document_is_served_to_users_of_the_api(app: HttpInterface) -> None:
@@ -51,7 +57,9 @@ async def test_the_document_is_served_to_users_of_the_api(app: HttpInterface) ->
 
 def test_every_endpoint_has_a_summary_and_documents_its_errors(app: HttpInterface) -> None:
     operations = [
-        (path, operation) for path, methods in app.openapi()["paths"].items() for operation in methods.values()
+        (path, operation)
+        for path, methods in app.openapi()["paths"].items()
+        for operation in methods.values()
     ]
     assert len({operation["operationId"] for _, operation in operations}) == len(operations)
     for path, operation in operations:
@@ -101,7 +109,9 @@ def _operation(horae: Horae, method: str, path: str) -> Any:
     headers = {"Authorization": f"Bearer {SECRET}"}
     interface: Any = horae.asgi()
     # Nearly every token that is drawn is wrong.
-    interface.made.services.authenticate.throttle = LoginThrottle(limits=LoginLimits(longest_delay=0))
+    interface.made.services.authenticate.throttle = LoginThrottle(
+        limits=LoginLimits(longest_delay=0)
+    )
     schema: Any = schemathesis.openapi.from_asgi("/api/openapi.json", interface, headers=headers)
 
     @schema.auth()

@@ -20,11 +20,18 @@ from horae.storage.engine.database import Database
 from tests.api.clients import Client, application_of, give
 from tests.api.streams import listening
 from tests.api.tables import add_types
-from tests.harness.applications import application, claim_as_another_node, counted_statements, execute
+from tests.harness.applications import (
+    application,
+    claim_as_another_node,
+    counted_statements,
+    execute,
+)
 from tests.harness.nodes import running_node
 
 
-async def test_a_stream_greets_and_reports_every_state_of_a_job(horae: Horae, app: HttpInterface) -> None:
+async def test_a_stream_greets_and_reports_every_state_of_a_job(
+    horae: Horae, app: HttpInterface
+) -> None:
     async with listening(app, "alice") as stream:
         hello = await stream.next("hello")
         assert (stream.status, hello.data) == (200, {"resumed": False})
@@ -37,10 +44,19 @@ async def test_a_stream_greets_and_reports_every_state_of_a_job(horae: Horae, ap
         assert (progress["state"], progress["progress_percentage"]) == ("shard-2", 30)
         horae.jobs.cancel(job.id)
         assert (await stream.until("ended", job.id)).data["state"] == "cancelled"
-    assert {"id", "type", "state", "progress_percentage", "human_readable_error", "change"} <= created.data.keys()
+    assert {
+        "id",
+        "type",
+        "state",
+        "progress_percentage",
+        "human_readable_error",
+        "change",
+    } <= created.data.keys()
 
 
-async def test_an_event_equals_the_row_in_the_list(horae: Horae, app: HttpInterface, client: Client) -> None:
+async def test_an_event_equals_the_row_in_the_list(
+    horae: Horae, app: HttpInterface, client: Client
+) -> None:
     async with listening(app, "alice") as stream:
         await stream.next("hello")
         job = horae.jobs.start("duplicate_table", owner="alice", table_id=2)
@@ -74,19 +90,34 @@ async def test_a_type_may_add_values_with_the_names_of_stored_ones(
         assert (datetime.fromisoformat(shown["due_on"]), shown["node"]) == (job.run_at, None)
 
 
-async def test_owners_get_events_of_their_own_jobs_and_staff_of_all(horae: Horae, app: HttpInterface) -> None:
-    async with listening(app, "alice") as alice, listening(app, "bob") as bob, listening(app, "auditor") as auditor:
+async def test_owners_get_events_of_their_own_jobs_and_staff_of_all(
+    horae: Horae, app: HttpInterface
+) -> None:
+    async with (
+        listening(app, "alice") as alice,
+        listening(app, "bob") as bob,
+        listening(app, "auditor") as auditor,
+    ):
         for stream in (alice, bob, auditor):
             await stream.next("hello")
-        ids = {owner: horae.jobs.start("rebuild_index", owner=owner).id for owner in ("alice", "bob")}
+        ids = {
+            owner: horae.jobs.start("rebuild_index", owner=owner).id for owner in ("alice", "bob")
+        }
         nobodys = horae.jobs.start("rebuild_index").id
         await auditor.until("created", nobodys)
         horae.jobs.cancel(ids["bob"])
         await bob.until("ended", ids["bob"])
         horae.jobs.cancel(ids["alice"])
         await alice.until("ended", ids["alice"])
-        heard = {id(s): {m.data["id"] for m in s.messages if m.name == "job"} for s in (alice, bob, auditor)}
-    assert heard == {id(alice): {ids["alice"]}, id(bob): {ids["bob"]}, id(auditor): {*ids.values(), nobodys}}
+        heard = {
+            id(s): {m.data["id"] for m in s.messages if m.name == "job"}
+            for s in (alice, bob, auditor)
+        }
+    assert heard == {
+        id(alice): {ids["alice"]},
+        id(bob): {ids["bob"]},
+        id(auditor): {*ids.values(), nobodys},
+    }
 
 
 async def test_a_reconnecting_client_resumes_where_it_was(horae: Horae, app: HttpInterface) -> None:
@@ -103,7 +134,10 @@ async def test_a_reconnecting_client_resumes_where_it_was(horae: Horae, app: Htt
         async with listening(app, "alice", last) as stream:
             assert (await stream.next("hello")).data == {"resumed": True}
             told = [await stream.next(), await stream.next()]
-            assert {(each.data["id"], each.data["change"]) for each in told} == {(missed, "created"), (first, "ended")}
+            assert {(each.data["id"], each.data["change"]) for each in told} == {
+                (missed, "created"),
+                (first, "ended"),
+            }
             after = told[-1].identity
         async with listening(app, "alice", after) as stream:
             assert (await stream.next("hello")).data == {"resumed": True}
@@ -128,7 +162,11 @@ async def test_a_retry_is_an_event(horae: Horae, app: HttpInterface) -> None:
     claim_as_another_node(horae)
     async with listening(app, "alice") as stream:
         await stream.next("hello")
-        execute(horae, "UPDATE horae_jobs SET state = 'pending', node_id = NULL WHERE id = :id", id=job.id)
+        execute(
+            horae,
+            "UPDATE horae_jobs SET state = 'pending', node_id = NULL WHERE id = :id",
+            id=job.id,
+        )
         assert (await stream.until("waiting", job.id)).data["state"] == "pending"
 
 
@@ -162,7 +200,8 @@ async def test_a_thousand_listen_and_one_looks(crowded: Horae) -> None:
     horae, app = crowded, application_of(crowded)
     async with AsyncExitStack() as stack:
         streams = [
-            await stack.enter_async_context(listening(app, "alice" if number % 2 else "root")) for number in range(1000)
+            await stack.enter_async_context(listening(app, "alice" if number % 2 else "root"))
+            for number in range(1000)
         ]
         await asyncio.gather(*(stream.next("hello") for stream in streams))
         assert app.services.hub.listening == 1000

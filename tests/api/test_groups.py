@@ -6,27 +6,44 @@ from tests.api.clients import Client, error_of
 
 async def test_a_group_is_read_with_its_members(horae: Horae, client: Client) -> None:
     group = horae.jobs.start_group(
-        [("rebuild_index", {"shards": 1}), "rebuild_index"], then=("rebuild_index", {"shards": 9}), owner="alice"
+        [("rebuild_index", {"shards": 1}), "rebuild_index"],
+        then=("rebuild_index", {"shards": 9}),
+        owner="alice",
     )
     alice, bob = client("alice"), client("bob")
     found = (await alice.get(f"/api/groups/{group.id}/")).json()
-    expected = {"state": "open", "total": 2, "finished": 0, "then_id": group.then_id, "owner": "alice"}
+    expected = {
+        "state": "open",
+        "total": 2,
+        "finished": 0,
+        "then_id": group.then_id,
+        "owner": "alice",
+    }
     assert expected.items() <= found.items()
     members = (await alice.get(f"/api/jobs/?group_id={group.id}")).json()["jobs"]
     assert [job["group_id"] for job in members] == [group.id] * 2
     assert (await alice.get(f"/api/jobs/{group.then_id}/")).json()["waits_for"] == "jobs"
-    assert error_of(await bob.get(f"/api/groups/{group.id}/")) == (404, "ERROR_GROUP_DOES_NOT_EXIST")
+    assert error_of(await bob.get(f"/api/groups/{group.id}/")) == (
+        404,
+        "ERROR_GROUP_DOES_NOT_EXIST",
+    )
     assert (await bob.get(f"/api/jobs/?group_id={group.id}")).json()["jobs"] == []
     assert (await client("auditor").get(f"/api/groups/{group.id}/")).json() == found
 
 
 async def test_a_group_is_cancelled(horae: Horae, client: Client) -> None:
-    group = horae.jobs.start_group(["rebuild_index"], then=("rebuild_index", {"shards": 9}), owner="alice")
+    group = horae.jobs.start_group(
+        ["rebuild_index"], then=("rebuild_index", {"shards": 9}), owner="alice"
+    )
     path = f"/api/groups/{group.id}/cancel/"
     assert error_of(await client("bob").post(path)) == (404, "ERROR_GROUP_DOES_NOT_EXIST")
     for _ in range(2):
         cancelled = (await client("alice").post(path)).json()
-        assert (cancelled["state"], cancelled["cancelled"], cancelled["cancelled_by"]) == ("cancelled", 1, "alice")
+        assert (cancelled["state"], cancelled["cancelled"], cancelled["cancelled_by"]) == (
+            "cancelled",
+            1,
+            "alice",
+        )
     empty = horae.jobs.start_group([], owner="alice")
     again = await client("alice").post(f"/api/groups/{empty.id}/cancel/")
     assert error_of(again) == (400, "ERROR_GROUP_NOT_CANCELLABLE")
@@ -40,12 +57,19 @@ async def test_a_group_is_started(horae: Horae, client: Client) -> None:
         return image
 
     members = [{"type": "resize", "params": {"image": n}} for n in range(3)]
-    body = {"members": members, "then": {"type": "resize", "params": {"image": 9}}, "on_failure": "cancel"}
+    body = {
+        "members": members,
+        "then": {"type": "resize", "params": {"image": 9}},
+        "on_failure": "cancel",
+    }
     answer = await client("alice").post("/api/groups/", json=body)
     group = answer.json()
     expected = {"state": "open", "total": 3, "owner": "alice", "on_failure": "cancel"}
     assert (answer.status_code, expected.items() <= group.items()) == (202, True)
-    ids = [job["id"] for job in (await client("alice").get(f"/api/jobs/?group_id={group['id']}")).json()["jobs"]]
+    ids = [
+        job["id"]
+        for job in (await client("alice").get(f"/api/jobs/?group_id={group['id']}")).json()["jobs"]
+    ]
     assert len(ids) == 3
     horae.jobs.cancel(ids[0])
     assert horae.jobs.get(group["then_id"]).state == "cancelled"
@@ -69,7 +93,9 @@ async def test_a_group_does_not_evade_the_count_limit(horae: Horae, client: Clie
     refused = await client("alice").post("/api/groups/", json={"members": [member, member]})
     assert error_of(refused) == (400, "ERROR_MAX_JOB_COUNT_EXCEEDED")
     assert horae.jobs.list().jobs == []
-    assert (await client("alice").post("/api/groups/", json={"members": [member]})).status_code == 202
+    assert (
+        await client("alice").post("/api/groups/", json={"members": [member]})
+    ).status_code == 202
 
 
 async def test_bad_groups_are_refused(client: Client) -> None:

@@ -24,16 +24,29 @@ async def test_staff_read_the_lines_of_a_job(client: Client, job_id: int) -> Non
         answer = (await client(who).get(f"/api/jobs/{job_id}/logs/")).json()
         assert [line["message"] for line in answer["lines"]] == ["line 0", "line 1", ""]
         first, *_, gap = answer["lines"]
-        assert {name: first[name] for name in ("attempt", "level", "logger", "dropped", "cursor")} == {
-            "attempt": 1, "level": "warning", "logger": "shop", "dropped": 0, "cursor": "1.0",
-        }  # fmt: skip
-        assert (gap["dropped"], answer["dropped"], answer["next"], answer["more"]) == (2, 2, "1.2", False)
+        assert {
+            name: first[name] for name in ("attempt", "level", "logger", "dropped", "cursor")
+        } == {
+            "attempt": 1,
+            "level": "warning",
+            "logger": "shop",
+            "dropped": 0,
+            "cursor": "1.0",
+        }
+        assert (gap["dropped"], answer["dropped"], answer["next"], answer["more"]) == (
+            2,
+            2,
+            "1.2",
+            False,
+        )
 
 
 async def test_they_are_followed_with_a_cursor(client: Client, job_id: int) -> None:
     page = (await client("root").get(f"/api/jobs/{job_id}/logs/?limit=1")).json()
     assert ([line["message"] for line in page["lines"]], page["more"]) == (["line 0"], True)
-    rest = (await client("root").get(f"/api/jobs/{job_id}/logs/?after={page['next']}&level=warning")).json()
+    rest = (
+        await client("root").get(f"/api/jobs/{job_id}/logs/?after={page['next']}&level=warning")
+    ).json()
     assert [line["message"] for line in rest["lines"]] == ["line 1", ""]
     nothing = (await client("root").get(f"/api/jobs/{job_id}/logs/?after={rest['next']}")).json()
     assert (nothing["lines"], nothing["next"], nothing["more"]) == ([], rest["next"], False)
@@ -46,6 +59,8 @@ async def test_other_users_do_not_see_them(client: Client, job_id: int) -> None:
         assert (await client(who).get(f"/api/jobs/{path}/logs/")).status_code == 404
 
 
-@pytest.mark.parametrize("query", ["after=x", "after=1", "level=loud", "limit=0", "limit=many", "before=1"])
+@pytest.mark.parametrize(
+    "query", ["after=x", "after=1", "level=loud", "limit=0", "limit=many", "before=1"]
+)
 async def test_odd_queries_are_refused(client: Client, job_id: int, query: str) -> None:
     assert (await client("root").get(f"/api/jobs/{job_id}/logs/?{query}")).status_code == 400

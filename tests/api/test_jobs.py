@@ -18,14 +18,47 @@ from tests.harness.nodes import running_node, until_state
 BODY = "ERROR_REQUEST_BODY_VALIDATION"
 MISSING = (404, "ERROR_JOB_DOES_NOT_EXIST")
 COMMON = {
-    "id", "type", "state", "progress_percentage", "human_readable_error", "created_on", "updated_on", "started_on",
-    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "expires_on", "error_code", "node",
-    "cancelled_by", "schedule_id", "tags", "group_id", "waits_for",
-}  # fmt: skip
-DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused", "waiting_reason", "weight"}
+    "id",
+    "type",
+    "state",
+    "progress_percentage",
+    "human_readable_error",
+    "created_on",
+    "updated_on",
+    "started_on",
+    "finished_on",
+    "due_on",
+    "label",
+    "owner",
+    "queue",
+    "priority",
+    "attempt",
+    "max_attempts",
+    "retry_reason",
+    "expires_on",
+    "error_code",
+    "node",
+    "cancelled_by",
+    "schedule_id",
+    "tags",
+    "group_id",
+    "waits_for",
+}
+DETAIL = {
+    "params",
+    "result",
+    "error",
+    "unique_key",
+    "retry_of",
+    "queue_is_paused",
+    "waiting_reason",
+    "weight",
+}
 
 
-def start(horae: Horae, owner: str | None = "alice", kind: str = "rebuild_index", **values: Any) -> int:
+def start(
+    horae: Horae, owner: str | None = "alice", kind: str = "rebuild_index", **values: Any
+) -> int:
     return horae.jobs.start(kind, owner=owner, **values).id
 
 
@@ -49,16 +82,25 @@ async def test_starting_answers_with_the_job(horae: Horae, client: Client) -> No
 
 async def test_a_body_without_the_json_content_type_is_refused(client: Client) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    response = await client("alice").post("/api/jobs/types/duplicate_table/", content='{"table_id": 7}', headers=form)
+    response = await client("alice").post(
+        "/api/jobs/types/duplicate_table/", content='{"table_id": 7}', headers=form
+    )
     assert response.status_code == 400
     assert "Content-Type: application/json" in response.json()["detail"]
 
 
-async def test_a_type_adds_to_a_job_everywhere_and_replaces_nothing(horae: Horae, client: Client) -> None:
+async def test_a_type_adds_to_a_job_everywhere_and_replaces_nothing(
+    horae: Horae, client: Client
+) -> None:
     job_id = start(horae, kind="duplicate_table", table_id=1, name="other")
     one = (await client("alice").get(f"/api/jobs/{job_id}/")).json()
     listed = (await client("alice").get("/api/jobs/")).json()["jobs"][0]
-    assert (one["copied_table"], one["id"], listed["copied_table"], listed["id"]) == ("other", job_id, "other", job_id)
+    assert (one["copied_table"], one["id"], listed["copied_table"], listed["id"]) == (
+        "other",
+        job_id,
+        "other",
+        job_id,
+    )
     assert listed.keys() == COMMON | {"copied_table"}
 
 
@@ -94,17 +136,27 @@ async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_not
     assert jobs[broken].keys() == COMMON
 
 
-async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(horae: Horae, client: Client) -> None:
+async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(
+    horae: Horae, client: Client
+) -> None:
     limit_jobs(horae, listed_bytes=0)
     for number in range(1, 4):
-        start(horae, kind="duplicate_table", table_id=number, name=f"table {number}", owner=f"owner {number}")
+        start(
+            horae,
+            kind="duplicate_table",
+            table_id=number,
+            name=f"table {number}",
+            owner=f"owner {number}",
+        )
     listed = (await client("root").get("/api/jobs/")).json()["jobs"]
     assert [job["copied_table"] for job in listed] == ["table 3", "table 2", "table 1"]
 
 
 def test_an_ended_job_shows_its_state_and_not_its_last_label(horae: Horae) -> None:
     views = JobViews(horae.components.database, horae.registry)
-    ended = replace(horae.jobs.start("rebuild_index"), state=JobState.FAILED, label="importing-table-7")
+    ended = replace(
+        horae.jobs.start("rebuild_index"), state=JobState.FAILED, label="importing-table-7"
+    )
     assert (views.view(ended).state, views.view(ended).label) == ("failed", "importing-table-7")
 
 
@@ -124,7 +176,10 @@ async def test_exceptions_of_a_type_are_mapped_as_declared(client: Client) -> No
     missing = await client("alice").post("/api/jobs/types/duplicate_table/", json={"table_id": 404})
     locked = await client("alice").post("/api/jobs/types/duplicate_table/", json={"table_id": 423})
     assert missing.status_code == 404
-    assert missing.json() == {"error": "ERROR_TABLE_DOES_NOT_EXIST", "detail": "There is no such table: 404"}
+    assert missing.json() == {
+        "error": "ERROR_TABLE_DOES_NOT_EXIST",
+        "detail": "There is no such table: 404",
+    }
     assert (locked.status_code, locked.json()) == (
         400,
         {"error": "ERROR_TABLE_LOCKED", "detail": "table 423 is locked"},
@@ -134,12 +189,17 @@ async def test_exceptions_of_a_type_are_mapped_as_declared(client: Client) -> No
 async def test_the_count_limit_has_its_code(client: Client) -> None:
     path, body = "/api/jobs/types/duplicate_table/", {"table_id": 1}
     assert (await client("alice").post(path, json=body)).status_code == 202
-    assert error_of(await client("alice").post(path, json=body)) == (400, "ERROR_MAX_JOB_COUNT_EXCEEDED")
+    assert error_of(await client("alice").post(path, json=body)) == (
+        400,
+        "ERROR_MAX_JOB_COUNT_EXCEEDED",
+    )
     assert (await client("bob").post(path, json=body)).status_code == 202
 
 
 @pytest.mark.parametrize("name", ["rebuild_index", "nonsense"])
-async def test_a_type_that_is_not_public_looks_like_one_that_does_not_exist(client: Client, name: str) -> None:
+async def test_a_type_that_is_not_public_looks_like_one_that_does_not_exist(
+    client: Client, name: str
+) -> None:
     response = await client("alice").post(f"/api/jobs/types/{name}/", json={})
     assert error_of(response) == (400, "ERROR_JOB_TYPE_DOES_NOT_EXIST")
     known = response.json()["detail"].partition("public: ")[2]
@@ -190,10 +250,18 @@ async def test_a_pending_job_is_rescheduled_by_its_owner(horae: Horae, client: C
     assert (moved.status_code, moved.json()["due_on"]) == (200, "2090-01-01T00:00:00Z")
     assert (await client("root").post(path, json={"delay": "1h"})).json()["due_on"] < "2090"
     assert error_of(await client("alice").post(path, json={})) == (400, "ERROR_INVALID_REQUEST")
-    assert error_of(await client("alice").post(path, json={"delay": "soon"})) == (400, "ERROR_INVALID_INTERVAL")
-    assert (await client("alice").post(path, json={"run_at": "2090-01-01T00:00:00"})).status_code == 400
+    assert error_of(await client("alice").post(path, json={"delay": "soon"})) == (
+        400,
+        "ERROR_INVALID_INTERVAL",
+    )
+    assert (
+        await client("alice").post(path, json={"run_at": "2090-01-01T00:00:00"})
+    ).status_code == 400
     await client("alice").post(path.replace("reschedule", "cancel"))
-    assert error_of(await client("alice").post(path, json={"delay": "1h"})) == (400, "ERROR_JOB_NOT_RESCHEDULABLE")
+    assert error_of(await client("alice").post(path, json={"delay": "1h"})) == (
+        400,
+        "ERROR_JOB_NOT_RESCHEDULABLE",
+    )
 
 
 async def test_staff_see_everybodys_jobs(horae: Horae, client: Client) -> None:
@@ -221,7 +289,9 @@ async def test_read_only_staff_see_errors_and_tracebacks(horae: Horae, client: C
     assert all("for developers" in text for text in shown["auditor"])
 
 
-async def test_cancelling_twice_is_no_error_and_then_it_is_final(horae: Horae, client: Client) -> None:
+async def test_cancelling_twice_is_no_error_and_then_it_is_final(
+    horae: Horae, client: Client
+) -> None:
     job_id = start(horae)
     for _ in range(2):
         response = await client("alice").post(f"/api/jobs/{job_id}/cancel/")
@@ -234,8 +304,14 @@ async def test_a_finished_job_cannot_be_cancelled_nor_retried(horae: Horae, clie
     job_id = start(horae)
     async with running_node(horae):
         await until_state(horae, job_id, "finished")
-    assert error_of(await client("alice").post(f"/api/jobs/{job_id}/cancel/")) == (400, "ERROR_JOB_NOT_CANCELLABLE")
-    assert error_of(await client("root").post(f"/api/jobs/{job_id}/retry/")) == (400, "ERROR_JOB_NOT_RETRYABLE")
+    assert error_of(await client("alice").post(f"/api/jobs/{job_id}/cancel/")) == (
+        400,
+        "ERROR_JOB_NOT_CANCELLABLE",
+    )
+    assert error_of(await client("root").post(f"/api/jobs/{job_id}/retry/")) == (
+        400,
+        "ERROR_JOB_NOT_RETRYABLE",
+    )
     job = (await client("alice").get(f"/api/jobs/{job_id}/")).json()
     assert (job["state"], job["result"], job["progress_percentage"]) == ("finished", 4, 100)
     assert job["finished_on"] >= job["started_on"] >= job["created_on"]
@@ -248,7 +324,12 @@ async def test_a_retry_is_a_new_job_that_names_the_old_one(horae: Horae, client:
     await client("alice").post(f"/api/jobs/{job_id}/cancel/")
     response = await client("alice").post(f"/api/jobs/{job_id}/retry/")
     again = response.json()
-    assert (response.status_code, again["retry_of"], again["owner"], again["params"]["table_id"]) == (
+    assert (
+        response.status_code,
+        again["retry_of"],
+        again["owner"],
+        again["params"]["table_id"],
+    ) == (
         202,
         job_id,
         "alice",
@@ -259,21 +340,32 @@ async def test_a_retry_is_a_new_job_that_names_the_old_one(horae: Horae, client:
 async def test_an_owner_retries_only_what_could_be_started(horae: Horae, client: Client) -> None:
     job_id = start(horae)
     await client("alice").post(f"/api/jobs/{job_id}/cancel/")
-    assert error_of(await client("alice").post(f"/api/jobs/{job_id}/retry/")) == (403, "ERROR_PERMISSION_DENIED")
+    assert error_of(await client("alice").post(f"/api/jobs/{job_id}/retry/")) == (
+        403,
+        "ERROR_PERMISSION_DENIED",
+    )
     again = (await client("root").post(f"/api/jobs/{job_id}/retry/")).json()
     assert again["owner"] == "alice"
 
 
 async def test_staff_delete_what_has_ended(horae: Horae, client: Client) -> None:
     job_id = start(horae)
-    assert error_of(await client("alice").delete(f"/api/jobs/{job_id}/")) == (403, "ERROR_PERMISSION_DENIED")
-    assert error_of(await client("root").delete(f"/api/jobs/{job_id}/")) == (400, "ERROR_JOB_NOT_DELETABLE")
+    assert error_of(await client("alice").delete(f"/api/jobs/{job_id}/")) == (
+        403,
+        "ERROR_PERMISSION_DENIED",
+    )
+    assert error_of(await client("root").delete(f"/api/jobs/{job_id}/")) == (
+        400,
+        "ERROR_JOB_NOT_DELETABLE",
+    )
     horae.jobs.cancel(job_id)
     assert (await client("root").delete(f"/api/jobs/{job_id}/")).status_code == 204
     assert error_of(await client("root").get(f"/api/jobs/{job_id}/")) == MISSING
 
 
-async def test_a_server_that_does_not_know_the_type_leaves_the_job_to_others(horae: Horae, client: Client) -> None:
+async def test_a_server_that_does_not_know_the_type_leaves_the_job_to_others(
+    horae: Horae, client: Client
+) -> None:
     job_id = start(horae)
     horae.jobs.cancel(job_id)
     execute(horae, "UPDATE horae_jobs SET type = 'elsewhere'")
@@ -316,14 +408,16 @@ async def test_a_label_is_the_state_that_is_shown_and_counts_as_started(
     job = horae.jobs.get(assorted["started"])
     horae.components.live.publish([LiveReport(job.id, job.lease, 40, "importing-table-7")])
     shown = (await client("alice").get("/api/jobs/?states=started")).json()["jobs"]
-    assert [(each["id"], each["state"], each["label"], each["progress_percentage"]) for each in shown] == [
-        (job.id, "importing-table-7", "importing-table-7", 40)
-    ]
+    assert [
+        (each["id"], each["state"], each["label"], each["progress_percentage"]) for each in shown
+    ] == [(job.id, "importing-table-7", "importing-table-7", 40)]
     horae.jobs.cancel(job.id)
     assert (await client("alice").get(f"/api/jobs/{job.id}/")).json()["state"] == "cancelled"
 
 
-async def test_pages_follow_each_other_without_gap_or_repetition(horae: Horae, client: Client) -> None:
+async def test_pages_follow_each_other_without_gap_or_repetition(
+    horae: Horae, client: Client
+) -> None:
     ids = [start(horae) for _ in range(7)]
     seen: list[int] = []
     cursor: str | None = ""
@@ -345,8 +439,12 @@ async def test_asking_for_ids_is_never_cut_short(horae: Horae, client: Client) -
     assert page["next"] is None
 
 
-@pytest.mark.parametrize(("given", "text"), [("x" * 1001, "at most 1000 characters"), ("", "at least 1 character")])
-async def test_the_length_of_a_text_is_counted_in_characters(client: Client, given: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "text"), [("x" * 1001, "at most 1000 characters"), ("", "at least 1 character")]
+)
+async def test_the_length_of_a_text_is_counted_in_characters(
+    client: Client, given: str, text: str
+) -> None:
     for refused in (
         await client("alice").get("/api/jobs/", params={"q": given}),
         await client("root").post("/api/jobs/bulk/cancel/", json={"query": given}),
@@ -360,10 +458,15 @@ async def test_types_and_queues_filter(horae: Horae, client: Client) -> None:
     export = start(horae, kind="export_table", table_id=1)
     other = start(horae)
     alice = client("alice")
-    assert [job["id"] for job in (await alice.get("/api/jobs/?types=export_table,x")).json()["jobs"]] == [export]
+    assert [
+        job["id"] for job in (await alice.get("/api/jobs/?types=export_table,x")).json()["jobs"]
+    ] == [export]
     assert len((await alice.get("/api/jobs/?types=export_table,rebuild_index")).json()["jobs"]) == 2
     assert (await alice.get("/api/jobs/?queues=fast")).json()["jobs"] == []
-    assert {job["id"] for job in (await alice.get("/api/jobs/?queues=default")).json()["jobs"]} == {export, other}
+    assert {job["id"] for job in (await alice.get("/api/jobs/?queues=default")).json()["jobs"]} == {
+        export,
+        other,
+    }
 
 
 async def test_many_requests_at_once_are_answered(horae: Horae, client: Client) -> None:
@@ -378,7 +481,12 @@ class TestSearch:
         first, second = start(horae, tags=["nightly"]), start(horae)
         answers = {
             query: ids_of((await client("root").get("/api/jobs/", params={"q": query})).json())
-            for query in ("tag:nightly", "-tag:nightly", "type:rebuild*", "owner:alice state:failed")
+            for query in (
+                "tag:nightly",
+                "-tag:nightly",
+                "type:rebuild*",
+                "owner:alice state:failed",
+            )
         }
         assert answers == {
             "tag:nightly": [first],
@@ -386,10 +494,14 @@ class TestSearch:
             "type:rebuild*": [second, first],
             "owner:alice state:failed": [],
         }
-        listed = (await client("root").get("/api/jobs/", params={"q": "tag:nightly"})).json()["jobs"]
+        listed = (await client("root").get("/api/jobs/", params={"q": "tag:nightly"})).json()[
+            "jobs"
+        ]
         assert listed[0]["tags"] == ["nightly"]
 
-    async def test_another_user_finds_nothing_by_any_term(self, horae: Horae, client: Client) -> None:
+    async def test_another_user_finds_nothing_by_any_term(
+        self, horae: Horae, client: Client
+    ) -> None:
         job = start(horae, tags=["nightly"], unique_key="k")
         for query in (
             f"id:{job}",
@@ -403,12 +515,19 @@ class TestSearch:
             response = await client("bob").get("/api/jobs/", params={"q": query})
             assert (response.status_code, response.json()) == (200, {"jobs": [], "next": None})
 
-    async def test_owners_do_not_search_the_texts_for_developers(self, horae: Horae, client: Client) -> None:
+    async def test_owners_do_not_search_the_texts_for_developers(
+        self, horae: Horae, client: Client
+    ) -> None:
         start(horae)
         ended = "state = 'failed', finished_at = created_at"
-        execute(horae, f"UPDATE horae_jobs SET {ended}, error = 'host db-7', human_readable_error = 'No answer'")
+        execute(
+            horae,
+            f"UPDATE horae_jobs SET {ended}, error = 'host db-7', human_readable_error = 'No answer'",
+        )
         found = {
-            (who, query): len((await client(who).get("/api/jobs/", params={"q": query})).json()["jobs"])
+            (who, query): len(
+                (await client(who).get("/api/jobs/", params={"q": query})).json()["jobs"]
+            )
             for who in ("alice", "root")
             for query in ("error:db-7", "error:answer")
         }
@@ -427,7 +546,9 @@ class TestSearch:
             ("", "1"),
         ],
     )
-    async def test_a_bad_query_is_refused_with_the_reason(self, client: Client, query: str, reason: str) -> None:
+    async def test_a_bad_query_is_refused_with_the_reason(
+        self, client: Client, query: str, reason: str
+    ) -> None:
         response = await client("root").get("/api/jobs/", params={"q": query})
         assert error_of(response) == (400, "ERROR_QUERY_PARAMETER_VALIDATION")
         assert reason in response.text

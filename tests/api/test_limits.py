@@ -35,7 +35,9 @@ async def only(client: Any, path: str, name: str) -> Any:
     return found
 
 
-async def test_a_limit_says_what_it_holds_back_and_is_changed(limited: Horae, client: Client) -> None:
+async def test_a_limit_says_what_it_holds_back_and_is_changed(
+    limited: Horae, client: Client
+) -> None:
     root = client("root")
     first, second, third = (limited.jobs.start("call", account="a").id for _ in range(3))
     assert [claim(limited), claim(limited)] == [[first], []]
@@ -47,7 +49,9 @@ async def test_a_limit_says_what_it_holds_back_and_is_changed(limited: Horae, cl
     )
     changed = await root.post("/api/limits/account/set/", json={"concurrency": 2})
     assert changed.status_code == 200
-    assert [claim(limited), claim(limited)] == [[second], []], "the new number holds for jobs that wait already"
+    assert [claim(limited), claim(limited)] == [[second], []], (
+        "the new number holds for jobs that wait already"
+    )
     assert (await root.post("/api/limits/account/reset/")).status_code == 200
     limited.jobs.cancel(first)
     assert claim(limited) == [], "one job runs, as many as declared"
@@ -55,10 +59,15 @@ async def test_a_limit_says_what_it_holds_back_and_is_changed(limited: Horae, cl
 
 
 async def test_a_start_whose_key_cannot_be_computed_is_refused(horae: Horae) -> None:
-    @horae.job(public=True, limits=[Limit(concurrency=1, key=lambda given: given.codes["eu"], name="region")])
+    @horae.job(
+        public=True,
+        limits=[Limit(concurrency=1, key=lambda given: given.codes["eu"], name="region")],
+    )
     def ship(codes: dict[str, str]) -> None: ...
 
-    refused = await client_of(application_of(horae), "alice").post("/api/jobs/types/ship/", json={"codes": {}})
+    refused = await client_of(application_of(horae), "alice").post(
+        "/api/jobs/types/ship/", json={"codes": {}}
+    )
     assert error_of(refused) == (400, "ERROR_INVALID_REQUEST")
     assert (
         refused.json()["detail"]
@@ -66,7 +75,9 @@ async def test_a_start_whose_key_cannot_be_computed_is_refused(horae: Horae) -> 
     )
 
 
-async def test_the_limit_of_a_queue_holds_for_jobs_of_any_type(horae: Horae, client: Client) -> None:
+async def test_the_limit_of_a_queue_holds_for_jobs_of_any_type(
+    horae: Horae, client: Client
+) -> None:
     root = client("root")
     jobs = [horae.jobs.start("rebuild_index", queue="mail").id for _ in range(2)]
     made = await root.post("/api/queues/mail/limit-by-key/", json={"concurrency": 1})
@@ -107,7 +118,11 @@ async def test_a_declared_queue_is_reset(horae: Horae, client: Client) -> None:
         ("/api/limits/account/set/", {"concurrency": 0}, (400, "ERROR_REQUEST_BODY_VALIDATION")),
         ("/api/limits/unknown/set/", {"concurrency": 1}, (404, "ERROR_NOT_FOUND")),
         ("/api/queues/mail/limit-by-key/", {"rate": "0/s"}, (400, "ERROR_INVALID_REQUEST")),
-        ("/api/queues/mail/limit-by-key/", {"rate": "1/s", "key": "{a b}"}, (400, "ERROR_INVALID_REQUEST")),
+        (
+            "/api/queues/mail/limit-by-key/",
+            {"rate": "1/s", "key": "{a b}"},
+            (400, "ERROR_INVALID_REQUEST"),
+        ),
         ("/api/queues/mail/fair/", {"by": "a b"}, (400, "ERROR_INVALID_REQUEST")),
     ],
 )
@@ -120,10 +135,12 @@ async def test_bad_changes_are_refused(
 
 async def test_only_staff_may_change_limits_and_turns(limited: Horae, client: Client) -> None:
     paths = {
-        "/api/limits/account/set/": {"concurrency": 2}, "/api/limits/account/reset/": None,
-        "/api/queues/mail/limit-by-key/": {"rate": "1/s"}, "/api/queues/mail/fair/": {"by": "owner"},
+        "/api/limits/account/set/": {"concurrency": 2},
+        "/api/limits/account/reset/": None,
+        "/api/queues/mail/limit-by-key/": {"rate": "1/s"},
+        "/api/queues/mail/fair/": {"by": "owner"},
         "/api/queues/mail/reset/": None,
-    }  # fmt: skip
+    }
     for who in ("alice", "auditor"):
         for path, body in paths.items():
             assert (await client(who).post(path, json=body)).status_code == 403, (who, path)

@@ -32,7 +32,9 @@ def at_once(app: HttpInterface) -> None:
     give(app, metrics_limits=MetricsLimits(counted_after=0.0))
 
 
-async def test_ended_jobs_are_counted_once_by_type_and_outcome(horae: Horae, client: Client) -> None:
+async def test_ended_jobs_are_counted_once_by_type_and_outcome(
+    horae: Horae, client: Client
+) -> None:
     await figures(client)
     horae.jobs.cancel(horae.jobs.start("rebuild_index").id)
     async with running_node(horae):
@@ -46,7 +48,9 @@ async def test_ended_jobs_are_counted_once_by_type_and_outcome(horae: Horae, cli
         assert found["horae_job_pick_up_seconds_count", "rebuild_index"] == 2
         assert found["horae_job_duration_seconds_bucket", "+Inf", "rebuild_index"] == 2
         assert found["horae_job_duration_seconds_bucket", "1800.0", "rebuild_index"] == 2
-    await until_state(horae, horae.jobs.cancel(horae.jobs.start("rebuild_index").id).id, "cancelled")
+    await until_state(
+        horae, horae.jobs.cancel(horae.jobs.start("rebuild_index").id).id, "cancelled"
+    )
     assert (await figures(client))["horae_jobs_total", "cancelled", "rebuild_index"] == 2
 
 
@@ -77,7 +81,11 @@ async def test_backlog_and_slots(horae: Horae, client: Client) -> None:
     assert (found[("horae_slots",)], found["horae_nodes", "alive"]) == (0, 0)
     async with running_node(horae, concurrency=4, queues=("none",)):
         found = await figures(client)
-    assert (found[("horae_slots",)], found[("horae_slots_used",)], found["horae_nodes", "alive"]) == (4, 0, 1)
+    assert (
+        found[("horae_slots",)],
+        found[("horae_slots_used",)],
+        found["horae_nodes", "alive"],
+    ) == (4, 0, 1)
 
 
 async def test_the_work_of_queues_is_shown_for_autoscalers(horae: Horae, client: Client) -> None:
@@ -95,8 +103,13 @@ async def test_the_work_of_queues_is_shown_for_autoscalers(horae: Horae, client:
     assert found["horae_queue_seconds_ahead", "slow"] == 0
 
 
-async def test_lateness_is_counted_of_what_a_schedule_started_at_its_time(horae: Horae, client: Client) -> None:
-    late, by_hand = (horae.schedules.add("rebuild_index", name=name, cron="* * * * *").id for name in ("late", "hand"))
+async def test_lateness_is_counted_of_what_a_schedule_started_at_its_time(
+    horae: Horae, client: Client
+) -> None:
+    late, by_hand = (
+        horae.schedules.add("rebuild_index", name=name, cron="* * * * *").id
+        for name in ("late", "hand")
+    )
     make_late(horae, late, 600)
     assert (await figures(client))[("horae_schedules_overdue",)] == 1
     jobs = [*fire(horae, late), horae.schedules.run_now(by_hand)]
@@ -107,7 +120,10 @@ async def test_lateness_is_counted_of_what_a_schedule_started_at_its_time(horae:
         found = await figures(client)
         assert found["horae_schedule_lateness_seconds_count", "rebuild_index"] == 1
         assert found["horae_schedule_lateness_seconds_bucket", "300.0", "rebuild_index"] == 1
-        assert (found[("horae_schedules_overdue",)], found[("horae_oldest_overdue_seconds",)]) == (0, 0)
+        assert (found[("horae_schedules_overdue",)], found[("horae_oldest_overdue_seconds",)]) == (
+            0,
+            0,
+        )
 
 
 async def test_how_late_the_latest_is(horae: Horae, client: Client) -> None:
@@ -118,11 +134,17 @@ async def test_how_late_the_latest_is(horae: Horae, client: Client) -> None:
     assert 900 <= found[("horae_oldest_overdue_seconds",)] < 1000
 
 
-async def test_queues_past_the_fullest_are_one(horae: Horae, app: HttpInterface, client: Client) -> None:
+async def test_queues_past_the_fullest_are_one(
+    horae: Horae, app: HttpInterface, client: Client
+) -> None:
     give(app, metrics_limits=MetricsLimits(counted_after=0.0, queues=1))
     for queue in ("a", "b", "b", "c"):
         horae.jobs.start("rebuild_index", queue=queue)
-    found = {key: value for key, value in (await figures(client)).items() if key[0] == "horae_backlog_jobs"}
+    found = {
+        key: value
+        for key, value in (await figures(client)).items()
+        if key[0] == "horae_backlog_jobs"
+    }
     assert found == {("horae_backlog_jobs", "b"): 2, ("horae_backlog_jobs", "other"): 2}
 
 
@@ -136,14 +158,19 @@ async def test_health_needs_no_login_and_reveals_nothing(horae: Horae, client: C
         200,
         {"status": "ready"},
     )
-    execute(horae, "UPDATE horae_alembic_version SET version_num = 'future', oldest_compatible = 'future'")
+    execute(
+        horae,
+        "UPDATE horae_alembic_version SET version_num = 'future', oldest_compatible = 'future'",
+    )
     assert ((await nobody.get("/readyz")).status_code, (await nobody.get("/readyz")).json()) == (
         503,
         {"status": "migrations"},
     )
 
 
-async def test_it_is_not_ready_without_a_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_is_not_ready_without_a_database(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unreachable(_database: Database) -> None:
         raise OSError("the inside")
 

@@ -190,11 +190,17 @@ async def test_no_odd_request_is_a_fault_of_the_server(horae: Horae) -> None:
         ("/healthz", "GET, HEAD, OPTIONS"),
     ],
 )
-async def test_a_wrong_method_is_answered_with_the_allowed_ones(app: HttpInterface, path: str, methods: str) -> None:
+async def test_a_wrong_method_is_answered_with_the_allowed_ones(
+    app: HttpInterface, path: str, methods: str
+) -> None:
     client = client_of(app, "root")
     refused, asked = await client.put(path), await client.options(path)
     assert error_of(refused) == (405, "ERROR_METHOD_NOT_ALLOWED")
-    assert (refused.headers["allow"], asked.status_code, asked.headers["allow"]) == (methods, 204, methods)
+    assert (refused.headers["allow"], asked.status_code, asked.headers["allow"]) == (
+        methods,
+        204,
+        methods,
+    )
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "DELETE"])
@@ -202,14 +208,19 @@ async def test_an_unknown_path_is_a_404_for_every_method(app: HttpInterface, met
     assert (await client_of(app, "root").request(method, "/api/nothing/")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/api/jobs/", "/healthz", "/metrics", "/api/jobs/4711/", "/api/events/"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/jobs/", "/healthz", "/metrics", "/api/jobs/4711/", "/api/events/"]
+)
 async def test_head_is_get_without_the_body(app: HttpInterface, path: str) -> None:
     client = client_of(app, "root")
     head = await client.head(path)
     assert head.content == b""
     if path != "/api/events/":  # to get it would not end
         got: httpx.Response = await client.get(path)
-        assert (head.status_code, head.headers["content-type"]) == (got.status_code, got.headers["content-type"])
+        assert (head.status_code, head.headers["content-type"]) == (
+            got.status_code,
+            got.headers["content-type"],
+        )
 
 
 @pytest.mark.parametrize("name", ["team/a", "team/pause/", "/", "50%", "a b?c#d", "é"])

@@ -40,7 +40,11 @@ async def test_a_queue_that_was_never_held_stays_open(client: Client) -> None:
 async def test_a_queue_without_work_is_answered_when_it_is_opened(client: Client) -> None:
     await client("root").post("/api/queues/slow/pause/", json={})
     opened = await client("root").post("/api/queues/slow/resume/")
-    assert (opened.status_code, opened.json()["name"], opened.json()["paused"]) == (200, "slow", False)
+    assert (opened.status_code, opened.json()["name"], opened.json()["paused"]) == (
+        200,
+        "slow",
+        False,
+    )
 
 
 async def test_a_queue_is_limited_and_opened_wide_again(horae: Horae, client: Client) -> None:
@@ -54,12 +58,19 @@ async def test_a_queue_is_limited_and_opened_wide_again(horae: Horae, client: Cl
     opened = (await root.post("/api/queues/slow/limit/", json={"concurrency_limit": None})).json()
     assert opened["concurrency_limit"] is None
     assert len(claim_as_another_node(horae)) == 3
-    unknown = (await root.post("/api/queues/unknown/limit/", json={"concurrency_limit": None})).json()
+    unknown = (
+        await root.post("/api/queues/unknown/limit/", json={"concurrency_limit": None})
+    ).json()
     assert (unknown["name"], unknown["pending"], unknown["paused"]) == ("unknown", 0, False)
 
 
-async def test_a_waiting_job_shows_whether_its_queue_is_paused(horae: Horae, client: Client) -> None:
-    held, running = horae.jobs.start("rebuild_index", queue="held"), horae.jobs.start("rebuild_index")
+async def test_a_waiting_job_shows_whether_its_queue_is_paused(
+    horae: Horae, client: Client
+) -> None:
+    held, running = (
+        horae.jobs.start("rebuild_index", queue="held"),
+        horae.jobs.start("rebuild_index"),
+    )
     claim_as_another_node(horae, queues=["default"])
     root = client("root")
     for queue in ("held", "default"):
@@ -128,7 +139,9 @@ async def test_a_node_uses_no_more_slots_than_it_has(horae: Horae, client: Clien
         horae.jobs.start("rebuild_index", queue="slow")
     async with running_node(horae, concurrency=3, queues=("none",)) as node:
         horae.components.database.autocommit(
-            claims.claim, ClaimScope(node=node.id or NodeId(""), types=("rebuild_index",), queues=("slow",)), 5
+            claims.claim,
+            ClaimScope(node=node.id or NodeId(""), types=("rebuild_index",), queues=("slow",)),
+            5,
         )
         [found] = (await client("auditor").get("/api/nodes/")).json()["nodes"]
         overview = (await client("auditor").get("/api/overview/")).json()
@@ -140,7 +153,13 @@ async def test_a_node_uses_no_more_slots_than_it_has(horae: Horae, client: Clien
 
 async def test_the_overview_counts_what_waits_runs_and_ended(client: Client) -> None:
     empty = (await client("auditor").get("/api/overview/")).json()
-    assert empty["states"] == {"pending": 0, "started": 0, "finished": 0, "failed": 0, "cancelled": 0}
+    assert empty["states"] == {
+        "pending": 0,
+        "started": 0,
+        "finished": 0,
+        "failed": 0,
+        "cancelled": 0,
+    }
     assert empty["pick_up"] == {"count": 0, "p50_seconds": None, "p99_seconds": None}
     assert (empty["throughput"], empty["problems"], empty["queues"]) == ([], [], [])
 
@@ -156,7 +175,9 @@ async def test_the_overview_sums_up_the_last_hour(horae: Horae, client: Client) 
     assert (seen["states"]["finished"], seen["states"]["cancelled"]) == (3, 1)
     assert sum(minute["finished"] for minute in seen["throughput"]) == 3
     assert sum(minute["cancelled"] for minute in seen["throughput"]) == 1
-    assert all(datetime.fromisoformat(minute["minute"]).second == 0 for minute in seen["throughput"])
+    assert all(
+        datetime.fromisoformat(minute["minute"]).second == 0 for minute in seen["throughput"]
+    )
     assert max(minute["longest_pick_up_seconds"] or 0 for minute in seen["throughput"]) >= 0
     assert (seen["pick_up"]["count"], seen["duration"]["count"]) == (3, 3)
     assert 0 <= seen["pick_up"]["p50_seconds"] <= seen["pick_up"]["p99_seconds"]
@@ -167,7 +188,11 @@ async def test_older_ends_are_not_counted_as_recent(horae: Horae, client: Client
     job = horae.jobs.start("rebuild_index")
     claim_as_another_node(horae)
     horae.jobs.cancel(job.id)
-    hour = "INTERVAL '3601 seconds'" if horae.components.database.dialect == "postgresql" else "3601000000"
+    hour = (
+        "INTERVAL '3601 seconds'"
+        if horae.components.database.dialect == "postgresql"
+        else "3601000000"
+    )
     execute(horae, f"UPDATE horae_jobs SET finished_at = finished_at - {hour}")
     seen = (await client("auditor").get("/api/overview/")).json()
     assert (seen["states"]["cancelled"], seen["throughput"], seen["pick_up"]["count"]) == (1, [], 0)
@@ -185,8 +210,10 @@ async def test_problems_are_described_the_worst_first(horae: Horae, client: Clie
     await client("root").post("/api/queues/slow/pause/", json={"note": "why not"})
     problems = (await client("auditor").get("/api/overview/")).json()["problems"]
     assert [(each["level"], each["subject"]) for each in problems] == [
-        ("problem", "work"), ("warning", "queues"), ("warning", "jobs"),
-    ]  # fmt: skip
+        ("problem", "work"),
+        ("warning", "queues"),
+        ("warning", "jobs"),
+    ]
     assert "no node runs" in problems[0]["message"]
     assert "why not" in problems[1]["message"]
     assert "6 of 6 jobs of type 'rebuild_index'" in problems[2]["message"]
@@ -199,7 +226,9 @@ async def test_simultaneous_requests_share_one_overview(client: Client) -> None:
 
 async def test_every_changing_call_is_recorded(client: Client) -> None:
     root, alice = client("root"), client("alice")
-    job_id = (await alice.post("/api/jobs/types/duplicate_table/", json={"table_id": 1})).json()["id"]
+    job_id = (await alice.post("/api/jobs/types/duplicate_table/", json={"table_id": 1})).json()[
+        "id"
+    ]
     await alice.post("/api/jobs/types/duplicate_table/", json={"table_id": 404})
     await alice.post(f"/api/jobs/{job_id}/cancel/")
     await root.post(f"/api/jobs/{job_id}/retry/")
@@ -211,7 +240,8 @@ async def test_every_changing_call_is_recorded(client: Client) -> None:
     await root.delete(f"/api/jobs/{job_id}/")
     entries = (await client("auditor").get("/api/audit/")).json()["entries"]
     assert [
-        (each["actor"], each["action"], each["target"], each["outcome"], each["note"]) for each in entries[::-1]
+        (each["actor"], each["action"], each["target"], each["outcome"], each["note"])
+        for each in entries[::-1]
     ] == [
         ("alice", "job.start", "duplicate_table", "done", None),
         ("alice", "job.start", "duplicate_table", "ERROR_TABLE_DOES_NOT_EXIST", None),
@@ -233,7 +263,13 @@ async def test_the_audit_is_paged_and_filtered(client: Client) -> None:
     auditor = client("auditor")
     first = (await auditor.get("/api/audit/?actor=root&limit=3")).json()
     second = (await auditor.get(f"/api/audit/?actor=root&limit=3&cursor={first['next']}")).json()
-    assert [each["target"] for each in first["entries"] + second["entries"]] == ["q4", "q3", "q2", "q1", "q0"]
+    assert [each["target"] for each in first["entries"] + second["entries"]] == [
+        "q4",
+        "q3",
+        "q2",
+        "q1",
+        "q0",
+    ]
     assert second["next"] is None
 
 
@@ -243,16 +279,30 @@ async def test_old_entries_go(horae: Horae, client: Client) -> None:
     year = "INTERVAL '366 days'" if on_postgres else "31622400000000"
     execute(horae, f"UPDATE horae_audit SET at = at - {year}, id = {changes.TIDY_EVERY - 1}")
     if on_postgres:
-        execute(horae, f"SELECT setval(pg_get_serial_sequence('horae_audit', 'id'), {changes.TIDY_EVERY - 1})")
+        execute(
+            horae,
+            f"SELECT setval(pg_get_serial_sequence('horae_audit', 'id'), {changes.TIDY_EVERY - 1})",
+        )
     await client("root").post("/api/queues/new/pause/", json={})  # its entry deletes old ones
-    assert [each["target"] for each in (await client("auditor").get("/api/audit/")).json()["entries"]] == ["new"]
+    assert [
+        each["target"] for each in (await client("auditor").get("/api/audit/")).json()["entries"]
+    ] == ["new"]
 
 
 @pytest.mark.parametrize(
     "damage",
-    ["roles = '5'", "roles = 'null'", "types = '{\"a\": 1}'", "types = '[1]'", "queues = '7'", "queues = '[null]'"],
+    [
+        "roles = '5'",
+        "roles = 'null'",
+        "types = '{\"a\": 1}'",
+        "types = '[1]'",
+        "queues = '7'",
+        "queues = '[null]'",
+    ],
 )
-async def test_a_damaged_node_is_left_out_and_reported(horae: Horae, client: Client, damage: str) -> None:
+async def test_a_damaged_node_is_left_out_and_reported(
+    horae: Horae, client: Client, damage: str
+) -> None:
     record = record_of(horae.registry, NodeOptions())
     horae.components.database.transact(nodes.register, record)
     execute(horae, f"UPDATE horae_nodes SET {damage}")

@@ -12,10 +12,20 @@ ROOT: Final = Path(__file__).parents[2]
 REFERENCE: Final = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
 SOURCES: Final = Path(problems.__file__).parent
 WEB_SETTINGS: Final = (
-    "host", "port", "tokens", "allowed_hosts", "trusted_origins", "max_body",
-    "max_connections", "header_timeout", "body_timeout", "write_timeout", "idle_timeout", "max_streams",
+    "host",
+    "port",
+    "tokens",
+    "allowed_hosts",
+    "trusted_origins",
+    "max_body",
+    "max_connections",
+    "header_timeout",
+    "body_timeout",
+    "write_timeout",
+    "idle_timeout",
+    "max_streams",
     "max_streams_each",
-)  # fmt: skip
+)
 
 
 def sources() -> str:
@@ -29,7 +39,9 @@ def test_every_error_is_in_the_reference() -> None:
 
 
 def test_every_endpoint_is_in_the_reference() -> None:
-    paths = set(re.findall(r'^ {4}"(/[^"]+)": \{$', GOLDEN.read_text(encoding="utf-8"), re.MULTILINE))
+    paths = set(
+        re.findall(r'^ {4}"(/[^"]+)": \{$', GOLDEN.read_text(encoding="utf-8"), re.MULTILINE)
+    )
     named = {
         path.replace("{job_id}", "{id}")
         .replace("{group_id}", "{id}")
@@ -48,7 +60,9 @@ def test_every_setting_of_it_is_in_the_reference() -> None:
 
 
 def test_every_figure_is_in_the_reference() -> None:
-    figures = set(re.findall(r'"(horae_[a-z_]+)"', (SOURCES / "metrics.py").read_text(encoding="utf-8")))
+    figures = set(
+        re.findall(r'"(horae_[a-z_]+)"', (SOURCES / "metrics.py").read_text(encoding="utf-8"))
+    )
     figures = {"horae_jobs_total" if name == "horae_jobs" else name for name in figures}
     assert len(figures) > 8
     assert {name for name in figures if f"`{name}`" not in REFERENCE} == set()

@@ -58,14 +58,23 @@ def app(replica: Recorded, horae: Horae) -> HttpInterface:
         ("/api/jobs/?q=state:pending", {"searching.find", "reading.page"}),
         ("/api/schedules/", {"reading.page"}),
         ("/api/queues/", {"queues.view"}),
-        ("/api/overview/", {"overview.samples", "queues.view", "reading.counts", "overview.throughput",
-                            "overview.lateness", "overview.by_type"}),
+        (
+            "/api/overview/",
+            {
+                "overview.samples",
+                "queues.view",
+                "reading.counts",
+                "overview.throughput",
+                "overview.lateness",
+                "overview.by_type",
+            },
+        ),
         ("/api/jobs/?job_ids=1", set()),
         ("/api/jobs/1/", set()),
         ("/api/jobs/1/attempts/", set()),
         ("/metrics", set()),
     ],
-)  # fmt: skip
+)
 async def test_lists_and_counts_come_from_the_replica(
     horae: Horae, app: HttpInterface, replica: Recorded, path: str, read: set[str]
 ) -> None:
@@ -74,10 +83,14 @@ async def test_lists_and_counts_come_from_the_replica(
     assert replica.reads.keys() == read
 
 
-async def test_after_a_change_its_user_reads_from_the_primary(app: HttpInterface, replica: Recorded) -> None:
+async def test_after_a_change_its_user_reads_from_the_primary(
+    app: HttpInterface, replica: Recorded
+) -> None:
     replica.has_everything = False
     alice, bob = client_of(app, "alice"), client_of(app, "bob")
-    assert (await alice.post("/api/jobs/types/duplicate_table/", json={"table_id": 7})).status_code == 202
+    assert (
+        await alice.post("/api/jobs/types/duplicate_table/", json={"table_id": 7})
+    ).status_code == 202
     assert len((await alice.get("/api/jobs/")).json()["jobs"]) == 1
     assert not replica.reads
     await bob.get("/api/jobs/")

@@ -47,13 +47,17 @@ def source(horae: Horae) -> ScheduleSource:
     return source_of(horae)
 
 
-def source_of(horae: Horae, timing: ScheduleSourceTiming = ScheduleSourceTiming()) -> ScheduleSource:  # noqa: B008 - immutable
+def source_of(
+    horae: Horae, timing: ScheduleSourceTiming = ScheduleSourceTiming()
+) -> ScheduleSource:
     source = ScheduleSource(horae.components.database, ScheduleItems(horae.registry), timing)
     assert source.poll(everything) == []
     return source
 
 
-async def test_staff_get_every_event_of_a_schedule(horae: Horae, app: HttpInterface, client: Client) -> None:
+async def test_staff_get_every_event_of_a_schedule(
+    horae: Horae, app: HttpInterface, client: Client
+) -> None:
     async with listening(app, "auditor") as stream:
         await stream.next("hello")
         schedule_id = add(horae)
@@ -123,7 +127,9 @@ async def test_a_fire_is_reported_once(horae: Horae, source: ScheduleSource) -> 
     assert names(source) == []
 
 
-async def test_only_deleted_schedules_are_reported_by_hints(horae: Horae, source: ScheduleSource) -> None:
+async def test_only_deleted_schedules_are_reported_by_hints(
+    horae: Horae, source: ScheduleSource
+) -> None:
     kept, deleted = add(horae, "kept"), add(horae, "deleted")
     names(source)
     execute(horae, "DELETE FROM horae_schedules WHERE id = :id", id=deleted)
@@ -139,10 +145,14 @@ async def test_an_unreadable_row_hides_no_other(horae: Horae, source: ScheduleSo
     execute(horae, "UPDATE horae_schedules SET trigger = 'full moon' WHERE id = :id", id=strange)
     found = source.poll(everything)
     assert found is not None
-    assert [(each.name, f'"id":{sound},' in each.data, each.owner) for each in found] == [("schedule", True, None)]
+    assert [(each.name, f'"id":{sound},' in each.data, each.owner) for each in found] == [
+        ("schedule", True, None)
+    ]
 
 
-async def test_schedules_are_queried_only_while_staff_listens(horae: Horae, source: ScheduleSource) -> None:
+async def test_schedules_are_queried_only_while_staff_listens(
+    horae: Horae, source: ScheduleSource
+) -> None:
     add(horae)
     with counted_statements(horae) as statements:
         assert source.poll(nothing_of_schedules) == []
@@ -150,7 +160,9 @@ async def test_schedules_are_queried_only_while_staff_listens(horae: Horae, sour
     assert names(source) == ["schedule"]  # it may have been between his reading and our looking
 
 
-async def test_a_poll_is_one_statement_and_two_if_there_are_changes(horae: Horae, source: ScheduleSource) -> None:
+async def test_a_poll_is_one_statement_and_two_if_there_are_changes(
+    horae: Horae, source: ScheduleSource
+) -> None:
     for number in range(20):
         add(horae, f"s{number}")
     for expected in (2, 1):
@@ -177,8 +189,12 @@ def test_changes_are_found_by_an_index(horae: Horae) -> None:
     assert "sort" not in found.lower()
 
 
-@pytest.mark.parametrize("timing", [ScheduleSourceTiming(most_each=5), ScheduleSourceTiming(rows=6)])
-async def test_too_many_changes_are_not_reported_one_by_one(horae: Horae, timing: ScheduleSourceTiming) -> None:
+@pytest.mark.parametrize(
+    "timing", [ScheduleSourceTiming(most_each=5), ScheduleSourceTiming(rows=6)]
+)
+async def test_too_many_changes_are_not_reported_one_by_one(
+    horae: Horae, timing: ScheduleSourceTiming
+) -> None:
     source = source_of(horae, timing)
     for number in range(5):
         add(horae, f"s{number}")
@@ -190,7 +206,9 @@ async def test_too_many_changes_are_not_reported_one_by_one(horae: Horae, timing
         assert names(source) == []
 
 
-async def test_a_flood_of_schedules_is_one_event_to_staff_and_none_to_owners(horae: Horae, app: HttpInterface) -> None:
+async def test_a_flood_of_schedules_is_one_event_to_staff_and_none_to_owners(
+    horae: Horae, app: HttpInterface
+) -> None:
     give(app, events_timing=EventsTiming(schedules=ScheduleSourceTiming(most_each=0)))
     async with listening(app, "root") as root, listening(app, "alice") as alice:
         await root.next("hello")

@@ -31,7 +31,9 @@ async def read(client: Client, schedule_id: int) -> dict[str, Any]:
 
 
 async def test_a_schedule_shows_its_definition(horae: Horae, client: Client) -> None:
-    schedule_id = nightly(horae, config={"shards": 2}, overlap="buffer_one", jitter="90s", max_runtime="5m")
+    schedule_id = nightly(
+        horae, config={"shards": 2}, overlap="buffer_one", jitter="90s", max_runtime="5m"
+    )
     found = await read(client, schedule_id)
     runs = [datetime.fromisoformat(moment) for moment in found.pop("next_runs")]
     assert runs == sorted(runs)
@@ -39,20 +41,55 @@ async def test_a_schedule_shows_its_definition(horae: Horae, client: Client) -> 
     assert found.pop("next_start_on") == runs[0].isoformat().replace("+00:00", "Z")
     assert datetime.fromisoformat(found.pop("created_on")).tzinfo is not None
     assert found.pop("statistics") == {
-        "last_start_on": None, "last_finish_on": None, "last_successful_finish_on": None, "last_run_success": None,
-        "total_runs": 0, "total_successes": 0, "total_failures": 0, "total_crashes": 0, "open_runs": 0, "mean_duration_seconds": None,
-        "consecutive_failures": 0, "consecutive_crashes": 0,
-    }  # fmt: skip
+        "last_start_on": None,
+        "last_finish_on": None,
+        "last_successful_finish_on": None,
+        "last_run_success": None,
+        "total_runs": 0,
+        "total_successes": 0,
+        "total_failures": 0,
+        "total_crashes": 0,
+        "open_runs": 0,
+        "mean_duration_seconds": None,
+        "consecutive_failures": 0,
+        "consecutive_crashes": 0,
+    }
     assert found == {
-        "id": schedule_id, "name": "nightly", "module": "", "job_type": "rebuild_index",
-        "trigger": {"kind": "cron", "text": "0 3 * * *"}, "timezone": "Europe/Berlin",
-        "words": "At 03:00 (Europe/Berlin).", "queue": "default", "priority": 0, "state": "idle", "enabled": True,
-        "disabled_reason": None, "pause_note": None, "job_id": None, "params": {"shards": 2}, "overlap": "buffer_one",
-        "catch_up": "last", "catch_up_limit": 100, "catch_up_window_seconds": 604800, "jitter_seconds": 90,
-        "max_runtime_seconds": 300, "max_retries": None, "retry_period": None, "backoff": "exponential",
-        "started_on": None, "version": 2, "overrides": {}, "exclude": [], "next_skips": [], "skip_reason": None,
-        "skip_until": None, "moved_start": None, "backfill_next": None, "waiting_reason": None,
-    }  # fmt: skip
+        "id": schedule_id,
+        "name": "nightly",
+        "module": "",
+        "job_type": "rebuild_index",
+        "trigger": {"kind": "cron", "text": "0 3 * * *"},
+        "timezone": "Europe/Berlin",
+        "words": "At 03:00 (Europe/Berlin).",
+        "queue": "default",
+        "priority": 0,
+        "state": "idle",
+        "enabled": True,
+        "disabled_reason": None,
+        "pause_note": None,
+        "job_id": None,
+        "params": {"shards": 2},
+        "overlap": "buffer_one",
+        "catch_up": "last",
+        "catch_up_limit": 100,
+        "catch_up_window_seconds": 604800,
+        "jitter_seconds": 90,
+        "max_runtime_seconds": 300,
+        "max_retries": None,
+        "retry_period": None,
+        "backoff": "exponential",
+        "started_on": None,
+        "version": 2,
+        "overrides": {},
+        "exclude": [],
+        "next_skips": [],
+        "skip_reason": None,
+        "skip_until": None,
+        "moved_start": None,
+        "backfill_next": None,
+        "waiting_reason": None,
+    }
 
 
 async def test_secret_parameters_are_masked_and_those_of_an_unknown_type_not_shown(
@@ -68,9 +105,13 @@ async def test_secret_parameters_are_masked_and_those_of_an_unknown_type_not_sho
 
 async def test_an_interval_has_the_next_start_that_is_known(horae: Horae, client: Client) -> None:
     schedule_id = nightly(horae, every="10m", timezone="UTC")
-    assert [len((await read(client, schedule_id))["next_runs"]), (await read(client, schedule_id))["words"]] == [
-        1, "10 minutes after the end of each run.",
-    ]  # fmt: skip
+    assert [
+        len((await read(client, schedule_id))["next_runs"]),
+        (await read(client, schedule_id))["words"],
+    ] == [
+        1,
+        "10 minutes after the end of each run.",
+    ]
     horae.schedules.run_now(schedule_id)
     running = await read(client, schedule_id)
     assert (running["state"], running["next_runs"]) == ("executing", [])
@@ -81,7 +122,9 @@ async def test_the_list_is_stable_paged_and_filtered(horae: Horae, client: Clien
     names = [f"s{number}" for number in range(5)]
     for name in reversed(names):
         nightly(horae, name)
-    horae.schedules.add("export_table", name="export", every="1h", config={"table_id": 1}, enabled=False)
+    horae.schedules.add(
+        "export_table", name="export", every="1h", config={"table_id": 1}, enabled=False
+    )
     auditor = client("auditor")
     seen: list[str] = []
     cursor: str | None = None
@@ -110,32 +153,49 @@ async def test_the_list_is_stable_paged_and_filtered(horae: Horae, client: Clien
     assert await names_of(module="", name="S3") == ["s3"]
 
 
-@pytest.mark.parametrize("cursor", ["x", "bnVsbA", "WzFd", "WyJhIl0", "WyJhIiwgMV0", "WyJhIiwgIlx1MDAwMCJd", "_-_-"])
+@pytest.mark.parametrize(
+    "cursor", ["x", "bnVsbA", "WzFd", "WyJhIl0", "WyJhIiwgMV0", "WyJhIiwgIlx1MDAwMCJd", "_-_-"]
+)
 async def test_a_cursor_that_no_list_has_given_is_refused(client: Client, cursor: str) -> None:
     assert error_of(await client("auditor").get(f"/api/schedules/?cursor={cursor}")) == INVALID
 
 
 async def test_a_cursor_may_hold_any_name(client: Client) -> None:
     place = cursor_of("modül", "ñ" * 200)
-    assert (await client("auditor").get("/api/schedules/", params={"cursor": place})).json()["schedules"] == []
+    assert (await client("auditor").get("/api/schedules/", params={"cursor": place})).json()[
+        "schedules"
+    ] == []
 
 
 @pytest.mark.parametrize("path", ["", "1/", "1/ticks/", "1/statistics/", "1/errors/"])
 async def test_owners_see_no_schedules(client: Client, path: str) -> None:
-    assert error_of(await client("alice").get(f"/api/schedules/{path}")) == (403, "ERROR_PERMISSION_DENIED")
+    assert error_of(await client("alice").get(f"/api/schedules/{path}")) == (
+        403,
+        "ERROR_PERMISSION_DENIED",
+    )
 
 
 @pytest.mark.parametrize("who", ["alice", "auditor"])
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", ""), ("PATCH", "1/"), ("DELETE", "1/"), ("POST", "1/pause/"), ("POST", "1/resume/"),
+        ("POST", ""),
+        ("PATCH", "1/"),
+        ("DELETE", "1/"),
+        ("POST", "1/pause/"),
+        ("POST", "1/resume/"),
         ("POST", "1/run/"),
     ],
-)  # fmt: skip
-async def test_only_staff_change_any(horae: Horae, client: Client, who: str, method: str, path: str) -> None:
+)
+async def test_only_staff_change_any(
+    horae: Horae, client: Client, who: str, method: str, path: str
+) -> None:
     nightly(horae)
-    bodies: dict[str, Any] = {"": {"job_type": "rebuild_index", "every": "1h"}, "1/": {}, "1/pause/": {}}
+    bodies: dict[str, Any] = {
+        "": {"job_type": "rebuild_index", "every": "1h"},
+        "1/": {},
+        "1/pause/": {},
+    }
     body = None if method == "DELETE" else bodies.get(path)
     response = await client(who).request(method, f"/api/schedules/{path}", json=body)
     assert error_of(response) == (403, "ERROR_PERMISSION_DENIED")
@@ -162,10 +222,17 @@ async def test_an_unknown_name_is_a_404(client: Client, schedule_id: str) -> Non
 async def test_it_is_paused_with_a_note_and_goes_on(horae: Horae, client: Client) -> None:
     path, root = f"/api/schedules/{nightly(horae)}/", client("root")
     paused = (await root.post(f"{path}pause/", json={"note": "no disk"})).json()
-    shown = {name: paused[name] for name in ("enabled", "state", "disabled_reason", "pause_note", "next_runs")}
+    shown = {
+        name: paused[name]
+        for name in ("enabled", "state", "disabled_reason", "pause_note", "next_runs")
+    }
     assert shown == {
-        "enabled": False, "state": "disabled", "disabled_reason": "paused", "pause_note": "no disk", "next_runs": [],
-    }  # fmt: skip
+        "enabled": False,
+        "state": "disabled",
+        "disabled_reason": "paused",
+        "pause_note": "no disk",
+        "next_runs": [],
+    }
     resumed = (await root.post(f"{path}resume/")).json()
     assert (resumed["enabled"], resumed["state"], resumed["pause_note"]) == (True, "idle", None)
     assert len(resumed["next_runs"]) == 5
@@ -185,9 +252,9 @@ async def test_a_run_by_hand_is_a_job_of_the_schedule(horae: Horae, client: Clie
     assert [(job["id"], job["schedule_id"]) for job in listed] == [(job_id, schedule_id)]
     assert (await root.get(f"/api/jobs/{other}/")).json()["schedule_id"] is None
     ticks = (await root.get(f"{path}ticks/")).json()
-    assert [(tick["decision"], tick["reason"], tick["job_id"], tick["count"]) for tick in ticks["ticks"]] == [
-        ("fired", "manual", job_id, 1)
-    ]
+    assert [
+        (tick["decision"], tick["reason"], tick["job_id"], tick["count"]) for tick in ticks["ticks"]
+    ] == [("fired", "manual", job_id, 1)]
     statistics = (await root.get(f"{path}statistics/")).json()
     assert (statistics["total_runs"], statistics["total_successes"]) == (1, 1)
     assert statistics["last_run_success"] is True
@@ -195,7 +262,9 @@ async def test_a_run_by_hand_is_a_job_of_the_schedule(horae: Horae, client: Clie
     assert (await read(client, schedule_id))["statistics"] == statistics
 
 
-async def test_a_run_that_waits_is_open_and_one_that_never_began_leaves_nothing(horae: Horae, client: Client) -> None:
+async def test_a_run_that_waits_is_open_and_one_that_never_began_leaves_nothing(
+    horae: Horae, client: Client
+) -> None:
     schedule_id = nightly(horae)
     root, path = client("root"), f"/api/schedules/{schedule_id}/"
     before = (await root.get(f"{path}statistics/")).json()
@@ -220,7 +289,11 @@ async def test_the_ledger_is_read_part_by_part(horae: Horae, client: Client) -> 
     assert every["next"] is None
     assert [tick["job_id"] for tick in every["ticks"]] == [*jobs[::-1], None]
     last = every["ticks"][-1]
-    assert (last["decision"], last["reason"], last["count"] > 100) == ("coalesced", "catch_up", True)
+    assert (last["decision"], last["reason"], last["count"] > 100) == (
+        "coalesced",
+        "catch_up",
+        True,
+    )
     first = (await client("auditor").get(path, params={"limit": 2})).json()
     second = (await client("auditor").get(path, params={"before": first["next"]})).json()
     assert first["ticks"] + second["ticks"] == every["ticks"]
@@ -245,19 +318,30 @@ async def test_runs_that_failed_are_listed(horae: Horae, client: Client) -> None
     assert "RuntimeError" in found[0]["traceback"]
 
 
-async def test_the_next_time_is_skipped_and_shown_with_its_reason(horae: Horae, client: Client) -> None:
+async def test_the_next_time_is_skipped_and_shown_with_its_reason(
+    horae: Horae, client: Client
+) -> None:
     schedule_id, root = nightly(horae, exclude=["2090-01-01"]), client("root")
     before = await read(client, schedule_id)
     path = f"/api/schedules/{schedule_id}/skip/"
     skipped = (await root.post(path)).json()
     assert skipped["next_start_on"] == before["next_runs"][1]
     assert skipped["next_skips"] == [
-        {"nominal_time": before["next_start_on"], "until": before["next_start_on"], "count": 1, "reason": "requested"}
+        {
+            "nominal_time": before["next_start_on"],
+            "until": before["next_start_on"],
+            "count": 1,
+            "reason": "requested",
+        }
     ]
     assert (skipped["skip_reason"], skipped["exclude"]) == ("requested", ["2090-01-01"])
     undone = (await root.delete(path)).json()
     assert (undone["next_start_on"], undone["next_skips"]) == (before["next_start_on"], [])
-    moved = (await root.patch(f"/api/schedules/{schedule_id}/", json={"next_start": "2031-01-01T12:00:00Z"})).json()
+    moved = (
+        await root.patch(
+            f"/api/schedules/{schedule_id}/", json={"next_start": "2031-01-01T12:00:00Z"}
+        )
+    ).json()
     assert moved["moved_start"] == moved["next_start_on"] == "2031-01-01T12:00:00Z"
     refused = await root.patch(f"/api/schedules/{schedule_id}/", json={"exclude": ["soon"]})
     assert error_of(refused)[0] == 400
@@ -269,12 +353,19 @@ async def test_past_times_are_backfilled_once(horae: Horae, client: Client) -> N
     path = f"/api/schedules/{schedule_id}/backfill/"
     body = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
     expected = {
-        "times": 7, "added": 7, "known": 0, "excluded": 0,
-        "first": "2026-01-01T03:00:00Z", "last": "2026-01-07T03:00:00Z",
-    }  # fmt: skip
+        "times": 7,
+        "added": 7,
+        "known": 0,
+        "excluded": 0,
+        "first": "2026-01-01T03:00:00Z",
+        "last": "2026-01-07T03:00:00Z",
+    }
     for changed, added in (({**body, "dry_run": True}, 7), (body, 7), (body, 0)):
         answer = await root.post(path, json=changed)
-        assert (answer.status_code, answer.json()) == (200, {**expected, "added": added, "known": 7 - added})
+        assert (answer.status_code, answer.json()) == (
+            200,
+            {**expected, "added": added, "known": 7 - added},
+        )
     assert (await read(client, schedule_id))["backfill_next"] == "2026-01-01T03:00:00Z"
     assert error_of(await root.post(path, json={**body, "limit": 6})) == INVALID
     assert error_of(await root.post(path, json={**body, "end": "2026-01-08T00:00:00"})) == BODY
@@ -285,14 +376,20 @@ async def test_past_times_are_backfilled_once(horae: Horae, client: Client) -> N
 async def test_it_is_put(horae: Horae, client: Client) -> None:
     root, path = client("root"), "/api/schedules/by-name/every%2Fnight/"
     body = {"job_type": "rebuild_index", "cron": "0 3 * * *", "params": {"shards": 7}}
-    found = [await root.put(path, json=changed) for changed in (body, body, {**body, "priority": 5})]
+    found = [
+        await root.put(path, json=changed) for changed in (body, body, {**body, "priority": 5})
+    ]
     assert [(each.status_code, each.json()["outcome"]) for each in found] == [
         (201, "created"),
         (200, "unchanged"),
         (200, "changed"),
     ]
     schedule = found[-1].json()["schedule"]
-    assert (schedule["name"], schedule["priority"], schedule["params"]) == ("every/night", 5, {"shards": 7})
+    assert (schedule["name"], schedule["priority"], schedule["params"]) == (
+        "every/night",
+        5,
+        {"shards": 7},
+    )
     assert (await client("auditor").put(path, json=body)).status_code == 403
     assert error_of(await root.put(path, json={"cron": "0 3 * * *"})) == BODY
     assert error_of(await root.put(path, json={**body, "params": {"sharts": 1}}))[0] == 400
@@ -304,7 +401,9 @@ async def test_a_changed_declaration_is_shown_and_reset(horae: Horae, client: Cl
     schedule_id, root = horae.schedules.get("declared").id, client("root")
     altered = (await root.patch(f"/api/schedules/{schedule_id}/", json={"priority": 5})).json()
     assert (altered["priority"], altered["overrides"]) == (5, {"priority": 0})
-    refused = await root.put("/api/schedules/by-name/declared/", json={"job_type": "declared", "every": "1h"})
+    refused = await root.put(
+        "/api/schedules/by-name/declared/", json={"job_type": "declared", "every": "1h"}
+    )
     assert error_of(refused) == (400, "ERROR_SCHEDULE_IS_DECLARED")
     reset = (await root.post(f"/api/schedules/{schedule_id}/reset/")).json()
     assert (reset["priority"], reset["overrides"]) == (0, {})
@@ -313,9 +412,16 @@ async def test_a_changed_declaration_is_shown_and_reset(horae: Horae, client: Cl
 async def test_it_is_added_and_deleted(horae: Horae, client: Client) -> None:
     root = client("root")
     body = {
-        "job_type": "rebuild_index", "name": "weekly", "every": "1 week", "fixed": True, "params": {"shards": 7},
-        "initial_start": "2030-01-01T03:00:00+01:00", "queue": "slow", "priority": -3, "max_retries": None,
-    }  # fmt: skip
+        "job_type": "rebuild_index",
+        "name": "weekly",
+        "every": "1 week",
+        "fixed": True,
+        "params": {"shards": 7},
+        "initial_start": "2030-01-01T03:00:00+01:00",
+        "queue": "slow",
+        "priority": -3,
+        "max_retries": None,
+    }
     response = await root.post("/api/schedules/", json=body)
     added = response.json()
     assert (response.status_code, added["queue"], added["priority"], added["params"]) == (
@@ -326,10 +432,17 @@ async def test_it_is_added_and_deleted(horae: Horae, client: Client) -> None:
     )
     assert (added["next_start_on"], added["enabled"]) == ("2030-01-01T02:00:00Z", True)
     assert added["words"] == "Every week, counted from 2030-01-01 02:00 (UTC)."
-    assert error_of(await root.post("/api/schedules/", json=body)) == (400, "ERROR_SCHEDULE_ALREADY_EXISTS")
+    assert error_of(await root.post("/api/schedules/", json=body)) == (
+        400,
+        "ERROR_SCHEDULE_ALREADY_EXISTS",
+    )
     named_after_type = {"job_type": "rebuild_index", "cron": "0 3 * * *", "enabled": False}
     unnamed = (await root.post("/api/schedules/", json=named_after_type)).json()
-    assert (unnamed["name"], unnamed["enabled"], unnamed["params"]) == ("rebuild_index", False, {"shards": 4})
+    assert (unnamed["name"], unnamed["enabled"], unnamed["params"]) == (
+        "rebuild_index",
+        False,
+        {"shards": 4},
+    )
     assert (await root.delete(f"/api/schedules/{added['id']}/")).status_code == 204
     assert [schedule.name for schedule in horae.schedules.list()] == ["rebuild_index"]
 
@@ -350,11 +463,17 @@ async def test_only_what_is_named_changes(horae: Horae, client: Client) -> None:
     root = client("root")
     assert (await root.patch(path, json={})).json() == {**before, "version": before["version"] + 1}
     changes = {"priority": 5, "max_retries": None, "overlap": "allow_all", "params": {"shards": 9}}
-    assert (await root.patch(path, json=changes)).json() == {**before, **changes, "version": before["version"] + 2}
+    assert (await root.patch(path, json=changes)).json() == {
+        **before,
+        **changes,
+        "version": before["version"] + 2,
+    }
     altered = (await root.patch(path, json={"timezone": "UTC"})).json()
     assert (altered["trigger"]["text"], altered["words"]) == ("0 3 * * *", "At 03:00.")
     assert altered["next_start_on"] != before["next_start_on"]
-    assert (await root.patch(path, json={"every": "90s", "overlap": "skip"})).json()["trigger"]["kind"] == "interval"
+    assert (await root.patch(path, json={"every": "90s", "overlap": "skip"})).json()["trigger"][
+        "kind"
+    ] == "interval"
 
 
 @pytest.mark.parametrize(
@@ -428,7 +547,9 @@ async def test_every_change_is_recorded(horae: Horae, client: Client) -> None:
     await root.delete(path)
     entries = (await root.get("/api/audit/")).json()["entries"][::-1]
     target = str(schedule_id)
-    assert [(each["action"], each["target"], each["outcome"], each["note"]) for each in entries] == [
+    assert [
+        (each["action"], each["target"], each["outcome"], each["note"]) for each in entries
+    ] == [
         ("schedule.add", "weekly", "done", None),
         ("schedule.alter", target, "done", "priority, queue"),
         ("schedule.pause", target, "done", "no disk"),
@@ -439,7 +560,9 @@ async def test_every_change_is_recorded(horae: Horae, client: Client) -> None:
     ]
 
 
-async def test_the_overview_names_what_is_late_fails_or_gave_up(horae: Horae, client: Client) -> None:
+async def test_the_overview_names_what_is_late_fails_or_gave_up(
+    horae: Horae, client: Client
+) -> None:
     nightly(horae, "sound")
     make_late(horae, nightly(horae, "late"), 600)
     make_late(horae, nightly(horae, "soon"), 30)

@@ -11,7 +11,16 @@ from pydantic_core import CoreSchema, core_schema
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from horae import Horae, InvalidJobType, InvalidParameters, InvalidRequest, KeepLogs, Limit, Secret, jobs_table
+from horae import (
+    Horae,
+    InvalidJobType,
+    InvalidParameters,
+    InvalidRequest,
+    KeepLogs,
+    Limit,
+    Secret,
+    jobs_table,
+)
 from horae.cli.printing.job_views import as_values, print_job
 from horae.storage.engine.database import Database
 from horae.types.function import JobFunction
@@ -90,7 +99,9 @@ async def test_no_form_is_shown_anywhere(horae: Horae, caplog: pytest.LogCapture
     caplog.set_level(logging.DEBUG, "horae")
     started: dict[int, str] = {}
     for form, (hint, value) in FORMS.items():
-        job_type = horae.job(name=form, exceptions_map={ValueError: "{e}"}, keep_logs=KeepLogs())(taking(hint, fail))
+        job_type = horae.job(name=form, exceptions_map={ValueError: "{e}"}, keep_logs=KeepLogs())(
+            taking(hint, fail)
+        )
         started[horae.jobs.start(job_type, given=value).id] = form
     staff = client_of(application_of(horae), "root")
     async with running_node(horae):
@@ -98,7 +109,10 @@ async def test_no_form_is_shown_anywhere(horae: Horae, caplog: pytest.LogCapture
             await until_state(horae, job_id, "failed")
             await until(lambda: horae.jobs.logs(job_id).lines)  # noqa: B023 - called at once
     for job_id, form in started.items():
-        answers = [(await staff.get(f"/api/jobs/{job_id}/{part}")).text for part in ("", "attempts/", "logs/")]
+        answers = [
+            (await staff.get(f"/api/jobs/{job_id}/{part}")).text
+            for part in ("", "attempts/", "logs/")
+        ]
         answers.append(str(as_values(horae.jobs.get(job_id), horae.registry)))
         answers += [record.getMessage() + str(record.exc_text) for record in of_horae(caplog)]
         assert answers[0].count("is wrong") == 2, form
@@ -133,7 +147,9 @@ class Vault(Generic[T]):
 class Opaque:
     """An annotation that replaces the schema of its type."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.str_schema()
 
 
@@ -187,9 +203,18 @@ class Several(BaseModel):
 def test_what_stands_beside_a_secret_is_shown_and_found() -> None:
     parameters_of(Several, "t")
     account = {"name": "n", "key": HIDDEN}
-    found = masked(Several, {"account": account, "note": "a", "accounts": {"key": account}, "number": 1, "gone": "x"})
+    found = masked(
+        Several,
+        {"account": account, "note": "a", "accounts": {"key": account}, "number": 1, "gone": "x"},
+    )
     shown = {"name": "n", "key": "••••••"}
-    assert found == {"account": shown, "note": "a", "accounts": {"key": shown}, "number": "••••••", "gone": "••••••"}
+    assert found == {
+        "account": shown,
+        "note": "a",
+        "accounts": {"key": shown},
+        "number": "••••••",
+        "gone": "••••••",
+    }
     for path in ("note", "account.name", "accounts.key.name"):
         assert searchability(Several, path.split(".")) is Searchability.OPEN
     assert searchability(Several, ["gone"]) is Searchability.MISSING

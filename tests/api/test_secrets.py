@@ -41,15 +41,25 @@ def test_masking_finds_every_secret_and_nothing_else() -> None:
     account = {"name": "n", "key": HIDDEN}
     shown = {"name": "n", "key": MASK}
     stored = {
-        "token": HIDDEN, "plain": "shown", "maybe": HIDDEN, "inner": HIDDEN, "sources": [account],
-        "named": {"a": account, "key": account}, "one": account,
-    }  # fmt: skip
+        "token": HIDDEN,
+        "plain": "shown",
+        "maybe": HIDDEN,
+        "inner": HIDDEN,
+        "sources": [account],
+        "named": {"a": account, "key": account},
+        "one": account,
+    }
     found = masked(Transfer, stored)
     assert HIDDEN not in str(found)
     assert found == {
-        "token": MASK, "plain": "shown", "maybe": MASK, "inner": MASK, "sources": [shown],
-        "named": {"a": shown, "key": shown}, "one": shown,
-    }  # fmt: skip
+        "token": MASK,
+        "plain": "shown",
+        "maybe": MASK,
+        "inner": MASK,
+        "sources": [shown],
+        "named": {"a": shown, "key": shown},
+        "one": shown,
+    }
     assert stored["token"] == HIDDEN
     assert masked(Transfer, {"maybe": None}) == {"maybe": None}
     assert masked(Transfer, None) is None
@@ -73,14 +83,18 @@ async def test_a_secret_reaches_the_body_and_no_answer(horae: Horae) -> None:
     given: list[str | None] = []
 
     @horae.job(public=True, name="send")
-    def send(job: JobContext, password: Annotated[str, Secret()], token: Annotated[SecretStr, Secret()]) -> None:
+    def send(
+        job: JobContext, password: Annotated[str, Secret()], token: Annotated[SecretStr, Secret()]
+    ) -> None:
         given.extend([password, token.get_secret_value()])
 
     app = application_of(horae)
     alice, root = client_of(app, "alice"), client_of(app, "root")
     async with listening(app, "root") as stream:
         await stream.next("hello")
-        started = await alice.post("/api/jobs/types/send/", json={"password": HIDDEN, "token": HIDDEN})
+        started = await alice.post(
+            "/api/jobs/types/send/", json={"password": HIDDEN, "token": HIDDEN}
+        )
         job_id = started.json()["id"]
         async with running_node(horae):
             await until_state(horae, job_id, "finished")
@@ -88,7 +102,11 @@ async def test_a_secret_reaches_the_body_and_no_answer(horae: Horae) -> None:
     assert given == [HIDDEN, HIDDEN]
     answers = [
         started,
-        *[await who.get(path) for who in (alice, root) for path in (f"/api/jobs/{job_id}/", "/api/jobs/")],
+        *[
+            await who.get(path)
+            for who in (alice, root)
+            for path in (f"/api/jobs/{job_id}/", "/api/jobs/")
+        ],
     ]
     answers.append(await root.get("/api/audit/"))
     assert started.json()["params"] == {"password": MASK, "token": MASK}
@@ -97,7 +115,9 @@ async def test_a_secret_reaches_the_body_and_no_answer(horae: Horae) -> None:
     assert (wrong.status_code, HIDDEN in wrong.text) == (400, False)
 
 
-async def test_parameters_of_a_type_that_is_unknown_here_are_not_shown(horae: Horae, client: Client) -> None:
+async def test_parameters_of_a_type_that_is_unknown_here_are_not_shown(
+    horae: Horae, client: Client
+) -> None:
     job = horae.jobs.start("export_table", owner="alice", table_id=1, password=HIDDEN)
     horae.registry.remove("export_table")
     assert (await client("root").get(f"/api/jobs/{job.id}/")).json()["params"] is None

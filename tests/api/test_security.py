@@ -27,7 +27,9 @@ CROSS_SITE = (403, "ERROR_CROSS_SITE_REQUEST")
 LOCAL = ("127.0.0.1", 50000)
 
 
-def from_peer(app: object, peer: tuple[str, int], base: str = BASE, **headers: str) -> httpx.AsyncClient:
+def from_peer(
+    app: object, peer: tuple[str, int], base: str = BASE, **headers: str
+) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app, client=peer)  # type: ignore[arg-type] # an ASGI application
     return httpx.AsyncClient(transport=transport, base_url=base, headers=headers)
 
@@ -40,16 +42,28 @@ def database(sqlite_database: Database) -> Database:
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/jobs/", "/api/jobs/1/", "/api/queues/", "/api/nodes/", "/api/overview/", "/api/audit/", "/api/events/",
-     "/api/session/", "/api/openapi.json", "/metrics"],
-)  # fmt: skip
+    [
+        "/api/jobs/",
+        "/api/jobs/1/",
+        "/api/queues/",
+        "/api/nodes/",
+        "/api/overview/",
+        "/api/audit/",
+        "/api/events/",
+        "/api/session/",
+        "/api/openapi.json",
+        "/metrics",
+    ],
+)
 async def test_an_anonymous_request_is_refused(app: HttpInterface, path: str) -> None:
     response = await client_of(app).get(path)
     assert error_of(response) == NOBODY
     assert response.headers["www-authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("path", ["/api/queues/", "/api/nodes/", "/api/overview/", "/api/audit/", "/metrics"])
+@pytest.mark.parametrize(
+    "path", ["/api/queues/", "/api/nodes/", "/api/overview/", "/api/audit/", "/metrics"]
+)
 async def test_owners_are_not_shown_what_is_for_staff(client: Client, path: str) -> None:
     assert error_of(await client("alice").get(path)) == DENIED
     assert (await client("auditor").get(path)).status_code == 200
@@ -66,9 +80,13 @@ async def test_owners_are_not_shown_what_is_for_staff(client: Client, path: str)
         ("POST", "/api/queues/default/resume/"),
     ],
 )
-async def test_read_only_staff_change_nothing(horae: Horae, client: Client, method: str, path: str) -> None:
+async def test_read_only_staff_change_nothing(
+    horae: Horae, client: Client, method: str, path: str
+) -> None:
     horae.jobs.start("rebuild_index", owner="alice")
-    response = await client("auditor").request(method, path, json={"table_id": 1} if "types" in path else {})
+    response = await client("auditor").request(
+        method, path, json={"table_id": 1} if "types" in path else {}
+    )
     assert error_of(response) == DENIED
     assert [job.state for job in horae.jobs.list().jobs] == ["pending"]
 
@@ -90,8 +108,12 @@ async def test_a_token_identifies_its_user(with_tokens: object) -> None:
 
     assert (await me(authorization=f"Bearer {ALICE}")).json()["id"] == "alice"
     assert (await me(authorization=f"bearer {ROOT}")).json() == {
-        "id": "root", "roles": ["owner", "staff"], "sees_all": True, "changes_all": True, "changes_own": True,
-    }  # fmt: skip
+        "id": "root",
+        "roles": ["owner", "staff"],
+        "sees_all": True,
+        "changes_all": True,
+        "changes_own": True,
+    }
     for wrong in (f"Bearer {ALICE}x", "Bearer ", f"Basic {ALICE}", ALICE):
         assert error_of(await me(authorization=wrong)) == NOBODY
 
@@ -118,7 +140,9 @@ async def test_local_requests_are_staff_where_allowed(local: object, peer: str) 
     assert (me["id"], me["roles"]) == ("local", ["staff"])
 
 
-@pytest.mark.parametrize("peer", ["10.0.0.1", "192.168.1.5", "::2", "::ffff:10.0.0.1", "", "localhost.example"])
+@pytest.mark.parametrize(
+    "peer", ["10.0.0.1", "192.168.1.5", "::2", "::ffff:10.0.0.1", "", "localhost.example"]
+)
 async def test_requests_of_other_machines_are_anonymous(local: object, peer: str) -> None:
     assert error_of(await from_peer(local, (peer, 50000)).get("/api/session/")) == NOBODY
 
@@ -139,16 +163,24 @@ async def test_requests_of_other_machines_are_anonymous(local: object, peer: str
         {"via": "1.1 proxy"},
     ],
 )
-async def test_another_sites_page_and_a_proxy_are_not_this_machine(local: object, headers: dict[str, str]) -> None:
+async def test_another_sites_page_and_a_proxy_are_not_this_machine(
+    local: object, headers: dict[str, str]
+) -> None:
     assert error_of(await from_peer(local, LOCAL, **headers).get("/api/session/")) == NOBODY
 
 
-@pytest.mark.parametrize("headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}])
-async def test_pages_of_the_server_itself_count_as_local(local: object, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}]
+)
+async def test_pages_of_the_server_itself_count_as_local(
+    local: object, headers: dict[str, str]
+) -> None:
     assert (await from_peer(local, LOCAL, **headers).get("/api/session/")).status_code == 200
 
 
-@pytest.mark.parametrize("base", ["http://evil.example", "http://localhost.evil.example", "http://10.0.0.1"])
+@pytest.mark.parametrize(
+    "base", ["http://evil.example", "http://localhost.evil.example", "http://10.0.0.1"]
+)
 async def test_a_name_that_only_leads_here_is_refused(local: object, base: str) -> None:
     """DNS rebinding: the peer is this machine and the page is its own, and yet it is a stranger's."""
     response = await from_peer(local, LOCAL, base).get("/api/session/")
@@ -163,7 +195,9 @@ async def test_hosts_of_the_settings_are_served(database: Database) -> None:
             ("http://JOBS.example", 200),
             ("http://other.example", 400),
         ]:
-            assert (await from_peer(app, ("10.0.0.1", 1), base, **headers).get("/api/session/")).status_code == status
+            assert (
+                await from_peer(app, ("10.0.0.1", 1), base, **headers).get("/api/session/")
+            ).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -179,10 +213,14 @@ async def test_hosts_of_the_settings_are_served(database: Database) -> None:
         ({"origin": "null"}, False),
     ],
 )
-async def test_only_trusted_pages_change_anything(database: Database, headers: dict[str, str], allowed: bool) -> None:  # noqa: FBT001
+async def test_only_trusted_pages_change_anything(
+    database: Database, headers: dict[str, str], allowed: bool
+) -> None:
     with application(database, trusted_origins=("https://shop.example",)) as horae:
         app = add_types(horae).asgi(by_header)
-        response = await client_of(app, "alice", **headers).post("/api/jobs/types/export_table/", json={"table_id": 1})
+        response = await client_of(app, "alice", **headers).post(
+            "/api/jobs/types/export_table/", json={"table_id": 1}
+        )
         assert response.status_code == 202 if allowed else error_of(response) == CROSS_SITE
         assert len(horae.jobs.list().jobs) == int(allowed)
 
@@ -198,7 +236,9 @@ async def test_bodies_are_bounded_with_and_without_a_length(database: Database) 
         for content in (b" " * 2001, pieces()):
             response = await client_of(app, "alice", **headers).post(path, content=content)
             assert error_of(response) == (413, "ERROR_REQUEST_TOO_LARGE")
-        response = await client_of(app, "alice", **headers).post(path, content=b'{"table_id": 1}' + b" " * 1900)
+        response = await client_of(app, "alice", **headers).post(
+            path, content=b'{"table_id": 1}' + b" " * 1900
+        )
         assert response.status_code == 202
 
 
@@ -266,7 +306,9 @@ def test_by_default_the_server_listens_locally(host: str) -> None:
         f"bob:owner:{ALICE},alice:owner:{ALICE}",
     ],
 )
-def test_wrong_tokens_are_refused_at_once_and_not_repeated(entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_tokens_are_refused_at_once_and_not_repeated(
+    entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HORAE_TOKENS", entry)
     with pytest.raises(ConfigurationError, match="HORAE_TOKENS") as caught:
         Horae()
@@ -276,17 +318,34 @@ def test_wrong_tokens_are_refused_at_once_and_not_repeated(entry: str, monkeypat
 
 @pytest.mark.parametrize(
     "origin",
-    ["*", "https://*", "https://*.example", "null", "shop.example", "https://", "ftp://shop.example", "http://[",
-     "https://shop.example/", "https://shop.example/page", "https://me@shop.example", "https://Shop.example",
-     "https://shop.example:443", "https://shop.example:999999", "https://shop.example?", "https://shop example"],
-)  # fmt: skip
+    [
+        "*",
+        "https://*",
+        "https://*.example",
+        "null",
+        "shop.example",
+        "https://",
+        "ftp://shop.example",
+        "http://[",
+        "https://shop.example/",
+        "https://shop.example/page",
+        "https://me@shop.example",
+        "https://Shop.example",
+        "https://shop.example:443",
+        "https://shop.example:999999",
+        "https://shop.example?",
+        "https://shop example",
+    ],
+)
 def test_an_invalid_origin_is_not_trusted(origin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HORAE_TRUSTED_ORIGINS", f"https://good.example,{origin}")
     with pytest.raises(ConfigurationError, match="HORAE_TRUSTED_ORIGINS"):
         Horae()
 
 
-@pytest.mark.parametrize("origin", ["https://shop.example", "http://localhost:3000", "https://[::1]:8443"])
+@pytest.mark.parametrize(
+    "origin", ["https://shop.example", "http://localhost:3000", "https://[::1]:8443"]
+)
 def test_origins_are_trusted_by_name(origin: str) -> None:
     assert settings(trusted_origins=(origin,)).trusted_origins == (origin,)
 
@@ -296,10 +355,14 @@ def test_two_people_cannot_share_a_secret() -> None:
         tokens_of([f"alice:owner:{ALICE}", f"bob:owner:{ALICE}"])
 
 
-def test_tokens_come_from_the_environment_and_are_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_come_from_the_environment_and_are_shown_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HORAE_TOKENS", f"alice:owner:{ALICE}, root:staff:{ROOT}")
     given = settings()
-    assert [token.actor.id for token in tokens_of(each.get_secret_value() for each in given.tokens)] == [
+    assert [
+        token.actor.id for token in tokens_of(each.get_secret_value() for each in given.tokens)
+    ] == [
         "alice",
         "root",
     ]

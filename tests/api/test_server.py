@@ -24,7 +24,9 @@ async def test_the_server_stops_though_a_stream_is_open(horae: Horae) -> None:
     server, stop = HttpServer(horae.asgi(by_header), "127.0.0.1", 0), asyncio.Event()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(server.run(stop))
-        async with httpx.AsyncClient(base_url=server.url, headers={WHO: "alice"}, timeout=20) as client:
+        async with httpx.AsyncClient(
+            base_url=server.url, headers={WHO: "alice"}, timeout=20
+        ) as client:
             assert (await client.get("api/jobs/")).json() == {"jobs": [], "next": None}
             async with client.stream("GET", "api/events/") as response:
                 lines = response.aiter_lines()
@@ -69,7 +71,9 @@ def test_a_port_that_is_taken_is_named(horae: Horae) -> None:
     first.close()
 
 
-async def test_it_is_made_at_the_first_request_so_that_types_declared_later_have_endpoints(horae: Horae) -> None:
+async def test_it_is_made_at_the_first_request_so_that_types_declared_later_have_endpoints(
+    horae: Horae,
+) -> None:
     app = horae.asgi(by_header)
 
     @horae.job(public=True, name="declared_later")
@@ -80,7 +84,9 @@ async def test_it_is_made_at_the_first_request_so_that_types_declared_later_have
     ) as client:
         for content in (b"", b"{}"):
             response = await client.post(
-                "/api/jobs/types/declared_later/", content=content, headers={"content-type": "application/json"}
+                "/api/jobs/types/declared_later/",
+                content=content,
+                headers={"content-type": "application/json"},
             )
             assert response.status_code == 202
             horae.jobs.cancel(response.json()["id"])

@@ -31,7 +31,9 @@ def app(horae: Horae) -> Any:
     return horae.asgi().made
 
 
-def browser_at(app: Any, base: str = "http://localhost", cookies: Any = None, root: str = "") -> httpx.AsyncClient:
+def browser_at(
+    app: Any, base: str = "http://localhost", cookies: Any = None, root: str = ""
+) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app, root_path=root)
     return httpx.AsyncClient(transport=transport, base_url=base, cookies=cookies)
 
@@ -51,7 +53,8 @@ def ago(horae: Horae, column: str, seconds: float) -> None:
     moment = f"{column} - {seconds} * interval '1 second'"
     is_sqlite = horae.components.database.dialect == "sqlite"
     execute(
-        horae, f"UPDATE horae_sessions SET {column} = {f'{column} - {int(seconds * 1e6)}' if is_sqlite else moment}"
+        horae,
+        f"UPDATE horae_sessions SET {column} = {f'{column} - {int(seconds * 1e6)}' if is_sqlite else moment}",
     )
 
 
@@ -67,7 +70,10 @@ async def test_the_cookie_is_a_key_of_which_only_a_hash_is_stored(app: Any, hora
     [stored] = rows(horae, "SELECT key_hash, token_hash FROM horae_sessions")
     assert not {key.value, ALICE} & set(stored)
     assert await name_of(browser) == "alice"
-    assert error_of(await browser.get("/api/session/", headers={"authorization": "Bearer wrong"})) == NOBODY
+    assert (
+        error_of(await browser.get("/api/session/", headers={"authorization": "Bearer wrong"}))
+        == NOBODY
+    )
 
 
 async def test_logging_out_ends_the_session_and_not_only_the_cookie(app: Any, horae: Horae) -> None:
@@ -80,7 +86,8 @@ async def test_logging_out_ends_the_session_and_not_only_the_cookie(app: Any, ho
 
 
 @pytest.mark.parametrize(
-    ("base", "root"), [("http://127.0.0.1", ""), ("http://localhost:81", ""), ("http://localhost", "/work")]
+    ("base", "root"),
+    [("http://127.0.0.1", ""), ("http://localhost:81", ""), ("http://localhost", "/work")],
 )
 async def test_a_session_is_valid_only_on_its_server(app: Any, base: str, root: str) -> None:
     [cookie] = (await logged_in(app)).cookies.jar
@@ -93,14 +100,18 @@ async def test_a_session_is_valid_only_on_its_server(app: Any, base: str, root: 
 
 
 async def test_over_tls_it_is_bound_to_the_host_by_its_name(app: Any) -> None:
-    answer = await browser_at(app, "https://jobs.example").post("/api/session/", json={"token": ALICE})
+    answer = await browser_at(app, "https://jobs.example").post(
+        "/api/session/", json={"token": ALICE}
+    )
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith("__Host-horae_session")
     assert "Secure" in cookie
 
 
 @pytest.mark.parametrize(("unused", "lasts"), [(11 * HOUR, True), (12 * HOUR, False)])
-async def test_it_ends_after_half_a_day_without_use(app: Any, horae: Horae, unused: int, lasts: bool) -> None:  # noqa: FBT001
+async def test_it_ends_after_half_a_day_without_use(
+    app: Any, horae: Horae, unused: int, lasts: bool
+) -> None:
     browser = await logged_in(app)
     ago(horae, "expires_at", unused)
     assert (await name_of(browser) is not None) is lasts
@@ -138,7 +149,11 @@ async def test_the_link_works_once(linked: HttpInterface) -> None:
     assert error_of(await late.get(link, headers={"sec-purpose": "prefetch"})) == NOBODY
     assert (await late.head(link)).is_client_error
     answer = await browser.get(link)
-    assert (answer.status_code, answer.headers["location"], answer.headers["cache-control"]) == (303, "/", "no-store")
+    assert (answer.status_code, answer.headers["location"], answer.headers["cache-control"]) == (
+        303,
+        "/",
+        "no-store",
+    )
     assert (await browser.get("/api/session/")).json()["roles"] == ["staff"]
     assert error_of(await late.get(link)) == NOBODY
     assert (await browser.delete("/api/session/")).status_code == 204
@@ -151,7 +166,9 @@ async def test_a_link_leads_to_where_it_is_mounted(linked: HttpInterface) -> Non
     assert "Path=/work/" in answer.headers["set-cookie"]
 
 
-async def test_a_new_link_replaces_the_old_one_and_none_is_needed_with_tokens(linked: HttpInterface, app: Any) -> None:
+async def test_a_new_link_replaces_the_old_one_and_none_is_needed_with_tokens(
+    linked: HttpInterface, app: Any
+) -> None:
     old, new = linked.entrance(), linked.entrance()
     assert error_of(await browser_at(linked).get(old)) == NOBODY
     assert (await browser_at(linked).get(new)).status_code == 303
@@ -174,11 +191,16 @@ def test_guessing_costs_more_each_time_and_is_forgiven_after_a_minute() -> None:
     assert max(slow.delay_after(f"address {number}") for number in range(100)) == 5
 
 
-async def test_a_guesser_locks_out_no_other_user(app: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_guesser_locks_out_no_other_user(
+    app: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     app.services.authenticate.throttle = LoginThrottle(limits=LoginLimits(longest_delay=0))
     browser = browser_at(app)
     for _ in range(20):
-        assert error_of(await browser.post("/api/session/", json={"token": "wrong-0123456789abcdef"})) == NOBODY
+        assert (
+            error_of(await browser.post("/api/session/", json={"token": "wrong-0123456789abcdef"}))
+            == NOBODY
+        )
     assert await name_of(await logged_in(app)) == "alice"
     assert caplog.text.count("a log-in from 127.0.0.1 failed") == 1
     assert "wrong-0123456789abcdef" not in caplog.text

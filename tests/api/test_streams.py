@@ -24,7 +24,9 @@ def database(sqlite_database: Database) -> Database:
     return sqlite_database
 
 
-def give_timing(app: HttpInterface, stream: StreamTiming = StreamTiming(), hub: HubTiming = HubTiming()) -> None:  # noqa: B008 - immutable
+def give_timing(
+    app: HttpInterface, stream: StreamTiming = StreamTiming(), hub: HubTiming = HubTiming()
+) -> None:
     give(app, events_timing=EventsTiming(stream=stream, hub=hub))
 
 
@@ -55,7 +57,9 @@ async def test_a_slow_client_is_disconnected(horae: Horae, app: HttpInterface) -
         assert not slow.ended
 
 
-async def test_a_client_that_reads_nothing_is_disconnected(horae: Horae, app: HttpInterface) -> None:
+async def test_a_client_that_reads_nothing_is_disconnected(
+    horae: Horae, app: HttpInterface
+) -> None:
     give_timing(app, StreamTiming(send_limit=0.1, close_limit=0.1))
     hub = app.services.hub
     async with listening(app, "root") as slow:
@@ -82,7 +86,10 @@ async def test_a_client_away_for_too_long_must_reload(horae: Horae, app: HttpInt
     give_timing(app, hub=HubTiming(kept=2))
     async with listening(app, "alice") as stream:
         hello = await stream.next("hello")
-        told = [await stream.until("created", horae.jobs.start("rebuild_index", owner="alice").id) for _ in range(4)]
+        told = [
+            await stream.until("created", horae.jobs.start("rebuild_index", owner="alice").id)
+            for _ in range(4)
+        ]
         for since, resumed in ((hello, False), (told[0], False), (told[1], True), (told[3], True)):
             async with listening(app, "alice", since.identity) as other:
                 assert (await other.next("hello")).data == {"resumed": resumed}
@@ -103,7 +110,9 @@ async def test_closing_ends_the_streams_and_a_later_one_is_served(app: HttpInter
         assert (await stream.next("hello")).data == {"resumed": False}
 
 
-async def test_without_listeners_the_database_is_not_polled(horae: Horae, app: HttpInterface) -> None:
+async def test_without_listeners_the_database_is_not_polled(
+    horae: Horae, app: HttpInterface
+) -> None:
     give_timing(app, hub=HubTiming(linger=0.0))
     async with listening(app, "alice") as stream:
         await stream.next("hello")

@@ -14,10 +14,16 @@ from horae.errors import DatabaseUnavailable
 
 @pytest.mark.parametrize(
     "origin",
-    [errors.ReadOnlySqlTransaction(), errors.AdminShutdown(), errors.TooManyConnections(), errors.ProtocolViolation(),
-     psycopg.ProgrammingError(), sqlite3.OperationalError("disk I/O error")],
+    [
+        errors.ReadOnlySqlTransaction(),
+        errors.AdminShutdown(),
+        errors.TooManyConnections(),
+        errors.ProtocolViolation(),
+        psycopg.ProgrammingError(),
+        sqlite3.OperationalError("disk I/O error"),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_database_that_cannot_serve_is_unavailable(origin: Exception) -> None:
     base = psycopg.Error if isinstance(origin, psycopg.Error) else sqlite3.Error
     error = DBAPIError.instance("SELECT 1", (), origin, base)
@@ -27,11 +33,16 @@ def test_a_database_that_cannot_serve_is_unavailable(origin: Exception) -> None:
 
 @pytest.mark.parametrize(
     ("origin", "detail"),
-    [(errors.AdminShutdown("gone"), "the database does not answer"),
-     (errors.InsufficientPrivilege("permission denied for table horae_sessions"), "the database refuses this; see the log"),
-     (errors.UndefinedColumn("no column"), "the database refuses this; see the log")],
+    [
+        (errors.AdminShutdown("gone"), "the database does not answer"),
+        (
+            errors.InsufficientPrivilege("permission denied for table horae_sessions"),
+            "the database refuses this; see the log",
+        ),
+        (errors.UndefinedColumn("no column"), "the database refuses this; see the log"),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_database_that_refuses_has_answered(
     origin: psycopg.Error, detail: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -53,7 +64,9 @@ def test_values_that_cannot_be_stored_are_our_fault() -> None:
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_only_the_log_names_the_server(*, answers: bool, caplog: pytest.LogCaptureFixture) -> None:
-    error = DatabaseUnavailable("postgresql://node@db.example/shop", "connection refused", answers=answers)
+    error = DatabaseUnavailable(
+        "postgresql://node@db.example/shop", "connection refused", answers=answers
+    )
     response = response_to(error)
     assert response.status_code == 503
     assert "db.example" not in bytes(response.body).decode()

@@ -40,14 +40,20 @@ async def test_a_duplicate_has_its_code(shop: Callable[[str], httpx.AsyncClient]
     assert (await started(shop("alice"), "export", table=2)).status_code == 202
 
 
-async def test_a_duplicate_of_another_owner_is_not_returned(shop: Callable[[str], httpx.AsyncClient]) -> None:
-    first, again, other = [(await started(shop(who), "report", table=1)).json() for who in ("alice", "alice", "bob")]
+async def test_a_duplicate_of_another_owner_is_not_returned(
+    shop: Callable[[str], httpx.AsyncClient],
+) -> None:
+    first, again, other = [
+        (await started(shop(who), "report", table=1)).json() for who in ("alice", "alice", "bob")
+    ]
     assert first["id"] == again["id"] != other["id"]
     assert (first["owner"], other["owner"]) == ("alice", "bob")
 
 
 async def test_later_requests_move_the_job(shop: Callable[[str], httpx.AsyncClient]) -> None:
-    first, second = [(await started(shop("alice"), "index", table=1, text=text)).json() for text in ("a", "b")]
+    first, second = [
+        (await started(shop("alice"), "index", table=1, text=text)).json() for text in ("a", "b")
+    ]
     assert first["id"] == second["id"]
     assert second["params"] == {"table": 1, "text": "b"}
     assert second["due_on"] >= first["due_on"]
@@ -68,6 +74,8 @@ async def test_starts_that_had_to_wait_are_answered_like_others(
 
     monkeypatch.setattr(creation, "_try_lock", block_first)
     answers = await asyncio.gather(*(started(shop("alice"), "report", table=1) for _ in range(5)))
-    assert [(answer.status_code, answer.json()["type"]) for answer in answers] == [(202, "report")] * 5
+    assert [(answer.status_code, answer.json()["type"]) for answer in answers] == [
+        (202, "report")
+    ] * 5
     assert len(blocked) == 5
     assert len({answer.json()["id"] for answer in answers}) == 1

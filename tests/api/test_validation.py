@@ -43,11 +43,15 @@ def horae(horae: Horae) -> Horae:
 )
 async def test_a_wrong_body_names_the_field(client: Client, content: bytes, field: str) -> None:
     headers = {"content-type": "application/json"}
-    response = await client("alice").post("/api/jobs/types/duplicate_table/", content=content, headers=headers)
+    response = await client("alice").post(
+        "/api/jobs/types/duplicate_table/", content=content, headers=headers
+    )
     assert error_of(response) == (400, BODY)
     detail = response.json()["detail"]
     assert list(detail) == [field] or field == "15"
-    assert all(complaint.keys() == {"error", "code"} for each in detail.values() for complaint in each)
+    assert all(
+        complaint.keys() == {"error", "code"} for each in detail.values() for complaint in each
+    )
 
 
 @pytest.mark.parametrize("depth", [101, 201, 254, 255, 300, 100_000])
@@ -62,9 +66,13 @@ async def test_a_body_that_is_nested_too_deep_starts_nothing(
     assert horae.jobs.list().jobs == []
 
 
-@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999", "[NaN]", '{"a": -Infinity}'])
+@pytest.mark.parametrize(
+    "literal", ["NaN", "Infinity", "-Infinity", "1e999", "[NaN]", '{"a": -Infinity}']
+)
 @pytest.mark.parametrize("name", ["anything", "number"])
-async def test_a_number_that_json_lacks_starts_nothing(horae: Horae, client: Client, literal: str, name: str) -> None:
+async def test_a_number_that_json_lacks_starts_nothing(
+    horae: Horae, client: Client, literal: str, name: str
+) -> None:
     response = await client("alice").post(LOOSE, content=f'{{"{name}": {literal}}}', headers=JSON)
     assert error_of(response) == (400, BODY)
     assert horae.jobs.list().jobs == []
@@ -99,12 +107,14 @@ async def test_a_value_of_the_greatest_depth_starts_a_job(horae: Horae, client: 
         ("types=%00", "types", "value_error"),
     ],
 )
-async def test_a_wrong_query_names_the_parameter(client: Client, query: str, field: str, code: str) -> None:
+async def test_a_wrong_query_names_the_parameter(
+    client: Client, query: str, field: str, code: str
+) -> None:
     response = await client("alice").get(f"/api/jobs/?{query}")
     assert error_of(response) == (400, QUERY)
-    assert {name: [each["code"] for each in found] for name, found in response.json()["detail"].items()} == {
-        field: [code]
-    }
+    assert {
+        name: [each["code"] for each in found] for name, found in response.json()["detail"].items()
+    } == {field: [code]}
 
 
 async def test_too_many_ids_are_refused_and_not_left_out(client: Client) -> None:

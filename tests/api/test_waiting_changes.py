@@ -25,7 +25,11 @@ READS = ["/api/jobs/", "/readyz", "/api/overview/", "/api/schedules/", "/api/que
 @contextmanager
 def locked(database: Database, table: str) -> Generator[None]:
     """Another transaction writes, and does not end."""
-    lock = "BEGIN IMMEDIATE" if database.dialect == "sqlite" else f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"
+    lock = (
+        "BEGIN IMMEDIATE"
+        if database.dialect == "sqlite"
+        else f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"
+    )
     with own_engine(database) as engine, engine.connect() as connection:
         connection.exec_driver_sql(lock)
         yield
@@ -62,10 +66,15 @@ def waiting(horae: Horae) -> int:
     return horae.components.database.caller_threads.waiting(Use.CHANGE)
 
 
-async def test_reads_are_answered_while_changes_wait(horae: Horae, root: httpx.AsyncClient, database: Database) -> None:
+async def test_reads_are_answered_while_changes_wait(
+    horae: Horae, root: httpx.AsyncClient, database: Database
+) -> None:
     async with asyncio.TaskGroup() as group:
         with locked(database, "horae_jobs"):
-            changes = [group.create_task(root.post("/api/jobs/types/mail/", json={})) for _ in range(CHANGES)]
+            changes = [
+                group.create_task(root.post("/api/jobs/types/mail/", json={}))
+                for _ in range(CHANGES)
+            ]
             await until(lambda: waiting(horae) == CHANGES - 8)
             for path in READS:
                 async with asyncio.timeout(PATIENCE):
@@ -75,13 +84,20 @@ async def test_reads_are_answered_while_changes_wait(horae: Horae, root: httpx.A
 
 
 async def test_a_cancel_reaches_the_body_while_other_changes_wait(
-    horae: Horae, root: httpx.AsyncClient, database: Database, begun: asyncio.Event, stopped: asyncio.Event
+    horae: Horae,
+    root: httpx.AsyncClient,
+    database: Database,
+    begun: asyncio.Event,
+    stopped: asyncio.Event,
 ) -> None:
     async with running_node(horae), asyncio.TaskGroup() as group:
         job = await horae.aio.jobs.start("waits")
         await begun.wait()
         with locked(database, "horae_queues"):
-            changes = [group.create_task(root.post("/api/queues/q/pause/", json={})) for _ in range(CHANGES)]
+            changes = [
+                group.create_task(root.post("/api/queues/q/pause/", json={}))
+                for _ in range(CHANGES)
+            ]
             await until(lambda: waiting(horae) == CHANGES - 8)
             cancel = group.create_task(root.post(f"/api/jobs/{job.id}/cancel/"))
             async with asyncio.timeout(PATIENCE):
@@ -97,7 +113,9 @@ async def test_a_change_is_refused_at_once_where_many_wait_and_none_ends(
     horae.components.database.caller_threads = CallerThreads(8, limits)
     async with asyncio.TaskGroup() as group:
         with locked(database, "horae_jobs"):
-            changes = [group.create_task(root.post("/api/jobs/types/mail/", json={})) for _ in range(10)]
+            changes = [
+                group.create_task(root.post("/api/jobs/types/mail/", json={})) for _ in range(10)
+            ]
             await until(lambda: waiting(horae) == 2)
             async with asyncio.timeout(PATIENCE):
                 refused = await root.post("/api/jobs/types/mail/", json={})
@@ -109,7 +127,9 @@ async def test_a_change_is_refused_at_once_where_many_wait_and_none_ends(
 async def test_a_line_of_changes_that_moves_may_be_long(database: Database) -> None:
     release = threading.Event()
     async with asyncio.TaskGroup() as group:
-        calls = [group.create_task(database.in_thread(release.wait, Use.CHANGE)) for _ in range(300)]
+        calls = [
+            group.create_task(database.in_thread(release.wait, Use.CHANGE)) for _ in range(300)
+        ]
         await until(lambda: database.caller_threads.waiting(Use.CHANGE) == 300 - 8)
         release.set()
     assert all(call.result() for call in calls)

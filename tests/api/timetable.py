@@ -10,9 +10,7 @@ def make_late(horae: Horae, schedule_id: int, seconds: int) -> None:
     postgresql = horae.components.database.dialect == "postgresql"
     length = f"INTERVAL '{seconds} seconds'" if postgresql else f"{seconds}000000"
     now = "statement_timestamp()" if postgresql else "horae_now()"
-    execute_late = (
-        f"UPDATE horae_schedules SET next_start = {now} - {length}, last_tick = {now} - {length} WHERE id = :id"
-    )
+    execute_late = f"UPDATE horae_schedules SET next_start = {now} - {length}, last_tick = {now} - {length} WHERE id = :id"
     execute(horae, execute_late, id=schedule_id)
 
 

@@ -26,7 +26,9 @@ from tests.harness.file_faults import write_lock_held
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 
 DECISIONS: Final = text("SELECT decision, sum(count) FROM horae_ticks GROUP BY decision")
-OUTCOMES: Final = text("SELECT 'attempts ' || outcome, count(*) FROM horae_job_attempts GROUP BY outcome")
+OUTCOMES: Final = text(
+    "SELECT 'attempts ' || outcome, count(*) FROM horae_job_attempts GROUP BY outcome"
+)
 NEVER_FIRED: Final = text(
     "SELECT name FROM horae_schedules WHERE NOT EXISTS "
     "(SELECT 1 FROM horae_jobs WHERE schedule_id = horae_schedules.id)"
@@ -47,9 +49,17 @@ class Verdict:
 
 
 def run(  # noqa: PLR0913 - the options of the program
-    url: str, folder: Path, *, seconds: float, seed: int, schedules: int, nodes: int, skewed: bool,
-    of_database: DatabaseFaults = NO_FAULTS, silence: float = SILENCE,
-) -> Verdict:  # fmt: skip
+    url: str,
+    folder: Path,
+    *,
+    seconds: float,
+    seed: int,
+    schedules: int,
+    nodes: int,
+    skewed: bool,
+    of_database: DatabaseFaults = NO_FAULTS,
+    silence: float = SILENCE,
+) -> Verdict:
     """Add the schedules, inject faults, let the nodes recover, pause the schedules and call the checker."""
     random, body_log = Random(seed), folder / "bodies.jsonl"
     with closing(Database(url)) as database:
@@ -58,15 +68,21 @@ def run(  # noqa: PLR0913 - the options of the program
         horae.registry.add(beat.job_type)
         for number in range(schedules):
             pause = random.choice([0.0, 0.05, 0.4, 1.5])
-            horae.schedules.add(beat, name=f"beat-{number}", cron="* * * * * *", config={"pause": pause})
+            horae.schedules.add(
+                beat, name=f"beat-{number}", cron="* * * * * *", config={"pause": pause}
+            )
     injector = FaultInjector(url, body_log, random, nodes, skewed, of_database, silence=silence)
     injector.inject_for(seconds)
-    with closing(Horae(url)) as horae:  # new, because faults of the server may have ended the former's connections
+    with closing(
+        Horae(url)
+    ) as horae:  # new, because faults of the server may have ended the former's connections
         recover(horae, RECOVERY * silence)
         injector.stop_all()
         database = horae.components.database
         never = [f"schedule {name} never fired" for name in database.autocommit(_never_fired)]
-        found = never + findings(database, body_log, frozen_processes=injector.injected["SIGSTOP"] > 0)
+        found = never + findings(
+            database, body_log, frozen_processes=injector.injected["SIGSTOP"] > 0
+        )
         return Verdict(injector.injected, database.autocommit(_figures), found)
 
 
@@ -106,19 +122,31 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=None)
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
     given = parser.parse_args()
-    print(f"seed {given.seed}: {given.schedules} schedules for {given.seconds:g} s on {given.database}", flush=True)
+    print(
+        f"seed {given.seed}: {given.schedules} schedules for {given.seconds:g} s on {given.database}",
+        flush=True,
+    )
     options = {"seconds": given.seconds, "seed": given.seed, "schedules": given.schedules}
     with tempfile.TemporaryDirectory() as folder:
         if given.database == "postgresql":
             with PostgresServer(THROW_AWAY) as server:
                 url = server.create_database()
                 faults = faults_of_server(server, url)
-                verdict = run(url, Path(folder), **options, nodes=given.nodes or 3, skewed=True, of_database=faults)
+                verdict = run(
+                    url,
+                    Path(folder),
+                    **options,
+                    nodes=given.nodes or 3,
+                    skewed=True,
+                    of_database=faults,
+                )
         else:
             file = Path(folder) / "horae.db"
             faults = {"write lock held": partial(write_lock_held, file)}
             options["nodes"] = given.nodes or 2
-            verdict = run(f"sqlite:///{file}", Path(folder), **options, skewed=False, of_database=faults)
+            verdict = run(
+                f"sqlite:///{file}", Path(folder), **options, skewed=False, of_database=faults
+            )
     return report(verdict, given.seed)
 
 
@@ -140,8 +168,13 @@ def faults_of_server(server: PostgresServer, url: str) -> DatabaseFaults:
 
 def report(verdict: Verdict, seed: int) -> int:
     """Print the figures, the findings and the verdict. Return the exit code."""
-    print("injected:", ", ".join(f"{name} {count}" for name, count in sorted(verdict.injected.items())))
-    print("ledger:", ", ".join(f"{name} {count}" for name, count in sorted(verdict.figures.items())))
+    print(
+        "injected:",
+        ", ".join(f"{name} {count}" for name, count in sorted(verdict.injected.items())),
+    )
+    print(
+        "ledger:", ", ".join(f"{name} {count}" for name, count in sorted(verdict.figures.items()))
+    )
     for finding in verdict.findings[:20]:
         print("FINDING:", finding)
     if verdict.findings:

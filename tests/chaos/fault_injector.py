@@ -68,7 +68,12 @@ class FaultInjector:
 
     def inject_for(self, seconds: float) -> None:
         """Inject one fault after another for so many seconds."""
-        faults: list[Callable[[int], None]] = [self.kill, self.kill, self.stop_for_a_while, self.restart]
+        faults: list[Callable[[int], None]] = [
+            self.kill,
+            self.kill,
+            self.stop_for_a_while,
+            self.restart,
+        ]
         faults += [self.disturb_database] * 2 if self.of_database else []
         until = time.monotonic() + seconds
         while time.monotonic() < until:

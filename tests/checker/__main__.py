@@ -24,7 +24,9 @@ def connection_to(url: str) -> Generator[Connection]:
     """Open a connection that reads one state of the database of a URL as Horae accepts it."""
     scheme, _, rest = url.partition("://")
     if scheme.startswith("sqlite"):
-        with closing(sqlite3.connect(f"file:{rest.removeprefix('/')}?mode=ro", uri=True)) as connection:
+        with closing(
+            sqlite3.connect(f"file:{rest.removeprefix('/')}?mode=ro", uri=True)
+        ) as connection:
             connection.execute("BEGIN")
             yield connection
     else:
@@ -35,13 +37,27 @@ def connection_to(url: str) -> Generator[Connection]:
 
 def main() -> int:
     """Check, print the findings, and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("url", help="URL of the database, such as sqlite:///horae.db")
-    parser.add_argument("--log", type=Path, action="append", default=[], help="log of the bodies; may be repeated")
-    parser.add_argument("--running", action="store_true", help="work goes on, so open jobs are no findings")
-    parser.add_argument("--deleted", action="store_true", help="old jobs were deleted, so absent jobs are no findings")
-    parser.add_argument("--clock-set", action="store_true", help="the database's clock was set meanwhile")
-    parser.add_argument("--frozen", action="store_true", help="processes were stopped and continued meanwhile")
+    parser.add_argument(
+        "--log", type=Path, action="append", default=[], help="log of the bodies; may be repeated"
+    )
+    parser.add_argument(
+        "--running", action="store_true", help="work goes on, so open jobs are no findings"
+    )
+    parser.add_argument(
+        "--deleted",
+        action="store_true",
+        help="old jobs were deleted, so absent jobs are no findings",
+    )
+    parser.add_argument(
+        "--clock-set", action="store_true", help="the database's clock was set meanwhile"
+    )
+    parser.add_argument(
+        "--frozen", action="store_true", help="processes were stopped and continued meanwhile"
+    )
     given = parser.parse_args()
     settings = Settings(
         over=not given.running,

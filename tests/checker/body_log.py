@@ -70,7 +70,9 @@ class BodyLog:
             key = record.job, record.lease
             if record.what == "begin":
                 running[key] = len(found)
-                found.append(Body(record.job, record.attempt, record.lease, record.node, record.at, None))
+                found.append(
+                    Body(record.job, record.attempt, record.lease, record.node, record.at, None)
+                )
             elif record.what == "end" and key in running:
                 place = running.pop(key)
                 found[place] = found[place]._replace(end=record.at)
@@ -80,7 +82,9 @@ class BodyLog:
 def _record(line: Mapping[str, Any]) -> Record:
     what = str(line["what"])
     if what not in BODIES | CALLS:
-        raise ValueError(f"{what!r} in the log: expected one of {', '.join(sorted(BODIES | CALLS))}")
+        raise ValueError(
+            f"{what!r} in the log: expected one of {', '.join(sorted(BODIES | CALLS))}"
+        )
     given = {name: line[name] for name in Record._fields if name in line}
     return Record(**given)
 

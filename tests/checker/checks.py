@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tests.checker import group_rules, job_rules, key_limit_rules, limit_rules, option_rules, schedule_rules
+from tests.checker import (
+    group_rules,
+    job_rules,
+    key_limit_rules,
+    limit_rules,
+    option_rules,
+    schedule_rules,
+)
 from tests.checker.body_log import BodyLog, Record
 from tests.checker.settings import Settings
 from tests.checker.tables import Connection, Tables
@@ -47,10 +54,14 @@ class Finding(NamedTuple):
 def check(
     connection: Connection,
     records: Iterable[Record | Mapping[str, Any]] = (),
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     *,
     effects_table: str = "effects",
 ) -> list[Finding]:
     """Check all rules on a connection of sqlite3 or psycopg, with the log of the bodies; an empty list if all hold."""
     tables, log = Tables(connection, effects_table), BodyLog.of(records)
-    return [Finding(name, sentence) for name, rule in RULES.items() for sentence in rule(tables, log, settings)]
+    return [
+        Finding(name, sentence)
+        for name, rule in RULES.items()
+        for sentence in rule(tables, log, settings)
+    ]

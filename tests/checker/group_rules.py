@@ -57,7 +57,9 @@ def after_dependencies(tables: Tables, log: BodyLog, settings: Settings) -> Iter
             yield from _began_early(tables, job_id, [after_id], settings)
 
 
-def _began_early(tables: Tables, job_id: int, before: list[int], settings: Settings) -> Iterator[str]:
+def _began_early(
+    tables: Tables, job_id: int, before: list[int], settings: Settings
+) -> Iterator[str]:
     attempts = tables.attempts[job_id]
     if not attempts:
         return

@@ -36,7 +36,9 @@ def finished_twice(tables: Tables, _log: BodyLog, _settings: Settings) -> Iterat
         finished = [each for each in tables.attempts[job.id] if each.outcome == "finished"]
         if len(finished) > 1:
             yield f"{job} finished {len(finished)} times, with leases {_leases(finished)}"
-        later = [each for each in tables.attempts[job.id] if finished and each.lease > finished[0].lease]
+        later = [
+            each for each in tables.attempts[job.id] if finished and each.lease > finished[0].lease
+        ]
         if later:
             yield f"{job} finished with lease {finished[0].lease} and was tried again with {_leases(later)}"
         if job.state == "finished" and job.lease not in {each.lease for each in finished}:
@@ -92,7 +94,11 @@ def bodies(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
     for job_id in found.keys() & tables.jobs.keys():
         job = tables.jobs[job_id]
         recorded = {each.lease: each for each in tables.attempts[job_id]}
-        counted = [body for body in found[job_id] if body.lease not in recorded or _counts(recorded[body.lease])]
+        counted = [
+            body
+            for body in found[job_id]
+            if body.lease not in recorded or _counts(recorded[body.lease])
+        ]
         if len(counted) > job.max_attempts:
             yield f"{job} began {len(counted)} times, at most {job.max_attempts} are allowed"
         yield from _in_order(job, found[job_id], settings)
@@ -110,7 +116,9 @@ def _in_order(job: Job, bodies: Sequence[Body], settings: Settings) -> Iterator[
             yield f"{job}: two bodies ran at the same time, with leases {before.lease} and {after.lease}"
 
 
-def _as_recorded(job: Job, body: Body, attempt: Attempt | None, settings: Settings) -> Iterator[str]:
+def _as_recorded(
+    job: Job, body: Body, attempt: Attempt | None, settings: Settings
+) -> Iterator[str]:
     if attempt is None:
         if settings.over:
             yield f"{job}: a body began with lease {body.lease}, but no attempt is recorded"
@@ -124,7 +132,11 @@ def _as_recorded(job: Job, body: Body, attempt: Attempt | None, settings: Settin
 def cancel_final(tables: Tables, log: BodyLog, _settings: Settings) -> Iterator[str]:
     """A job whose cancel was confirmed is cancelled for good."""
     confirmed = log.jobs("cancelled")
-    confirmed |= {int(each.target) for each in tables.changes if (each.action, each.outcome) == ("job.cancel", "done")}
+    confirmed |= {
+        int(each.target)
+        for each in tables.changes
+        if (each.action, each.outcome) == ("job.cancel", "done")
+    }
     for job_id in sorted(confirmed & tables.jobs.keys()):
         job = tables.jobs[job_id]
         if job.state != "cancelled":

@@ -43,15 +43,22 @@ def limits_by_key(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[
         if settings.steady_clock:
             yield from (f"{under} {text}" for text in _exceeded(allowed, starts))
         bodies = sorted(
-            Start(ended[job].begin, ended[job].end or 0, weight, job) for job, weight in jobs.items() if job in ended
+            Start(ended[job].begin, ended[job].end or 0, weight, job)
+            for job, weight in jobs.items()
+            if job in ended
         )
         if "concurrency" in allowed and not settings.frozen_processes:
-            yield from (f"{under} {text}, by the bodies' clock" for text in _too_many_run(allowed, bodies, str))
+            yield from (
+                f"{under} {text}, by the bodies' clock"
+                for text in _too_many_run(allowed, bodies, str)
+            )
 
 
 def _limits_of(tables: Tables) -> tuple[dict[str, Any], dict[tuple[str, str], dict[int, int]]]:
     """Return the numbers of each limit, None if they have changed, and the weights of the jobs under each limit and key."""
-    changed = {each.target for each in tables.changes if each.action in ("limit.set", "limit.reset")}
+    changed = {
+        each.target for each in tables.changes if each.action in ("limit.set", "limit.reset")
+    }
     numbers: dict[str, Any] = {}
     under: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
     for job in tables.jobs.values():
@@ -69,10 +76,14 @@ def _exceeded(allowed: Mapping[str, Any], starts: Sequence[Start]) -> Iterator[s
     elif allowed.get("window") == "sliding":
         yield from _too_many_in_a_period(allowed["amount"], allowed["period"], starts)
     else:
-        yield from _too_many_in_a_window(allowed["amount"], allowed["period"], allowed["burst"], starts)
+        yield from _too_many_in_a_window(
+            allowed["amount"], allowed["period"], allowed["burst"], starts
+        )
 
 
-def _too_many_run(allowed: Mapping[str, Any], starts: Sequence[Start], text_of: Any) -> Iterator[str]:
+def _too_many_run(
+    allowed: Mapping[str, Any], starts: Sequence[Start], text_of: Any
+) -> Iterator[str]:
     """A job that is heavier than the limit runs alone; one that starts as another ends does not run beside it."""
     most, running = allowed["concurrency"], list[Start]()
     for start in starts:
@@ -96,7 +107,9 @@ def _too_many_in_a_period(amount: int, period: int, starts: Sequence[Start]) -> 
             return
 
 
-def _too_many_in_a_window(amount: int, period: int, burst: int, starts: Sequence[Start]) -> Iterator[str]:
+def _too_many_in_a_window(
+    amount: int, period: int, burst: int, starts: Sequence[Start]
+) -> Iterator[str]:
     """Each window of length w has at most w * amount / period + burst starts, in whole numbers.
 
     A window from start i to start j has too many if the sum of the weights to j, less those before i, exceeds that. So
@@ -108,7 +121,10 @@ def _too_many_in_a_window(amount: int, period: int, burst: int, starts: Sequence
         if least is None or before < least:
             least, least_at = before, start.begin
         weight += start.weight
-        if weight * period - amount * int(start.begin) - least > burst * period and start.begin >= least_at:
+        if (
+            weight * period - amount * int(start.begin) - least > burst * period
+            and start.begin >= least_at
+        ):
             yield f"allows {amount} starts in {period / 1e6:g} s and {burst} at once, but more began from {shown(int(least_at))} to {shown(int(start.begin))}"
             return
 
@@ -122,17 +138,33 @@ def turns(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
     del log
     if not settings.steady_clock:
         return
-    bound = ALIKE + len({each.node_id for attempts in tables.attempts.values() for each in attempts})
+    bound = ALIKE + len(
+        {each.node_id for attempts in tables.attempts.values() for each in attempts}
+    )
     for queue in tables.all_queues:
         since = max(
-            (each.at for each in tables.changes if each.action in CHANGES_OF_TURNS and each.target == queue.name),
+            (
+                each.at
+                for each in tables.changes
+                if each.action in CHANGES_OF_TURNS and each.target == queue.name
+            ),
             default=0,
         )
-        if queue.fair_by != "owner" or queue.limits is not None or queue.concurrency_limit is not None:
+        if (
+            queue.fair_by != "owner"
+            or queue.limits is not None
+            or queue.concurrency_limit is not None
+        ):
             continue
-        jobs = [job for job in tables.jobs.values() if job.queue == queue.name and job.created_at > since]
+        jobs = [
+            job
+            for job in tables.jobs.values()
+            if job.queue == queue.name and job.created_at > since
+        ]
         for priority in {job.priority for job in jobs}:
-            yield from _passed(tables, queue.name, [job for job in jobs if job.priority == priority], bound)
+            yield from _passed(
+                tables, queue.name, [job for job in jobs if job.priority == priority], bound
+            )
 
 
 def _passed(tables: Tables, queue: str, jobs: Sequence[Job], bound: int) -> Iterator[str]:
@@ -144,7 +176,10 @@ def _passed(tables: Tables, queue: str, jobs: Sequence[Job], bound: int) -> Iter
     for owner, own in starts.items():
         own.sort(key=lambda each: each[0])
         for (turn, _), (begin, job) in pairwise(own):
-            waited = max(job.created_at, job.run_at) < turn and tables.attempts[job.id][0].started_at == begin
+            waited = (
+                max(job.created_at, job.run_at) < turn
+                and tables.attempts[job.id][0].started_at == begin
+            )
             if not waited or job.limits is not None or owner in lost:
                 continue
             for other, theirs in starts.items():

@@ -17,7 +17,9 @@ def limits(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
             spans = [(each.started_at, each.finished_at, each.job_id) for each in attempts]
             for at, running in _too_many(queue, spans, since):
                 yield f"queue {queue.name} allows {queue.concurrency_limit} jobs at a time, but at {shown(int(at))} {running} ran"
-        if not settings.frozen_processes and all(tables.jobs[job_id].created_at > since for job_id in jobs):
+        if not settings.frozen_processes and all(
+            tables.jobs[job_id].created_at > since for job_id in jobs
+        ):
             bodies = [(body.begin, body.end, body.job) for body in log.bodies() if body.job in jobs]
             ended = [(begin, end, job) for begin, end, job in bodies if end is not None]
             for at, running in _too_many(queue, ended, 0):
@@ -33,12 +35,17 @@ def _limited_since(tables: Tables, queue: Queue) -> int:
     return max(made, default=0)
 
 
-def _too_many(queue: Queue, spans: Sequence[tuple[float, float, int]], since: int) -> Iterator[tuple[float, str]]:
+def _too_many(
+    queue: Queue, spans: Sequence[tuple[float, float, int]], since: int
+) -> Iterator[tuple[float, str]]:
     """Yield the first moment at which too many run, with the jobs; one that starts as another ends does not count."""
     running: list[tuple[float, int]] = []
     for start, end, job in sorted(spans):
         running = [(until, each) for until, each in running if until > start]
         running.append((end, job))
         if start >= since and len(running) > (queue.concurrency_limit or 0):
-            yield start, ", ".join(f"job {each}" for _, each in sorted(running, key=lambda item: item[1]))
+            yield (
+                start,
+                ", ".join(f"job {each}" for _, each in sorted(running, key=lambda item: item[1])),
+            )
             return

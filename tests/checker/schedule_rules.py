@@ -25,15 +25,21 @@ def one_decision(tables: Tables, _log: BodyLog, settings: Settings) -> Iterator[
             if count > 1:
                 yield f"{schedule}: {shown(time)} has {count} decisions"
         backfilled = {tick.nominal_time for tick in ticks if tick.reason == "backfill"}
-        planned = [tick for tick in ticks if tick.reason not in OF_THEIR_OWN and tick.reason != "backfill"]
+        planned = [
+            tick for tick in ticks if tick.reason not in OF_THEIR_OWN and tick.reason != "backfill"
+        ]
         for tick in planned:
-            for time in sorted(time for time in backfilled if tick.nominal_time <= time <= tick.until):
+            for time in sorted(
+                time for time in backfilled if tick.nominal_time <= time <= tick.until
+            ):
                 yield f"{schedule}: {shown(time)} was run by a backfill, and is in the row that begins at {shown(tick.nominal_time)}"
         for before, after in pairwise(planned):
             if before.nominal_time < after.nominal_time <= before.until:
                 yield f"{schedule}: {shown(after.nominal_time)} is decided twice, also in the row that begins at {shown(before.nominal_time)}"
         yield from _jobs_and_ticks(schedule, jobs, ticks, settings)
-        yield from _against_the_expression(schedule, planned, backfilled, _changed_at(tables, schedule))
+        yield from _against_the_expression(
+            schedule, planned, backfilled, _changed_at(tables, schedule)
+        )
 
 
 def _jobs_and_ticks(
@@ -44,8 +50,12 @@ def _jobs_and_ticks(
     }
     first = [job for job in jobs if job.retry_of is None]
     made: set[tuple[int | None, int | None]] = {(job.nominal_time, job.id) for job in first}
-    newest: dict[int | None, int] = {job.nominal_time: job.id for job in jobs if job.retry_of is not None}
-    named: dict[int | None, int] = {tick.nominal_time: tick.retried_as for tick in ticks if tick.retried_as is not None}
+    newest: dict[int | None, int] = {
+        job.nominal_time: job.id for job in jobs if job.retry_of is not None
+    }
+    named: dict[int | None, int] = {
+        tick.nominal_time: tick.retried_as for tick in ticks if tick.retried_as is not None
+    }
     for time in sorted(newest.keys() | named.keys(), key=str):
         if newest.get(time) != named.get(time) and (settings.kept or time in newest):
             yield f"{schedule}: {shown(time)} was last retried as job {newest.get(time)}, but its decision names {named.get(time)}"
@@ -64,10 +74,15 @@ def _against_the_expression(
 ) -> Iterator[str]:
     """Compare consecutive decisions with the times of a cron expression, by another implementation of cron."""
     ticks = [tick for tick in planned if tick.nominal_time > since]
-    if not ticks or fires_after(schedule.trigger_kind, schedule.trigger, schedule.timezone, 0) is None:
+    if (
+        not ticks
+        or fires_after(schedule.trigger_kind, schedule.trigger, schedule.timezone, 0) is None
+    ):
         return
     for tick, following in zip(ticks, [*ticks[1:], None], strict=True):
-        fires = fires_after(schedule.trigger_kind, schedule.trigger, schedule.timezone, tick.nominal_time)
+        fires = fires_after(
+            schedule.trigger_kind, schedule.trigger, schedule.timezone, tick.nominal_time
+        )
         assert fires is not None
         if tick.times > MOST_COUNTED:
             continue
@@ -104,7 +119,9 @@ def no_overlap(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str
         since = _changed_at(tables, schedule)
         runs = [job for job in jobs if job.created_at > since]
         if settings.steady_clock:
-            yield from _attempts_overlap(schedule, [each for job in runs for each in tables.attempts[job.id]])
+            yield from _attempts_overlap(
+                schedule, [each for job in runs for each in tables.attempts[job.id]]
+            )
             for before, after in pairwise(sorted(runs)):
                 if before.finished_at is None or after.created_at < before.finished_at:
                     yield f"{schedule}: job {after.id} was created before job {before.id} had ended"
@@ -113,7 +130,9 @@ def no_overlap(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str
 
 
 def _attempts_overlap(schedule: Schedule, attempts: Sequence[Attempt]) -> Iterator[str]:
-    for before, after in pairwise(sorted(attempts, key=lambda each: (each.started_at, each.finished_at))):
+    for before, after in pairwise(
+        sorted(attempts, key=lambda each: (each.started_at, each.finished_at))
+    ):
         if before.job_id != after.job_id and after.started_at < before.finished_at:
             yield f"{schedule}: job {after.job_id} began at {shown(after.started_at)}, before job {before.job_id} had ended"
 
@@ -131,7 +150,10 @@ def statistics(tables: Tables, _log: BodyLog, settings: Settings) -> Iterator[st
         if counted is None:
             yield f"{schedule} has no statistics"
             continue
-        if counted.total_runs != counted.total_successes + counted.total_failures + counted.total_crashes:
+        if (
+            counted.total_runs
+            != counted.total_successes + counted.total_failures + counted.total_crashes
+        ):
             yield (
                 f"{schedule}: {counted.total_successes} successes, {counted.total_failures} failures and "
                 f"{counted.total_crashes} crashes are not {counted.total_runs} runs"
@@ -144,7 +166,9 @@ def _against_the_runs(tables: Tables, schedule: Schedule, jobs: Sequence[Job]) -
     counted = tables.statistics[schedule.id]
     begun = [job for job in jobs if tables.attempts[job.id]]
     successes = sum(job.state == "finished" for job in begun)
-    ended_by_a_crash = sum(job.state == "failed" and _last(job, tables) == "crashed" for job in begun)
+    ended_by_a_crash = sum(
+        job.state == "failed" and _last(job, tables) == "crashed" for job in begun
+    )
     # A run that was stopped with its node does not count, unless its job was failed by a limit later.
     stopped = sum(job.state == "failed" and _last(job, tables) == "interrupted" for job in begun)
     if not len(begun) - stopped <= counted.total_runs <= len(begun):

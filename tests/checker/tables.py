@@ -252,7 +252,9 @@ class Tables:
             return []
         return [
             (row[0], row[1])
-            for row in self.connection.execute(f"SELECT job, attempt FROM {self.effects_table}").fetchall()
+            for row in self.connection.execute(
+                f"SELECT job, attempt FROM {self.effects_table}"
+            ).fetchall()
         ]
 
     def runs(self) -> Iterator[tuple[Schedule, list[Job]]]:

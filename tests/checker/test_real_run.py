@@ -64,7 +64,9 @@ def horae(database: Database, redis: str | None) -> Iterator[Horae]:
         yield horae
 
 
-async def test_a_run_without_faults_has_no_findings(horae: Horae, database: Database, log: Path) -> None:
+async def test_a_run_without_faults_has_no_findings(
+    horae: Horae, database: Database, log: Path
+) -> None:
     await run(horae, log, midway=lambda: None)
     check(horae, database, log)
 
@@ -89,7 +91,9 @@ class TestWithRedis:
         assert audited.findings == []
 
 
-async def test_a_run_with_limits_turns_groups_and_snoozes_has_no_findings(database: Database, log: Path) -> None:
+async def test_a_run_with_limits_turns_groups_and_snoozes_has_no_findings(
+    database: Database, log: Path
+) -> None:
     with closing(fault_application(url_of(database))) as horae:
         execute(horae, SCHEMA)
         horae.queues.fair(FAIR, "owner")
@@ -106,11 +110,19 @@ async def test_a_run_with_limits_turns_groups_and_snoozes_has_no_findings(databa
                 if failing:
                     await horae.aio.jobs.cancel_group(group.id)
             await until(
-                lambda: not rows(horae, "SELECT 1 FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
+                lambda: (
+                    not rows(
+                        horae,
+                        "SELECT 1 FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL",
+                    )
+                )
             )
         assert findings(database, log) == []
         assert horae.audit().findings == []
-        assert len(rows(horae, "SELECT 1 FROM horae_job_attempts WHERE outcome = 'snoozed'")) >= MEMBERS
+        assert (
+            len(rows(horae, "SELECT 1 FROM horae_job_attempts WHERE outcome = 'snoozed'"))
+            >= MEMBERS
+        )
 
 
 async def run(horae: Horae, log: Path, midway: Callable[[], object]) -> None:
@@ -118,12 +130,16 @@ async def run(horae: Horae, log: Path, midway: Callable[[], object]) -> None:
     Queues(horae.components.database, horae.components.wakeup).limit("narrow", 2)
     schedule = horae.schedules.add("narrow", name="every second", cron="* * * * * *")
     async with running_node(horae):
-        charged = await horae.aio.jobs.start_many("charge", [{"failures": number} for number in (0, 1, 2, 3)])
+        charged = await horae.aio.jobs.start_many(
+            "charge", [{"failures": number} for number in (0, 1, 2, 3)]
+        )
         await horae.aio.jobs.start_many("narrow", [{}] * 10)
         stopped = await horae.aio.jobs.start("endless")
         for job_id in (*charged, stopped.id):
             append(log, what="created", job=job_id)
-        await until(lambda: log.exists() and f'"job": {stopped.id}, "attempt": 1' in log.read_text())
+        await until(
+            lambda: log.exists() and f'"job": {stopped.id}, "attempt": 1' in log.read_text()
+        )
         midway()
         await horae.aio.jobs.cancel(stopped.id)
         append(log, what="cancelled", job=stopped.id)
@@ -144,7 +160,12 @@ def test_the_program_says_what_is_wrong(database: Database, tmp_path: Path) -> N
     append(log, what="created", job=7)
     command = [sys.executable, "-m", "tests.checker", url_of(database), "--log", str(log)]
     wrong = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert wrong.stdout.splitlines() == ["no job is lost: job 7 was created, but has no row", "1 broken rule(s)"]
+    assert wrong.stdout.splitlines() == [
+        "no job is lost: job 7 was created, but has no row",
+        "1 broken rule(s)",
+    ]
     assert wrong.returncode == 1
-    right = subprocess.run([*command, "--deleted"], cwd=ROOT, capture_output=True, text=True, check=False)
+    right = subprocess.run(
+        [*command, "--deleted"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (right.returncode, right.stdout) == (0, "all 20 rules hold\n")

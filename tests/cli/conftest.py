@@ -29,7 +29,9 @@ def url(database: Database) -> str:
 @pytest.fixture
 def horae(url: str) -> Call:
     """Call `horae` with the application on the database; fails the test if the program itself fails."""
-    return lambda *arguments, **options: call("--app", SHOP, "--database", url, *arguments, **options)
+    return lambda *arguments, **options: call(
+        "--app", SHOP, "--database", url, *arguments, **options
+    )
 
 
 @pytest.fixture

@@ -73,12 +73,21 @@ class Running:
 
     def __init__(self, folder: Path, url: str, *arguments: str, switches: bool = True) -> None:
         """`switches`: add what a node needs beside its arguments to serve HTTP to this machine, or not to serve it."""
-        command = [sys.executable, "-m", "horae", "run", "application:horae", "--database", url, *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "horae",
+            "run",
+            "application:horae",
+            "--database",
+            url,
+            *arguments,
+        ]
         if switches:
             command.append("--local-staff" if "--port" in arguments else "--no-api")
         self.process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )  # fmt: skip
+        )
         self.log = ""
         self.ready = self.line()
 
@@ -131,7 +140,12 @@ def begin(folder: Path, database: Database) -> Iterator[Begin]:
     running: list[Running] = []
 
     def begin(*arguments: str, switches: bool = True) -> Running:
-        node = Running(folder, database.url.render_as_string(hide_password=False), *arguments, switches=switches)
+        node = Running(
+            folder,
+            database.url.render_as_string(hide_password=False),
+            *arguments,
+            switches=switches,
+        )
         running.append(node)
         if "ready" not in node.ready:
             code = node.end()
@@ -152,7 +166,9 @@ def start(folder: Path, database: Database) -> Callable[..., JobId]:
     def start(*arguments: str, app: str = "application:horae") -> JobId:
         command = [sys.executable, "-m", "horae", "jobs", "start", *arguments, "--app", app]
         url = database.url.render_as_string(hide_password=False)
-        done = subprocess.run([*command, "--database", url], cwd=folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [*command, "--database", url], cwd=folder, capture_output=True, text=True, check=True
+        )
         return JobId(int(done.stdout))
 
     return start

@@ -36,16 +36,30 @@ async def work(horae: Horae) -> None:
     horae.schedules.add("beat", cron="* * * * * *")
     horae.schedules.add("beat", name="often", every="200ms")
     async with running_node(horae):
-        await horae.aio.jobs.start_many("failing", [{"failures": number % 3} for number in range(9)])
+        await horae.aio.jobs.start_many(
+            "failing", [{"failures": number % 3} for number in range(9)]
+        )
         stopped = await horae.aio.jobs.start("endless")
-        await until(lambda: rows(horae, "SELECT 1 FROM horae_jobs WHERE type = 'endless' AND state = 'started'"))
+        await until(
+            lambda: rows(
+                horae, "SELECT 1 FROM horae_jobs WHERE type = 'endless' AND state = 'started'"
+            )
+        )
         await horae.aio.jobs.cancel(stopped.id)
         await until_released(horae, stopped.id)
-        await until(lambda: len(rows(horae, "SELECT 1 FROM horae_ticks WHERE decision = 'fired'")) > 4)
+        await until(
+            lambda: len(rows(horae, "SELECT 1 FROM horae_ticks WHERE decision = 'fired'")) > 4
+        )
         horae.schedules.pause("beat")
         horae.schedules.resume("beat")
         horae.schedules.alter("beat", cron="*/2 * * * * *")
-        await until(lambda: not rows(horae, "SELECT 1 FROM horae_jobs WHERE type = 'failing' AND finished_at IS NULL"))
+        await until(
+            lambda: (
+                not rows(
+                    horae, "SELECT 1 FROM horae_jobs WHERE type = 'failing' AND finished_at IS NULL"
+                )
+            )
+        )
 
 
 def audited(url: str, *more: str) -> Any:
@@ -85,7 +99,13 @@ def test_a_finding_names_its_rows_and_exits_with_1(url: str, database: Database)
     message = f"job {job} (task): it is finished, but no attempt with its lease 1 finished"
     assert (code, finding) == (
         1,
-        {"invariant": "ended jobs", "message": message, "job_id": job, "schedule_id": None, "queue": None},
+        {
+            "invariant": "ended jobs",
+            "message": message,
+            "job_id": job,
+            "schedule_id": None,
+            "queue": None,
+        },
     )
     text = call("--database", url, "audit")
     assert text.exit_code == 1

@@ -35,8 +35,12 @@ def test_json_is_a_list_of_times_with_offset() -> None:
 
 
 def test_a_time_without_offset_is_one_of_the_zone() -> None:
-    assert fires("0 3 * * *", "--after", "2026-01-01T02:59", "--count", "1", *BERLIN) == ["2026-01-01T03:00:00+01:00"]
-    assert fires("0 3 * * *", "--after", "2026-01-01T02:59Z", "--count", "1", *BERLIN) == ["2026-01-02T03:00:00+01:00"]
+    assert fires("0 3 * * *", "--after", "2026-01-01T02:59", "--count", "1", *BERLIN) == [
+        "2026-01-01T03:00:00+01:00"
+    ]
+    assert fires("0 3 * * *", "--after", "2026-01-01T02:59Z", "--count", "1", *BERLIN) == [
+        "2026-01-02T03:00:00+01:00"
+    ]
 
 
 def test_a_fire_at_the_very_moment_counts_if_asked_for() -> None:
@@ -80,7 +84,9 @@ def test_without_a_moment_the_next_fires_are_those_after_now() -> None:
         (["0 3 * * *", "--timezone", "Europe/Berln"], "did you mean Europe/Berlin"),
     ],
 )
-def test_a_bad_expression_or_zone_ends_with_code_2(command: str, arguments: list[str], words: str) -> None:
+def test_a_bad_expression_or_zone_ends_with_code_2(
+    command: str, arguments: list[str], words: str
+) -> None:
     result = run(command, *arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -126,12 +132,22 @@ def test_explain_matches_the_documented_rules(expression: str, words: str) -> No
 @pytest.mark.parametrize(
     ("expression", "options", "words"),
     [
-        ("30 2 * * *", [], "at the first moment after the gap, a time in a fold in the first pass."),
-        ("30 2 * * *", ["--dst-gap", "skip", "--dst-fold", "both"], "not at all, a time in a fold in both passes."),
+        (
+            "30 2 * * *",
+            [],
+            "at the first moment after the gap, a time in a fold in the first pass.",
+        ),
+        (
+            "30 2 * * *",
+            ["--dst-gap", "skip", "--dst-fold", "both"],
+            "not at all, a time in a fold in both passes.",
+        ),
         ("*/30 * * * *", [], "It follows the wall clock"),
     ],
 )
-def test_explain_describes_daylight_saving_in_a_zone(expression: str, options: list[str], words: str) -> None:
+def test_explain_describes_daylight_saving_in_a_zone(
+    expression: str, options: list[str], words: str
+) -> None:
     result = run("explain", expression, *BERLIN, *options)
     assert "Time zone: Europe/Berlin." in result.stdout
     assert words in result.stdout
@@ -139,6 +155,11 @@ def test_explain_describes_daylight_saving_in_a_zone(expression: str, options: l
 
 def test_explain_as_json() -> None:
     said = json.loads(run("explain", "0 3 * * *", "--json").stdout)
-    assert said == {"expression": "0 3 * * *", "words": "At 03:00.", "timezone": "UTC", "daylight_saving": None}
+    assert said == {
+        "expression": "0 3 * * *",
+        "words": "At 03:00.",
+        "timezone": "UTC",
+        "daylight_saving": None,
+    }
     berlin = json.loads(run("explain", "0 3 * * *", *BERLIN, "--json").stdout)
     assert berlin["daylight_saving"] in run("explain", "0 3 * * *", *BERLIN).stdout

@@ -22,13 +22,16 @@ def test_a_job_type_that_nobody_knows(horae: Call, bare: Call) -> None:
     listed = horae("jobs", "list", "--type", "import_cvs")
     assert (listed.exit_code, listed.stdout) == (0, "No matching jobs.\n")
     assert (
-        listed.stderr == "neither a node nor this program knows a job type 'import_cvs'; did you mean 'import_csv'?\n"
+        listed.stderr
+        == "neither a node nor this program knows a job type 'import_cvs'; did you mean 'import_csv'?\n"
     )
     listed = horae("jobs", "list", "--type", "import_cvs", "--json")
     assert json.loads(listed.stdout) == {"jobs": [], "next": None}
     assert "did you mean 'import_csv'?" in listed.stderr
     assert values(horae("jobs", "list", "--type", "import_csv", "--json"))["jobs"] == []
-    assert values(bare("jobs", "list", "--type", "import_cvs", "--json"))["jobs"] == []  # nothing tells the types
+    assert (
+        values(bare("jobs", "list", "--type", "import_cvs", "--json"))["jobs"] == []
+    )  # nothing tells the types
 
 
 def test_a_queue_that_nobody_names(horae: Call) -> None:
@@ -43,7 +46,17 @@ def test_a_queue_that_nobody_names(horae: Call) -> None:
 
 
 def test_a_schedule_and_its_options(horae: Call) -> None:
-    horae("schedules", "add", "import_csv", "--name", "nightly", "--cron", "0 3 * * *", "--config", "path=a")
+    horae(
+        "schedules",
+        "add",
+        "import_csv",
+        "--name",
+        "nightly",
+        "--cron",
+        "0 3 * * *",
+        "--config",
+        "path=a",
+    )
     for command in ("show", "pause"):
         wrong = horae("schedules", command, "nihgtly")
         assert (wrong.exit_code, wrong.stderr) == (
@@ -51,19 +64,25 @@ def test_a_schedule_and_its_options(horae: Call) -> None:
             "Error: schedule 'nihgtly' does not exist; did you mean 'nightly'?\n",
         )
     assert "does not exist\n" in horae("schedules", "show", "77").stderr
-    with pytest.raises(InvalidRequest, match=r"no option 'catchup'; there are .*; did you mean 'catch_up'\?"):
+    with pytest.raises(
+        InvalidRequest, match=r"no option 'catchup'; there are .*; did you mean 'catch_up'\?"
+    ):
         Horae("sqlite://").cron("0 3 * * *", catchup="all")  # type: ignore[call-arg] # the mistake
 
 
 def test_a_setting(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ConfigurationError, match=r"concurency: unknown setting; .*; did you mean 'concurrency'\?"):
+    with pytest.raises(
+        ConfigurationError, match=r"concurency: unknown setting; .*; did you mean 'concurrency'\?"
+    ):
         Horae("sqlite://", concurency=3)
     monkeypatch.setattr(logging.getLogger(), "level", logging.INFO)
     monkeypatch.setenv("HORAE_CONCURENCY", "3")
     monkeypatch.setenv("HORAE_APP", "app:horae")
     configure("text", "info")
     warned = [record.getMessage() for record in caplog.records if record.name == "horae.cli"]
-    expected = "HORAE_CONCURENCY is set, but there is no such setting; did you mean 'HORAE_CONCURRENCY'?"
+    expected = (
+        "HORAE_CONCURENCY is set, but there is no such setting; did you mean 'HORAE_CONCURRENCY'?"
+    )
     assert [text for text in warned if "HORAE_CON" in text or "HORAE_APP" in text] == [expected]
 
 

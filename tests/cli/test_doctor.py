@@ -31,7 +31,14 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.migrations.runner import MigrationStatus
 from horae.storage.operations import nodes
-from horae.storage.operations.doctor import DueWork, OpenTransaction, RowEstimate, Server, do_nothing, started
+from horae.storage.operations.doctor import (
+    DueWork,
+    OpenTransaction,
+    RowEstimate,
+    Server,
+    do_nothing,
+    started,
+)
 from horae.storage.operations.nodes import NodeView
 from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
@@ -43,13 +50,34 @@ from tests.harness.redis import RedisServer
 
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 SERVER = Server(
-    version="17.2", recovering=False, read_only=False, isolation="read committed", synchronous_commit="on", fsync="on",
-    connections=10, max_connections=100, sees_all=True,
-)  # fmt: skip
+    version="17.2",
+    recovering=False,
+    read_only=False,
+    isolation="read committed",
+    synchronous_commit="on",
+    fsync="on",
+    connections=10,
+    max_connections=100,
+    sees_all=True,
+)
 NODE = NodeView(
-    id=NodeId("n1"), name="left", host="h", pid=7, version="1", roles=["worker"], queues=None, types=["a"], concurrency=10,
-    lock_key=1, started_at=NOON, heartbeat_at=NOON, process_ended=False, silence=0.1, lock_free=False, running=2,
-)  # fmt: skip
+    id=NodeId("n1"),
+    name="left",
+    host="h",
+    pid=7,
+    version="1",
+    roles=["worker"],
+    queues=None,
+    types=["a"],
+    concurrency=10,
+    lock_key=1,
+    started_at=NOON,
+    heartbeat_at=NOON,
+    process_ended=False,
+    silence=0.1,
+    lock_free=False,
+    running=2,
+)
 WORK = DueWork(queue="default", type="a", count=3, oldest=61.0)
 
 
@@ -63,7 +91,9 @@ async def test_a_sound_installation(url: str, database: Database) -> None:
         text = await called(url, "doctor")
     assert set(found) == {"ok", "database", "findings"}
     assert found["ok"] is True
-    assert all(set(finding) == {"check", "level", "message", "advice"} for finding in found["findings"])
+    assert all(
+        set(finding) == {"check", "level", "message", "advice"} for finding in found["findings"]
+    )
     checks = {finding["check"]: finding["level"] for finding in found["findings"]}
     common = {"connection", "migrations", "clock", "hints", "nodes", "work"}
     own = (
@@ -78,7 +108,9 @@ async def test_a_sound_installation(url: str, database: Database) -> None:
 
 
 @pytest.mark.parametrize("table", ["horae_alembic_version", "horae_queues"])
-def test_a_table_that_the_database_refuses_to_read_is_a_finding(database: Database, bare: Call, table: str) -> None:
+def test_a_table_that_the_database_refuses_to_read_is_a_finding(
+    database: Database, bare: Call, table: str
+) -> None:
     """As for a role without privileges; the advice must not be to run the doctor."""
     columns = "version_num" if table == "horae_alembic_version" else "name"
     with database.engine.begin() as connection:
@@ -192,7 +224,10 @@ async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(copy: Path
             job = await horae.aio.jobs.start(holds)
             await until_set(begun)
             found = await asyncio.to_thread(
-                file.examine_lock, horae.components.database, horae.registry, Limits(lock_timeout=0.01)
+                file.examine_lock,
+                horae.components.database,
+                horae.registry,
+                Limits(lock_timeout=0.01),
             )
             release.set()
     assert found.level is Level.WARNING
@@ -228,7 +263,10 @@ def test_a_dead_node(database: Database, bare: Call) -> None:
     database.transact(nodes.register, replace(record, host=of_another_life))
     found = bare("doctor")
     assert found.exit_code == 0
-    assert f"warning  nodes: node {record.id} (lost, pid {record.pid}) is dead: its process is gone" in found.stdout
+    assert (
+        f"warning  nodes: node {record.id} (lost, pid {record.pid}) is dead: its process is gone"
+        in found.stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,7 +294,7 @@ def test_clocks(ahead: float, level: Level, words: str) -> None:
         (MigrationStatus("0002", "0001", [], ahead=True, usable=True), True, Level.WARNING),
     ],
 )
-def test_migrations(status: MigrationStatus, owned: bool, level: Level) -> None:  # noqa: FBT001 - a case of the table
+def test_migrations(status: MigrationStatus, owned: bool, level: Level) -> None:
     assert basics.migrations_finding(status, owned=owned).level is level
 
 
@@ -274,9 +312,17 @@ def test_migrations(status: MigrationStatus, owned: bool, level: Level) -> None:
         ({}, "connections", Level.OK),
         ({"connections": 81}, "connections", Level.WARNING),
         ({}, "time limits", Level.OK),
-        ({"time_limits": {"statement_timeout": 30.0, "wal_sender_timeout": 0.1}}, "time limits", Level.OK),
+        (
+            {"time_limits": {"statement_timeout": 30.0, "wal_sender_timeout": 0.1}},
+            "time limits",
+            Level.OK,
+        ),
         ({"time_limits": {"statement_timeout": 0.5}}, "time limits", Level.WARNING),
-        ({"time_limits": {"idle_in_transaction_session_timeout": 5.0}}, "time limits", Level.WARNING),
+        (
+            {"time_limits": {"idle_in_transaction_session_timeout": 5.0}},
+            "time limits",
+            Level.WARNING,
+        ),
         ({"time_limits": {"idle_session_timeout": 10.0}}, "time limits", Level.WARNING),
     ],
 )
@@ -288,27 +334,42 @@ def test_the_server(changed: dict[str, Any], check: str, level: Level) -> None:
 def test_a_role_that_cannot_create_the_tables_is_reported(postgres_server: PostgresServer) -> None:
     url = make_url(postgres_server.create_database())
     with closing(Database(url)) as owner:
-        owner.autocommit(lambda connection: connection.exec_driver_sql("DROP ROLE IF EXISTS horae_poor"))
-        owner.autocommit(lambda connection: connection.exec_driver_sql("CREATE ROLE horae_poor LOGIN"))
+        owner.autocommit(
+            lambda connection: connection.exec_driver_sql("DROP ROLE IF EXISTS horae_poor")
+        )
+        owner.autocommit(
+            lambda connection: connection.exec_driver_sql("CREATE ROLE horae_poor LOGIN")
+        )
     with closing(Database(url.set(username="horae_poor"))) as database:
         [*_, poor] = basics.first_checks(database)
-    with closing(Database(url.update_query_dict({"options": "-c search_path=nowhere"}))) as database:
+    with closing(
+        Database(url.update_query_dict({"options": "-c search_path=nowhere"}))
+    ) as database:
         [*_, lost] = basics.first_checks(database)
         database.autocommit(lambda connection: connection.exec_driver_sql("DROP ROLE horae_poor"))
     postgres_server.drop_database(url.render_as_string())
-    assert poor.message == "role horae_poor may not create tables in schema public, so it cannot migrate"
+    assert (
+        poor.message
+        == "role horae_poor may not create tables in schema public, so it cannot migrate"
+    )
     assert poor.advice is not None
     assert poor.advice.endswith("or GRANT CREATE ON SCHEMA public TO horae_poor.")
     assert (lost.check, lost.level) == ("schema", Level.PROBLEM)
 
 
 @pytest.mark.postgres
-def test_time_limits_of_the_role_are_found(postgres_server: PostgresServer, migrated_postgres: str) -> None:
+def test_time_limits_of_the_role_are_found(
+    postgres_server: PostgresServer, migrated_postgres: str
+) -> None:
     url = postgres_server.create_database(template=migrated_postgres)
-    with closing(Database(make_url(url).update_query_dict({"options": "-c lock_timeout=20ms"}))) as database:
+    with closing(
+        Database(make_url(url).update_query_dict({"options": "-c lock_timeout=20ms"}))
+    ) as database:
         [found] = [each for each in server.examine_server(database) if each.check == "time limits"]
     postgres_server.drop_database(url)
-    assert found.message.startswith("lock_timeout is 0.02 s for this role: statements that wait longer for a lock")
+    assert found.message.startswith(
+        "lock_timeout is 0.02 s for this role: statements that wait longer for a lock"
+    )
 
 
 def test_transactions() -> None:
@@ -318,7 +379,9 @@ def test_transactions() -> None:
     many = [OpenTransaction(pid=pid, age=90, application="", state="active") for pid in range(8)]
     assert len(list(server.transaction_findings(many, sees_all=True))) == server.SHOWN + 1
     assert levels(server.transaction_findings([], sees_all=True)) == {"transactions": Level.OK}
-    assert levels(server.transaction_findings([], sees_all=False)) == {"transactions": Level.WARNING}
+    assert levels(server.transaction_findings([], sees_all=False)) == {
+        "transactions": Level.WARNING
+    }
 
 
 @pytest.mark.parametrize(
@@ -341,7 +404,10 @@ def test_the_disk_and_the_journal() -> None:
         Level.PROBLEM,
     ]
     assert [file.wal_finding(size).level for size in (0, GIGABYTE)] == [Level.OK, Level.WARNING]
-    assert [file.mode_finding(mode).level for mode in ("wal", "delete")] == [Level.OK, Level.PROBLEM]
+    assert [file.mode_finding(mode).level for mode in ("wal", "delete")] == [
+        Level.OK,
+        Level.PROBLEM,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -354,7 +420,11 @@ def test_the_disk_and_the_journal() -> None:
         ([replace(NODE, types=["b"])], [], "no live node knows this type"),
         ([replace(NODE, queues=["b"])], [], "no live node that knows the type serves this queue"),
         ([replace(NODE, queues=["b"]), replace(NODE, queues=["default"])], [], None),
-        ([replace(NODE, queues=["default"], types=["b"]), replace(NODE, queues=["b"])], [], "serves this queue"),
+        (
+            [replace(NODE, queues=["default"], types=["b"]), replace(NODE, queues=["b"])],
+            [],
+            "serves this queue",
+        ),
     ],
 )
 def test_work(alive: list[NodeView], paused: list[str], words: str | None) -> None:
@@ -365,7 +435,10 @@ def test_work(alive: list[NodeView], paused: list[str], words: str | None) -> No
 
 def test_jobs_that_another_system_runs() -> None:
     (found,) = work.node_findings([replace(NODE, roles=["scheduler", "celery"])], [])
-    assert (found.level, found.message) == (Level.OK, "1 node alive, and Celery's workers run the jobs")
+    assert (found.level, found.message) == (
+        Level.OK,
+        "1 node alive, and Celery's workers run the jobs",
+    )
     assert list(work.unsent_findings([replace(WORK, oldest=9.0)], [])) == []
     assert list(work.unsent_findings([replace(WORK, oldest=11.0)], [WORK.queue])) == []
     (found,) = work.unsent_findings([replace(WORK, oldest=11.0)], [])
@@ -373,28 +446,41 @@ def test_jobs_that_another_system_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alive", "running", "level"), [([NODE], 2, Level.WARNING), ([], 2, Level.PROBLEM), ([], 0, Level.WARNING)]
+    ("alive", "running", "level"),
+    [([NODE], 2, Level.WARNING), ([], 2, Level.PROBLEM), ([], 0, Level.WARNING)],
 )
 def test_dead_nodes(alive: list[NodeView], running: int, level: Level) -> None:
-    *_, dead = work.node_findings(alive, [(replace(NODE, id=NodeId("n2"), running=running), "its process is gone")])
+    *_, dead = work.node_findings(
+        alive, [(replace(NODE, id=NodeId("n2"), running=running), "its process is gone")]
+    )
     assert dead.level is level
     assert "node n2 (left, pid 7) is dead: its process is gone" in dead.message
 
 
-def test_redis_is_checked_and_its_password_not_shown(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redis_is_checked_and_its_password_not_shown(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = f"sqlite:///{copy}"
     with RedisServer({"requirepass": "sesame"}) as server:
         url = server.url().replace("//", "//:sesame@")
         monkeypatch.setenv("HORAE_REDIS", url)
         sound = call("doctor", "--database", database)
         server.command("REPLICAOF", "127.0.0.1", server.port)
-        findings = [*check_redis([RedisAccess(url, "p"), RedisAccess(url.replace("sesame", "wrong-sesame"), "p")])]
+        findings = [
+            *check_redis(
+                [RedisAccess(url, "p"), RedisAccess(url.replace("sesame", "wrong-sesame"), "p")]
+            )
+        ]
     gone = call("doctor", "--database", database)
     address = f"redis://:***@127.0.0.1:{server.port}/0"
     assert f"ok       redis: {address} answers in " in sound.stdout
     assert "hints: hints from other processes arrive" in sound.stdout
-    assert findings[0].message.startswith(f"{address} refuses writes: You can't write against a read only replica")
-    assert findings[1].message.startswith(f"{address} does not answer: it refuses the user name or the password")
+    assert findings[0].message.startswith(
+        f"{address} refuses writes: You can't write against a read only replica"
+    )
+    assert findings[1].message.startswith(
+        f"{address} does not answer: it refuses the user name or the password"
+    )
     assert f"warning  redis: {address} does not answer: Error 111 connecting" in gone.stdout
     assert "warning  hints: " in gone.stdout
     assert (sound.exit_code, gone.exit_code) == (0, 0)
@@ -404,5 +490,8 @@ def test_redis_is_checked_and_its_password_not_shown(copy: Path, monkeypatch: py
 def test_hints_that_do_not_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SilentChannel, "listens", True)
     with closing(SilentChannel()) as deaf:
-        assert basics.check_hints(deaf, wanted=True, limits=Limits(hints_timeout=0.0)).level is Level.WARNING
+        assert (
+            basics.check_hints(deaf, wanted=True, limits=Limits(hints_timeout=0.0)).level
+            is Level.WARNING
+        )
         assert basics.check_hints(deaf, wanted=False).level is Level.OK

@@ -18,13 +18,20 @@ ELSEWHERE: Final = ("migrate", "cron")
 BY_TYPER: Final = frozenset({"--help", "--install-completion", "--show-completion"})
 
 
-def commands(command: Any, *path: str, but: Collection[str] = ()) -> Iterator[tuple[str, list[str]]]:
+def commands(
+    command: Any, *path: str, but: Collection[str] = ()
+) -> Iterator[tuple[str, list[str]]]:
     """Each command with its options."""
     if isinstance(command, LazyCommand):
         command = command.load()
     yield (
         " ".join(path),
-        [name for each in command.params for name in (*each.opts, *each.secondary_opts) if name[0] == "-"],
+        [
+            name
+            for each in command.params
+            for name in (*each.opts, *each.secondary_opts)
+            if name[0] == "-"
+        ],
     )
     for name, below in getattr(command, "commands", {}).items():
         if name not in but:
@@ -51,7 +58,9 @@ def test_a_line_of_the_help_is_how_the_help_of_the_command_begins(entry: Entry) 
 def test_all_that_print_something_print_json_as_well() -> None:
     every = dict(commands(get_command(app), "horae"))
     groups = {name.rpartition(" ")[0] for name in every}
-    assert [name for name, options in every.items() if "--json" not in options and name not in groups] == ["horae run"]
+    assert [
+        name for name, options in every.items() if "--json" not in options and name not in groups
+    ] == ["horae run"]
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -60,10 +69,15 @@ def test_a_command_and_its_options(command: str) -> None:
     assert missing((option for option in COMMANDS[command] if option not in BY_TYPER), PAGE) == []
 
 
-@pytest.mark.parametrize("fields", [JOB_FIELDS, ATTEMPT_FIELDS, NODE_FIELDS, QUEUE_FIELDS, TYPE_FIELDS])
+@pytest.mark.parametrize(
+    "fields", [JOB_FIELDS, ATTEMPT_FIELDS, NODE_FIELDS, QUEUE_FIELDS, TYPE_FIELDS]
+)
 def test_fields(fields: set[str]) -> None:
     assert missing(iter(sorted(fields)), PAGE) == []
 
 
 def test_undocumented_options_are_found() -> None:
-    assert missing(iter(["--state", "--stat", "nothing"]), "`--state` and `--statement`") == ["--stat", "nothing"]
+    assert missing(iter(["--state", "--stat", "nothing"]), "`--state` and `--statement`") == [
+        "--stat",
+        "nothing",
+    ]

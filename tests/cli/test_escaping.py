@@ -35,7 +35,12 @@ def test_further_lines_are_indented(database: Database, capsys: pytest.CaptureFi
     assert_harmless(capsys.readouterr().err)
     with application(database) as horae:
         horae.job(name="work")(lambda: None)
-        job = replace(horae.jobs.start("work"), state=JobState.FAILED, error=FORGED, human_readable_error=FORGED)
+        job = replace(
+            horae.jobs.start("work"),
+            state=JobState.FAILED,
+            error=FORGED,
+            human_readable_error=FORGED,
+        )
         assert_harmless(line_of(job))
         attempt = Attempt(
             job_id=job.id,

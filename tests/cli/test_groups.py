@@ -10,9 +10,22 @@ from horae.storage.engine.database import Database
 from tests.cli.conftest import Call, values
 
 GROUP_FIELDS = {
-    "id", "owner", "on_failure", "then_id", "total", "finished", "failed", "cancelled", "created_at", "inserting_at",
-    "cancelled_at", "cancelled_by", "ended_at", "progress_percentage", "state",
-}  # fmt: skip
+    "id",
+    "owner",
+    "on_failure",
+    "then_id",
+    "total",
+    "finished",
+    "failed",
+    "cancelled",
+    "created_at",
+    "inserting_at",
+    "cancelled_at",
+    "cancelled_by",
+    "ended_at",
+    "progress_percentage",
+    "state",
+}
 
 
 @pytest.fixture
@@ -24,7 +37,9 @@ def group(horae: Call, database: Database) -> int:
         @application.job
         def import_csv(path: str) -> None: ...
 
-        return application.jobs.start_group([(import_csv, {"path": "b"})] * 2, then=(import_csv, {"path": "c"})).id
+        return application.jobs.start_group(
+            [(import_csv, {"path": "b"})] * 2, then=(import_csv, {"path": "c"})
+        ).id
 
 
 def test_a_group_is_shown_and_cancelled(horae: Call, bare: Call, group: int) -> None:
@@ -36,7 +51,11 @@ def test_a_group_is_shown_and_cancelled(horae: Call, bare: Call, group: int) -> 
     assert [job["params"]["path"] for job in listed] == ["b", "b"]
     assert bare("groups", "wait", str(group), "--timeout", "10ms").exit_code == 1
     cancelled = values(bare("groups", "cancel", str(group), "--by", "ann", "--json"))
-    assert (cancelled["state"], cancelled["cancelled_by"], cancelled["cancelled"]) == ("cancelled", "ann", 2)
+    assert (cancelled["state"], cancelled["cancelled_by"], cancelled["cancelled"]) == (
+        "cancelled",
+        "ann",
+        2,
+    )
     assert bare("groups", "wait", str(group), "--json").exit_code == 1
     assert bare("groups", "show", "4711").exit_code == 2
 
@@ -46,7 +65,9 @@ def test_a_job_waits_for_another_one(horae: Call) -> None:
     waiting = values(horae("jobs", "start", "import_csv", "path=b", "--after", first, "--json"))
     assert waiting["waits_for"] == "jobs"
     assert "waits for other jobs" in horae("jobs", "list").stdout
-    wrong = horae("jobs", "start", "import_csv", "path=b", "--after", first, "--on-dependency-failure", "no")
+    wrong = horae(
+        "jobs", "start", "import_csv", "path=b", "--after", first, "--on-dependency-failure", "no"
+    )
     assert wrong.exit_code == 2
 
 
@@ -54,7 +75,9 @@ def test_a_group_is_started_from_a_file(horae: Call, tmp_path: Path) -> None:
     file = tmp_path / "members.jsonl"
     file.write_text('{"type": "import_csv", "params": {"path": "a"}}\n\n{"type": "refuse"}\n')
     last = '{"type": "import_csv", "params": {"path": "z"}}'
-    started = values(horae("groups", "start", str(file), "--then", last, "--on-failure", "cancel", "--json"))
+    started = values(
+        horae("groups", "start", str(file), "--then", last, "--on-failure", "cancel", "--json")
+    )
     assert set(started) == GROUP_FIELDS
     assert (started["total"], started["on_failure"]) == (2, "cancel")
     listed = values(horae("jobs", "list", "--group", started["id"], "--json"))["jobs"]
@@ -62,7 +85,9 @@ def test_a_group_is_started_from_a_file(horae: Call, tmp_path: Path) -> None:
     assert horae("groups", "start", str(file)).stdout.strip().isdigit()
 
 
-@pytest.mark.parametrize("line", ["import_csv", '{"params": {}}', '{"type": "refuse", "parms": {}}', '["refuse"]'])
+@pytest.mark.parametrize(
+    "line", ["import_csv", '{"params": {}}', '{"type": "refuse", "parms": {}}', '["refuse"]']
+)
 def test_a_line_that_is_no_member_is_named(horae: Call, tmp_path: Path, line: str) -> None:
     file = tmp_path / "members.jsonl"
     file.write_text(f'{{"type": "refuse"}}\n{line}\n')

@@ -11,18 +11,36 @@ from tests.cli.conftest import call
 
 LONG: Final = "9" * 4301
 HOSTILE: Final = [
-    ["schedules", "show", LONG], ["schedules", "show", "a\x1b[2J\nb"], ["schedules", "pause", "²"],
-    ["jobs", "show", LONG], ["jobs", "show", "-1"], ["jobs", "cancel", str(2**63)], ["jobs", "list", "--owner", "\n"],
-    ["jobs", "list", "--limit", LONG], ["jobs", "start", "work", "a=" + "[" * 5000], ["queues", "pause", "a\nb"],
-    ["queues", "limit", "a", LONG], ["cron", "next", "9" * 5000], ["nodes", "list", "--json"], ["types", "show", "\x7f"],
-    ["--database", "postgresql://u:hunter2@h:port/n", "jobs", "list"], ["--database", "sqlite:////", "jobs", "list"],
-    ["--database", "sqlite:////proc", "doctor"], ["--database", "postgresql://[::1/n", "doctor"],
-    ["--database", "mysql://h/n", "doctor"], ["--database", "", "migrate", "status"], ["--app", "a:b:c", "jobs", "list"],
-    ["--app", ":", "types", "list"], ["--app", "os:path", "types", "list"], ["run", "--grace", LONG],
-]  # fmt: skip
+    ["schedules", "show", LONG],
+    ["schedules", "show", "a\x1b[2J\nb"],
+    ["schedules", "pause", "²"],
+    ["jobs", "show", LONG],
+    ["jobs", "show", "-1"],
+    ["jobs", "cancel", str(2**63)],
+    ["jobs", "list", "--owner", "\n"],
+    ["jobs", "list", "--limit", LONG],
+    ["jobs", "start", "work", "a=" + "[" * 5000],
+    ["queues", "pause", "a\nb"],
+    ["queues", "limit", "a", LONG],
+    ["cron", "next", "9" * 5000],
+    ["nodes", "list", "--json"],
+    ["types", "show", "\x7f"],
+    ["--database", "postgresql://u:hunter2@h:port/n", "jobs", "list"],
+    ["--database", "sqlite:////", "jobs", "list"],
+    ["--database", "sqlite:////proc", "doctor"],
+    ["--database", "postgresql://[::1/n", "doctor"],
+    ["--database", "mysql://h/n", "doctor"],
+    ["--database", "", "migrate", "status"],
+    ["--app", "a:b:c", "jobs", "list"],
+    ["--app", ":", "types", "list"],
+    ["--app", "os:path", "types", "list"],
+    ["run", "--grace", LONG],
+]
 
 
-@pytest.mark.parametrize("typed", HOSTILE, ids=lambda typed: " ".join(typed)[:40].encode("ascii", "replace").decode())
+@pytest.mark.parametrize(
+    "typed", HOSTILE, ids=lambda typed: " ".join(typed)[:40].encode("ascii", "replace").decode()
+)
 def test_each_odd_input_gives_one_line_and_an_exit_code(
     typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

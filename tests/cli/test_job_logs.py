@@ -20,16 +20,30 @@ def test_lines_are_printed(horae: Call) -> None:
 def test_a_job_without_lines_is_said_to_have_none(horae: Call) -> None:
     started(horae)
     none = horae("jobs", "logs", 1, "--level", "critical")
-    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "job 1 has no log lines from critical on\n")
+    assert (none.exit_code, none.stdout, none.stderr) == (
+        0,
+        "",
+        "job 1 has no log lines from critical on\n",
+    )
 
 
 def test_lines_are_printed_as_json(horae: Call) -> None:
     started(horae)
-    first, *_, gap = [json.loads(line) for line in horae("jobs", "logs", 1, "--json").stdout.splitlines()]
+    first, *_, gap = [
+        json.loads(line) for line in horae("jobs", "logs", 1, "--json").stdout.splitlines()
+    ]
     del first["at"]
-    assert first == {"attempt": 1, "logger": "shop", "message": "line 0", "cursor": "1.0", "level": "warning"}
+    assert first == {
+        "attempt": 1,
+        "logger": "shop",
+        "message": "line 0",
+        "cursor": "1.0",
+        "level": "warning",
+    }
     assert gap == {"dropped": 2, "attempt": 1, "cursor": "1.2"}
-    assert len(horae("jobs", "logs", 1, "--json", "--after", first["cursor"]).stdout.splitlines()) == 2
+    assert (
+        len(horae("jobs", "logs", 1, "--json", "--after", first["cursor"]).stdout.splitlines()) == 2
+    )
 
 
 def test_following_ends_after_the_job(horae: Call) -> None:
@@ -40,6 +54,9 @@ def test_following_ends_after_the_job(horae: Call) -> None:
 def test_wrong_usage_is_explained(horae: Call) -> None:
     started(horae)
     assert horae("jobs", "logs", 9).exit_code != 0
-    assert "level is 'loud', expected one of debug" in horae("jobs", "logs", 1, "--level", "loud").output
+    assert (
+        "level is 'loud', expected one of debug"
+        in horae("jobs", "logs", 1, "--level", "loud").output
+    )
     assert "after is 'x', expected the cursor" in horae("jobs", "logs", 1, "--after", "x").output
     assert horae("jobs", "logs", 1, "--owner", "mallory").exit_code != 0

@@ -20,21 +20,82 @@ from horae.storage.jobs.tables import jobs
 from tests.cli.conftest import Call, call, called, node_of, values
 
 JOB_FIELDS = {
-    "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
-    "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
-    "updated_at", "started_at", "finished_at", "cancelled_by", "meta", "schedule_id", "nominal_time", "deployment_id",
-    "max_runtime", "run_reason", "retry_of", "retry_reason", "waits_for", "expires_at", "group_id", "tags",
+    "id",
+    "type",
+    "queue",
+    "priority",
+    "state",
+    "label",
+    "progress_percentage",
+    "owner",
+    "params",
+    "result",
+    "error",
+    "human_readable_error",
+    "attempt",
+    "max_attempts",
+    "lease",
+    "node_id",
+    "unique_key",
+    "run_at",
+    "created_at",
+    "updated_at",
+    "started_at",
+    "finished_at",
+    "cancelled_by",
+    "meta",
+    "schedule_id",
+    "nominal_time",
+    "deployment_id",
+    "max_runtime",
+    "run_reason",
+    "retry_of",
+    "retry_reason",
+    "waits_for",
+    "expires_at",
+    "group_id",
+    "tags",
     "error_code",
-}  # fmt: skip
+}
 ATTEMPT_FIELDS = {
-    "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",
-}  # fmt: skip
+    "job_id",
+    "lease",
+    "attempt",
+    "node_id",
+    "started_at",
+    "finished_at",
+    "outcome",
+    "error",
+    "traceback",
+}
 
 
 def test_start_prints_the_id_or_the_job(horae: Call) -> None:
     assert horae("jobs", "start", "import_csv", "path=a.csv").stdout == "1\n"
-    options = ["--owner", "ann", "--queue", "slow", "--priority", "7", "--unique-key", "k", "--max-attempts", "3"]
-    job = values(horae("jobs", "start", "import_csv", "--params", '{"path": "b"}', "limit=3", *options, "--json"))
+    options = [
+        "--owner",
+        "ann",
+        "--queue",
+        "slow",
+        "--priority",
+        "7",
+        "--unique-key",
+        "k",
+        "--max-attempts",
+        "3",
+    ]
+    job = values(
+        horae(
+            "jobs",
+            "start",
+            "import_csv",
+            "--params",
+            '{"path": "b"}',
+            "limit=3",
+            *options,
+            "--json",
+        )
+    )
     assert set(job) == JOB_FIELDS
     expected = {
         "owner": "ann",
@@ -57,7 +118,9 @@ def test_start_names_the_flag_of_an_option(horae: Call) -> None:
 
 
 def test_start_later(horae: Call) -> None:
-    job = values(horae("jobs", "start", "import_csv", "path=a", "--run-at", "2040-01-01T00:00Z", "--json"))
+    job = values(
+        horae("jobs", "start", "import_csv", "path=a", "--run-at", "2040-01-01T00:00Z", "--json")
+    )
     assert job["run_at"].startswith("2040-01-01T00:00:00")
     delayed = values(horae("jobs", "start", "import_csv", "path=a", "--delay", "1 day", "--json"))
     assert delayed["run_at"] > delayed["created_at"]
@@ -66,13 +129,26 @@ def test_start_later(horae: Call) -> None:
 def test_start_with_a_weight(horae: Call) -> None:
     assert horae("jobs", "start", "import_csv", "path=a", "--weight", "3").stdout == "1\n"
     refused = horae("jobs", "start", "import_csv", "path=a", "--weight", str(2**31))
-    assert (refused.exit_code, refused.stderr) == (2, "Error: weight is 2147483648, expected 1 to 2147483647\n")
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "Error: weight is 2147483648, expected 1 to 2147483647\n",
+    )
 
 
 def test_start_with_a_backoff_and_meta(horae: Call, database: Database) -> None:
-    given = ("--backoff", "base=1m,factor=linear", "--meta", '{"trace": [1]}', "--max-attempts", "3", "--json")
+    given = (
+        "--backoff",
+        "base=1m,factor=linear",
+        "--meta",
+        '{"trace": [1]}',
+        "--max-attempts",
+        "3",
+        "--json",
+    )
     job = values(horae("jobs", "start", "import_csv", "path=a", *given))
-    stored = database.autocommit(lambda connection: connection.execute(select(jobs.c.backoff)).scalar_one())
+    stored = database.autocommit(
+        lambda connection: connection.execute(select(jobs.c.backoff)).scalar_one()
+    )
     assert job["meta"] == {"trace": [1]}
     assert Backoff.from_json(stored) == Backoff(base="1m", factor="linear")
     refused = horae("jobs", "start", "import_csv", "path=a", "--meta", "[1]")
@@ -109,7 +185,11 @@ def test_an_attempt_that_is_due_much_later_is_left_to_the_nodes(horae: Call) -> 
         (["import_csv"], 2, "does not accept these parameters: path: Field required"),
         (["import_csv", "path=a", "way=b"], 2, "way: Extra inputs are not permitted"),
         (["import_csv", "path=a", "--delay", "soon"], 2, "interval 'soon'"),
-        (["import_csv", "path=a", "--delay", "1s", "--run-at", "2040-01-01"], 2, "exclude each other"),
+        (
+            ["import_csv", "path=a", "--delay", "1s", "--run-at", "2040-01-01"],
+            2,
+            "exclude each other",
+        ),
     ],
 )
 def test_start_refuses(horae: Call, arguments: list[str], code: int, message: str) -> None:
@@ -230,7 +310,10 @@ def test_retry(horae: Call) -> None:
 
 def test_reschedule(horae: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a", "--delay", "1h", "--owner", "ann")
-    assert "job 1 (import_csv): pending, due at 20" in horae("jobs", "reschedule", "1", "--delay", "2h").stdout
+    assert (
+        "job 1 (import_csv): pending, due at 20"
+        in horae("jobs", "reschedule", "1", "--delay", "2h").stdout
+    )
     moved = values(horae("jobs", "reschedule", "1", "--run-at", "2040-01-01T00:00Z", "--json"))
     assert (set(moved), moved["run_at"]) == (JOB_FIELDS, "2040-01-01T00:00:00Z")
     assert horae("jobs", "reschedule", "1", "--delay", "2h", "--owner", "bob").exit_code == 2
@@ -251,10 +334,16 @@ def test_delete_and_clean(horae: Call, bare: Call) -> None:
     assert "cannot be deleted while it is pending" in active.stderr
     assert values(horae("jobs", "delete", "2", "--json")) == {"deleted": 2}
     assert values(horae("jobs", "clean", "--json")) == {"deleted": 0, "left": {}}
-    assert values(bare("jobs", "clean", "--older-than", "0s", "--json")) == {"deleted": 0, "left": {"refuse": 1}}
+    assert values(bare("jobs", "clean", "--older-than", "0s", "--json")) == {
+        "deleted": 0,
+        "left": {"refuse": 1},
+    }
     left = "0 jobs deleted\n1 of type refuse left for a node that has the type\n"
     assert bare("jobs", "clean", "--older-than", "0s").stdout == left
-    assert bare("jobs", "clean", "--older-than", "0s", "--unknown", "refuse").stdout == "1 jobs deleted\n"
+    assert (
+        bare("jobs", "clean", "--older-than", "0s", "--unknown", "refuse").stdout
+        == "1 jobs deleted\n"
+    )
     assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [4]
 
 
@@ -336,7 +425,10 @@ def test_a_terminal_gets_bars(horae: Call, url: str, monkeypatch: pytest.MonkeyP
 
 
 def test_start_once(horae: Call) -> None:
-    assert horae("jobs", "start", "import_csv", "path=a", "limit=1", "--unique", "path").stdout == "1\n"
+    assert (
+        horae("jobs", "start", "import_csv", "path=a", "limit=1", "--unique", "path").stdout
+        == "1\n"
+    )
     refused = horae("jobs", "start", "import_csv", "path=a", "limit=2", "--unique", "path")
     assert refused.exit_code == 1
     assert "job 1 of type 'import_csv' is active and has the same path" in refused.stderr
@@ -354,9 +446,13 @@ def test_a_query_narrows_the_list(horae: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a.csv", "--tag", "nightly", "--tag", "eu")
     horae("jobs", "start", "import_csv", "path=b.csv")
     found = [
-        values(horae("jobs", "list", "--query", query, "--json"))["jobs"] for query in ("tag:eu", "params.path:b.csv")
+        values(horae("jobs", "list", "--query", query, "--json"))["jobs"]
+        for query in ("tag:eu", "params.path:b.csv")
     ]
-    assert [[(job["id"], job["tags"]) for job in jobs] for jobs in found] == [[(1, ["nightly", "eu"])], [(2, [])]]
+    assert [[(job["id"], job["tags"]) for job in jobs] for jobs in found] == [
+        [(1, ["nightly", "eu"])],
+        [(2, [])],
+    ]
     refused = horae("jobs", "list", "--query", "foo:1")
     assert (refused.exit_code, "there is no field 'foo'" in refused.stderr) == (2, True)
 
@@ -365,8 +461,15 @@ def test_a_filter_changes_many_jobs_by_one(horae: Call) -> None:
     for path in ("a.csv", "b.csv"):
         horae("jobs", "start", "import_csv", f"path={path}", "--tag", "nightly")
     counted = values(horae("jobs", "cancel", "--query", "tag:nightly", "--dry-run", "--json"))
-    assert (counted["count"], counted["complete"], [job["id"] for job in counted["newest"]]) == (2, True, [2, 1])
-    assert "2 jobs would be cancelled" in horae("jobs", "cancel", "--type", "import_csv", "--dry-run").stdout
+    assert (counted["count"], counted["complete"], [job["id"] for job in counted["newest"]]) == (
+        2,
+        True,
+        [2, 1],
+    )
+    assert (
+        "2 jobs would be cancelled"
+        in horae("jobs", "cancel", "--type", "import_csv", "--dry-run").stdout
+    )
     one = horae("jobs", "cancel", "--query", "params.path:a.csv", "--dry-run").stdout
     assert "1 job would be cancelled" in one
     assert horae("jobs", "cancel", "--query", "tag:nightly", "--yes").stdout == "3\n"

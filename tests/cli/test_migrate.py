@@ -48,10 +48,18 @@ def test_status_as_json(database_url: str) -> None:
     }
     up = migrate(database_url, "up", "--json")
     after = migrate(database_url, "status", "--json")
-    assert json.loads(after.stdout) == {"current": HEAD, "head": HEAD, "pending": [], "ahead": False, "usable": True}
+    assert json.loads(after.stdout) == {
+        "current": HEAD,
+        "head": HEAD,
+        "pending": [],
+        "ahead": False,
+        "usable": True,
+    }
     assert up.stdout == after.stdout
     sql = migrate(database_url, "down", "base", "--sql")
-    assert json.loads(migrate(database_url, "down", "base", "--sql", "--json").stdout) == {"sql": sql.stdout}
+    assert json.loads(migrate(database_url, "down", "base", "--sql", "--json").stdout) == {
+        "sql": sql.stdout
+    }
     assert migrate(database_url, "down", "base", "--json").stdout == before.stdout
 
 
@@ -80,7 +88,9 @@ def test_sql_needs_no_database_when_told_where_to_start() -> None:
     assert "CREATE UNLOGGED TABLE horae_live_jobs" in printed.stdout
 
 
-def test_the_database_is_found_in_the_environment_or_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_database_is_found_in_the_environment_or_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(app, ["migrate", "up"], env={"HORAE_DATABASE": "sqlite:///named.db"})
     assert (tmp_path / "named.db").exists()
@@ -88,7 +98,9 @@ def test_the_database_is_found_in_the_environment_or_here(tmp_path: Path, monkey
     assert (tmp_path / "horae.db").exists()
 
 
-@pytest.mark.parametrize("command", [["up"], ["up", "--sql"], ["down", "base"], ["down", "base", "--sql"]])
+@pytest.mark.parametrize(
+    "command", [["up"], ["up", "--sql"], ["down", "base"], ["down", "base", "--sql"]]
+)
 def test_a_newer_database_is_a_failure(database_url: str, command: list[str]) -> None:
     migrate(database_url, "up")
     with closing(Database(database_url)) as database:

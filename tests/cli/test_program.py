@@ -24,7 +24,8 @@ def test_the_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["frobnicate"], ["jobs", "list", "--limit", "many"], ["jobs", "show"], ["run", "--x"]]
+    "command",
+    [["frobnicate"], ["jobs", "list", "--limit", "many"], ["jobs", "show"], ["run", "--x"]],
 )
 def test_a_wrong_call_ends_with_2_and_prints_nothing_on_stdout(command: list[str]) -> None:
     refused = call(*command)
@@ -44,7 +45,10 @@ def test_a_reader_of_the_output_may_leave() -> None:
     os.close(reader)
     with os.fdopen(writer, "wb") as output:
         program = subprocess.run(
-            [sys.executable, "-m", "horae", "jobs", "--help"], stdout=output, stderr=subprocess.PIPE, check=False
+            [sys.executable, "-m", "horae", "jobs", "--help"],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            check=False,
         )
     assert program.stderr == b""
 
@@ -72,14 +76,19 @@ def test_the_application_is_found_in_the_environment() -> None:
 
 
 def test_the_database_is_found_in_the_environment(tmp_path: Path) -> None:
-    missing = call("jobs", "list", env={"HORAE_DATABASE": f"sqlite:///{tmp_path}/none.db", "HORAE_APP": None})
+    missing = call(
+        "jobs", "list", env={"HORAE_DATABASE": f"sqlite:///{tmp_path}/none.db", "HORAE_APP": None}
+    )
     assert f"there is no database file {tmp_path}/none.db" in missing.stderr
 
 
 def test_a_missing_file_is_not_created(tmp_path: Path) -> None:
     refused = call("jobs", "list", "--database", f"sqlite:///{tmp_path}/none.db")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert f"there is no database file {tmp_path}/none.db; name the database with --database" in refused.stderr
+    assert (
+        f"there is no database file {tmp_path}/none.db; name the database with --database"
+        in refused.stderr
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -100,7 +109,9 @@ def test_a_database_that_cannot_be_used(database: str, code: int, message: str) 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     file = tmp_path / "horae.db"
-    file.write_text("This is a letter, and a long one, and nothing like the header of a database.\n" * 100)
+    file.write_text(
+        "This is a letter, and a long one, and nothing like the header of a database.\n" * 100
+    )
     refused = call("jobs", "list", "--database", f"sqlite:///{file}")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "cannot be used now: file is not a database; run `horae doctor`" in refused.stderr
@@ -119,7 +130,12 @@ def test_tables_that_are_missing_name_the_command_to_run(request: pytest.Fixture
 
 def test_migrate_works_on_the_database_of_the_program(database_url: str) -> None:
     status = call(
-        "--database", database_url, "migrate", "status", "--json", env={"HORAE_DATABASE": "sqlite:///other.db"}
+        "--database",
+        database_url,
+        "migrate",
+        "status",
+        "--json",
+        env={"HORAE_DATABASE": "sqlite:///other.db"},
     )
     assert json.loads(status.stdout)["current"] is None
     assert call("--database", database_url, "migrate", "up").exit_code == 0
@@ -127,14 +143,22 @@ def test_migrate_works_on_the_database_of_the_program(database_url: str) -> None
     assert json.loads(after.stdout)["pending"] == []
 
 
-def test_options_win_over_code_and_code_over_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "named_in_code.py").write_text("from horae import Horae\nhorae = Horae('sqlite:///code.db')\n")
+def test_options_win_over_code_and_code_over_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "named_in_code.py").write_text(
+        "from horae import Horae\nhorae = Horae('sqlite:///code.db')\n"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    env: dict[str, str | None] = {"HORAE_DATABASE": "sqlite:///environment.db", "HORAE_APP": "named_in_code:horae"}
+    env: dict[str, str | None] = {
+        "HORAE_DATABASE": "sqlite:///environment.db",
+        "HORAE_APP": "named_in_code:horae",
+    }
     assert "there is no database file code.db" in call("jobs", "list", env=env).stderr
     assert (
-        "there is no database file call.db" in call("jobs", "list", "--database", "sqlite:///call.db", env=env).stderr
+        "there is no database file call.db"
+        in call("jobs", "list", "--database", "sqlite:///call.db", env=env).stderr
     )
 
 
@@ -144,8 +168,14 @@ def test_options_win_over_code_and_code_over_the_environment(tmp_path: Path, mon
         ("shop", "application 'shop': write module:attribute, as in app:horae"),
         (":horae", "write module:attribute"),
         ("nowhere.at_all:horae", "module 'nowhere.at_all' was not found in "),
-        ("tests.cli.shop:store", "module 'tests.cli.shop' has no 'store'; write tests.cli.shop:horae"),
-        ("tests.cli.shop:not_an_application", "is of type int, not Horae; write tests.cli.shop:horae"),
+        (
+            "tests.cli.shop:store",
+            "module 'tests.cli.shop' has no 'store'; write tests.cli.shop:horae",
+        ),
+        (
+            "tests.cli.shop:not_an_application",
+            "is of type int, not Horae; write tests.cli.shop:horae",
+        ),
         ("json:loads", "is of type function, not Horae; it declares no application"),
     ],
 )
@@ -178,10 +208,14 @@ def test_the_error_of_a_broken_module_names_the_line(
 def test_the_driver_of_postgres_is_an_extra(tmp_path: Path) -> None:
     without = "import sys; sys.modules['psycopg'] = None; from horae.cli.main import main; main()"
     command = [sys.executable, "-c", without, "jobs", "list", "--database"]
-    refused = subprocess.run([*command, "postgresql://127.0.0.1:1/none"], check=False, capture_output=True, text=True)
+    refused = subprocess.run(
+        [*command, "postgresql://127.0.0.1:1/none"], check=False, capture_output=True, text=True
+    )
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == "Error: PostgreSQL needs its driver: pip install 'horae[postgres]'\n"
-    missing = subprocess.run([*command, f"sqlite:///{tmp_path}/x"], check=False, capture_output=True, text=True)
+    missing = subprocess.run(
+        [*command, f"sqlite:///{tmp_path}/x"], check=False, capture_output=True, text=True
+    )
     assert "there is no database file" in missing.stderr
 
 
@@ -209,7 +243,10 @@ def test_the_web_packages_are_an_extra(tmp_path: Path) -> None:
 def test_a_node_without_the_web_packages_runs_without_the_api(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_WEB, "run", "tests.cli.shop:horae", "--no-api"]
     with subprocess.Popen(
-        [*command, "--database", f"sqlite:///{tmp_path}/x"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--database", f"sqlite:///{tmp_path}/x"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as node:
         assert node.stdout is not None
         assert "is ready" in node.stdout.readline()
@@ -228,15 +265,21 @@ def test_a_program_without_stdout_runs(monkeypatch: pytest.MonkeyPatch, url: str
     assert ended.value.code == 0
 
 
-@pytest.mark.parametrize("command", ["jobs list", "schedules list", "audit", "queues pause default"])
-def test_a_command_leaves_the_database_of_another_application_alone(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["jobs list", "schedules list", "audit", "queues pause default"]
+)
+def test_a_command_leaves_the_database_of_another_application_alone(
+    tmp_path: Path, command: str
+) -> None:
     file = tmp_path / "other.db"
     with closing(sqlite3.connect(file)) as other:
         other.execute("CREATE TABLE users (name TEXT)")
         other.commit()
         before = file.read_bytes()
         refused = call("--database", f"sqlite:///{file}", *command.split())
-        assert (refused.exit_code, "has no tables of Horae" in refused.stderr) == (2, True), refused.stderr
+        assert (refused.exit_code, "has no tables of Horae" in refused.stderr) == (2, True), (
+            refused.stderr
+        )
     assert file.read_bytes() == before
 
 
@@ -250,4 +293,6 @@ def test_a_file_name_that_is_too_long_is_no_bug_of_the_program() -> None:
 def test_the_application_may_come_from_the_environment(command: str, url: str) -> None:
     done = call("--database", url, *command.split(), env={"HORAE_APP": SHOP})
     assert done.exit_code == 0, done.stderr
-    assert call(*command.split(), env={"HORAE_APP": None}).stderr.startswith("Error: this command needs the job types")
+    assert call(*command.split(), env={"HORAE_APP": None}).stderr.startswith(
+        "Error: this command needs the job types"
+    )

@@ -25,16 +25,59 @@ from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import SHOP, Call, call, called, node_of, values
 
-QUEUE_FIELDS = {"name", "paused_at", "note", "concurrency_limit", "backend", "pending", "due", "started", "oldest_due"}
+QUEUE_FIELDS = {
+    "name",
+    "paused_at",
+    "note",
+    "concurrency_limit",
+    "backend",
+    "pending",
+    "due",
+    "started",
+    "oldest_due",
+}
 NODE_FIELDS = {
-    "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "slots_used", "running",
-    "started_at", "heartbeat_at", "heartbeat_age", "lock", "alive", "cause_of_death",
-}  # fmt: skip
+    "id",
+    "name",
+    "host",
+    "pid",
+    "version",
+    "roles",
+    "queues",
+    "types",
+    "concurrency",
+    "slots_used",
+    "running",
+    "started_at",
+    "heartbeat_at",
+    "heartbeat_age",
+    "lock",
+    "alive",
+    "cause_of_death",
+}
 TYPE_FIELDS = {
-    "name", "description", "declared_in", "queue", "priority", "max_count", "max_attempts", "soft_time_limit", "grace",
-    "pending_timeout", "expires", "keep", "unique", "debounce", "isolation", "public", "is_async", "parameters",
-    "limits", "tags", "on_shutdown",
-}  # fmt: skip
+    "name",
+    "description",
+    "declared_in",
+    "queue",
+    "priority",
+    "max_count",
+    "max_attempts",
+    "soft_time_limit",
+    "grace",
+    "pending_timeout",
+    "expires",
+    "keep",
+    "unique",
+    "debounce",
+    "isolation",
+    "public",
+    "is_async",
+    "parameters",
+    "limits",
+    "tags",
+    "on_shutdown",
+}
 HALF_AN_HOUR = 1800.0
 AT_ONCE = json.dumps(Backoff(base="0s").to_json())
 
@@ -42,7 +85,10 @@ AT_ONCE = json.dumps(Backoff(base="0s").to_json())
 def test_queues(horae: Call, bare: Call) -> None:
     assert values(bare("queues", "list", "--json")) == {"queues": []}
     horae("jobs", "start", "import_csv", "path=a", "--queue", "slow")
-    assert bare("queues", "pause", "slow", "--note", "the disk is full").stdout == "queue 'slow' is paused\n"
+    assert (
+        bare("queues", "pause", "slow", "--note", "the disk is full").stdout
+        == "queue 'slow' is paused\n"
+    )
     (queue,) = values(bare("queues", "list", "--json"))["queues"]
     assert set(queue) >= QUEUE_FIELDS
     assert (queue["name"], queue["note"], queue["pending"]) == ("slow", "the disk is full", 1)
@@ -60,11 +106,20 @@ def test_the_backend_of_a_queue(bare: Call) -> None:
     )
     (queue,) = values(bare("queues", "list", "--json"))["queues"]
     assert (queue["name"], queue["backend"]) == ("reports", "celery:slow")
-    assert bare("queues", "list").stdout.splitlines()[1].split() == ["reports", "open", "0", "0", "celery:slow"]
+    assert bare("queues", "list").stdout.splitlines()[1].split() == [
+        "reports",
+        "open",
+        "0",
+        "0",
+        "celery:slow",
+    ]
     for change in (("fair", "reports", "--by", "owner"), ("limit", "reports", "--rate", "1/s")):
         refused = bare("queues", *change)
         assert refused.exit_code == 2
-        assert "the backend of this queue is 'celery:slow'; limit its concurrency instead" in refused.stderr
+        assert (
+            "the backend of this queue is 'celery:slow'; limit its concurrency instead"
+            in refused.stderr
+        )
 
 
 async def test_the_depth_of_queues(url: str) -> None:
@@ -72,12 +127,16 @@ async def test_the_depth_of_queues(url: str) -> None:
     for queue in ("mail", "mail", "export"):
         assert call("jobs", "start", "import_csv", "path=a", "--queue", queue, *shop).exit_code == 0
     found = values(call("queues", "depth", "--json", "--database", url))
-    assert [(each["name"], each["due"], each["work_seconds"], each["slots"]) for each in found["queues"]] == [
+    assert [
+        (each["name"], each["due"], each["work_seconds"], each["slots"]) for each in found["queues"]
+    ] == [
         ("export", 1, 1.0, 0),
         ("mail", 2, 2.0, 0),
     ]
     assert (found["total"]["due"], found["total"]["seconds_ahead"]) == (3, None)
-    [mail, unknown] = values(call("queues", "depth", "mail", "unknown", "--json", "--database", url))["queues"]
+    [mail, unknown] = values(
+        call("queues", "depth", "mail", "unknown", "--json", "--database", url)
+    )["queues"]
     assert (mail["due"], unknown["due"], unknown["seconds_ahead"]) == (2, 0, 0.0)
     shown = call("queues", "depth", "--database", url).stdout
     assert "no node serves it" in shown
@@ -88,10 +147,22 @@ def test_limits_of_queues(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a", "--queue", "slow")
     assert bare("queues", "limit", "slow", "3").stdout == "queue 'slow' runs at most 3 at a time\n"
     assert values(bare("queues", "list", "--json"))["queues"][0]["concurrency_limit"] == 3
-    assert bare("queues", "list").stdout.splitlines()[1].split()[:5] == ["slow", "open", "1", "0", "3"]
-    assert values(bare("queues", "limit", "slow", "4", "--json")) == {"name": "slow", "concurrency_limit": 4}
+    assert bare("queues", "list").stdout.splitlines()[1].split()[:5] == [
+        "slow",
+        "open",
+        "1",
+        "0",
+        "3",
+    ]
+    assert values(bare("queues", "limit", "slow", "4", "--json")) == {
+        "name": "slow",
+        "concurrency_limit": 4,
+    }
     assert bare("queues", "limit", "slow", "none").stdout == "queue 'slow' has no limit\n"
-    assert values(bare("queues", "limit", "slow", "none", "--json")) == {"name": "slow", "concurrency_limit": None}
+    assert values(bare("queues", "limit", "slow", "none", "--json")) == {
+        "name": "slow",
+        "concurrency_limit": None,
+    }
     assert values(bare("queues", "list", "--json"))["queues"][0]["concurrency_limit"] is None
 
 
@@ -162,7 +233,9 @@ async def test_a_recently_dead_node_is_listed_with_its_jobs(url: str, database: 
     await called(url, "jobs", "start", "import_csv", "path=a")
     database.transact(claims.claim, ClaimScope(node=lost.id, types=("import_csv",), queues=None), 1)
     with database.engine.begin() as connection:
-        connection.execute(text("UPDATE horae_jobs SET max_attempts = 2, backoff = :backoff"), {"backoff": AT_ONCE})
+        connection.execute(
+            text("UPDATE horae_jobs SET max_attempts = 2, backoff = :backoff"), {"backoff": AT_ONCE}
+        )
         connection.execute(text("UPDATE horae_nodes SET process_ended = true"))
     async with node_of(url, name="next"):
         await called(url, "jobs", "wait", "1")
@@ -171,7 +244,13 @@ async def test_a_recently_dead_node_is_listed_with_its_jobs(url: str, database: 
     assert [node["name"] for node in listed["nodes"]] == ["next"]
     (dead,) = listed["died"]
     assert dead.pop("died_at") is not None
-    assert dead == {"id": lost.id, "name": "lost", "host": "elsewhere", "pid": 77, "jobs": {"pending": 1}}
+    assert dead == {
+        "id": lost.id,
+        "name": "lost",
+        "host": "elsewhere",
+        "pid": 77,
+        "jobs": {"pending": 1},
+    }
     assert printed.splitlines()[-1].split()[:4] == [lost.id, "lost", "elsewhere", "77"]
     assert printed.rstrip().endswith("1 retried")
 
@@ -186,23 +265,38 @@ def test_a_lock_is_held_free_or_unknown(database: Database) -> None:
 
 def test_types() -> None:
     listed = values(call("types", "list", "--json", "--app", SHOP))["types"]
-    assert [kind["name"] for kind in listed] == ["import_csv", "refuse", "within_transaction", "speak", "wait_for_ever"]
+    assert [kind["name"] for kind in listed] == [
+        "import_csv",
+        "refuse",
+        "within_transaction",
+        "speak",
+        "wait_for_ever",
+    ]
     assert all(set(kind) == TYPE_FIELDS for kind in listed)
     kind = values(call("types", "show", "import_csv", "--json", "--app", SHOP))
     assert kind == listed[0]
     assert (kind["description"], kind["max_count"]) == ("Import people.\n\nFrom a file.", 2)
-    assert (kind["soft_time_limit"], kind["declared_in"]) == (HALF_AN_HOUR, "tests.cli.shop.import_csv")
+    assert (kind["soft_time_limit"], kind["declared_in"]) == (
+        HALF_AN_HOUR,
+        "tests.cli.shop.import_csv",
+    )
     assert kind["parameters"]["required"] == ["path"]
 
 
 def test_limits_and_rules_of_a_type_are_shown() -> None:
     shop = Horae()
 
-    @shop.job(limits=[Limit(rate="10/s", key="{n}")], tags=["b", "a"], unique=Unique(by=("n",), within="1h"))
+    @shop.job(
+        limits=[Limit(rate="10/s", key="{n}")],
+        tags=["b", "a"],
+        unique=Unique(by=("n",), within="1h"),
+    )
     def sell(n: int) -> None: ...
 
     found = types.as_values(shop.registry.get("sell"))
-    assert found["limits"] == [{"name": "sell.rate.n", "allows": "10 per second, burst 10", "key": "{n}"}]
+    assert found["limits"] == [
+        {"name": "sell.rate.n", "allows": "10 per second, burst 10", "key": "{n}"}
+    ]
     assert found["tags"] == ["a", "b"]
     assert types.text_of("limits", found["limits"]) == "10 per second, burst 10 by {n}"
     assert types.text_of("tags", found["tags"]) == "a b"
@@ -213,7 +307,17 @@ def test_limits_and_rules_of_a_type_are_shown() -> None:
 
 def test_types_for_people() -> None:
     lines = call("types", "list", "--app", SHOP).stdout.splitlines()
-    assert lines[1].split() == ["import_csv", "default", "path,", "limit", "2", "1", "30m", "Import", "people."]
+    assert lines[1].split() == [
+        "import_csv",
+        "default",
+        "path,",
+        "limit",
+        "2",
+        "1",
+        "30m",
+        "Import",
+        "people.",
+    ]
     shown = call("types", "show", "import_csv", "--app", SHOP).stdout
     assert [line.split() for line in shown.splitlines()[-2:]] == [
         ["path", "string", "required"],
@@ -246,17 +350,36 @@ def test_changes_by_command_are_the_users_and_those_of_programs_theirs(
     horae("schedules", "add", "import_csv", "--every", "1h", "--config", "path=a")
     (newest, oldest) = values(bare("changes", "--json"))["changes"]
     assert set(newest) == {
-        "id", "at", "actor", "channel", "action", "target", "before", "after", "outcome", "note"
-    }  # fmt: skip
+        "id",
+        "at",
+        "actor",
+        "channel",
+        "action",
+        "target",
+        "before",
+        "after",
+        "outcome",
+        "note",
+    }
     assert (oldest["actor"], oldest["channel"]) == (f"ada@{socket.gethostname()}", "cli")
-    assert (oldest["action"], oldest["target"], oldest["outcome"]) == ("queue.pause", "slow", "done")
+    assert (oldest["action"], oldest["target"], oldest["outcome"]) == (
+        "queue.pause",
+        "slow",
+        "done",
+    )
     assert (oldest["before"]["paused"], oldest["after"]["paused"]) == (False, True)
-    assert (newest["action"], newest["target"], newest["before"]) == ("schedule.add", "import_csv", None)
+    assert (newest["action"], newest["target"], newest["before"]) == (
+        "schedule.add",
+        "import_csv",
+        None,
+    )
     assert values(bare("changes", "--actor", "nobody", "--json")) == {"changes": []}
     assert "queue.pause" in bare("changes").stdout
 
 
-def test_a_user_id_without_a_name_is_shown_as_a_number(bare: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_id_without_a_name_is_shown_as_a_number(
+    bare: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def nameless() -> str:
         raise OSError("no user name was found")
 

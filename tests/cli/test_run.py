@@ -21,7 +21,13 @@ def state_of(database: Database, job_id: JobId) -> JobState:
 
 
 def wait_for(database: Database, job_id: JobId) -> str:
-    waited = call("jobs", "wait", str(job_id), "--database", database.url.render_as_string(hide_password=False))
+    waited = call(
+        "jobs",
+        "wait",
+        str(job_id),
+        "--database",
+        database.url.render_as_string(hide_password=False),
+    )
     assert waited.exit_code == 0, waited.stderr
     return waited.stdout.strip()
 
@@ -46,7 +52,9 @@ def test_a_term_in_the_middle_lets_the_job_end(
 
 @ON_SQLITE
 def test_a_term_while_the_application_is_loaded_is_no_crash(url: str, folder: Path) -> None:
-    (folder / "application.py").write_text("import threading\nprint('loading', flush=True)\nthreading.Event().wait()")
+    (folder / "application.py").write_text(
+        "import threading\nprint('loading', flush=True)\nthreading.Event().wait()"
+    )
     with closing(Running(folder, url)) as node:
         assert node.ready == "loading"
         node.signal(signal.SIGTERM)
@@ -54,7 +62,9 @@ def test_a_term_while_the_application_is_loaded_is_no_crash(url: str, folder: Pa
 
 
 @ON_SQLITE
-def test_a_second_signal_ends_it_at_once(begin: Begin, start: Callable[..., JobId], database: Database) -> None:
+def test_a_second_signal_ends_it_at_once(
+    begin: Begin, start: Callable[..., JobId], database: Database
+) -> None:
     node = begin()
     job = start("stubborn")
     assert node.line() == "begun"
@@ -66,7 +76,9 @@ def test_a_second_signal_ends_it_at_once(begin: Begin, start: Callable[..., JobI
 
 
 @ON_SQLITE
-def test_a_blocked_loop_cannot_keep_the_second_signal_away(begin: Begin, start: Callable[..., JobId]) -> None:
+def test_a_blocked_loop_cannot_keep_the_second_signal_away(
+    begin: Begin, start: Callable[..., JobId]
+) -> None:
     node = begin()
     start("blocks_the_loop")
     assert node.line() == "begun"
@@ -76,7 +88,9 @@ def test_a_blocked_loop_cannot_keep_the_second_signal_away(begin: Begin, start: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("body", "settled"), [("stubborn", JobState.PENDING), ("deaf", JobState.FAILED)])
+@pytest.mark.parametrize(
+    ("body", "settled"), [("stubborn", JobState.PENDING), ("deaf", JobState.FAILED)]
+)
 @ON_SQLITE
 def test_a_body_that_ignores_every_order_dies_with_the_process(
     body: str, settled: JobState, begin: Begin, start: Callable[..., JobId], database: Database
@@ -106,7 +120,9 @@ def test_the_job_of_a_killed_node_is_run_by_another(
 
 
 @ON_SQLITE
-def test_json_logs_and_children(begin: Begin, start: Callable[..., JobId], database: Database, folder: Path) -> None:
+def test_json_logs_and_children(
+    begin: Begin, start: Callable[..., JobId], database: Database, folder: Path
+) -> None:
     node = begin("--log-format", "json", "--queues", "default, other")
     ready = json.loads(node.ready)
     assert (ready["event"], ready["nodes"][0]["queues"]) == ("ready", ["default", "other"])
@@ -120,7 +136,8 @@ def test_json_logs_and_children(begin: Begin, start: Callable[..., JobId], datab
     assert node.end() == 0
     records = [json.loads(line) for line in node.log.splitlines()]
     assert all(
-        {"timestamp", "level", "logger", "message", "job", "type", "lease", "node"} <= set(each) for each in records
+        {"timestamp", "level", "logger", "message", "job", "type", "lease", "node"} <= set(each)
+        for each in records
     )
     assert [record["job"] for record in records if record["message"] == "in a child"] == [child]
     (of_the_job,) = [record for record in records if record["message"] == "at the gate"]
@@ -133,7 +150,9 @@ def test_json_logs_and_children(begin: Begin, start: Callable[..., JobId], datab
 
 
 @ON_SQLITE
-def test_several_applications_each_have_a_node(begin: Begin, start: Callable[..., JobId], database: Database) -> None:
+def test_several_applications_each_have_a_node(
+    begin: Begin, start: Callable[..., JobId], database: Database
+) -> None:
     node = begin("application:other", "--concurrency", "3")
     assert [view.concurrency for view in database.autocommit(nodes.view)] == [3, 3]
     assert wait_for(database, start("of_the_other", app="application:other")) == '"hello"'
@@ -166,10 +185,19 @@ def test_a_node_has_the_roles_and_queues_that_are_named(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tests.cli.shop:horae", "--no-worker", "--no-scheduler", "--no-api"], "leave nothing to run"),
+        (
+            ["tests.cli.shop:horae", "--no-worker", "--no-scheduler", "--no-api"],
+            "leave nothing to run",
+        ),
         (["tests.cli.shop:horae", "--roles", ""], "expected one or more of worker, scheduler, web"),
-        (["tests.cli.shop:horae", "--roles", "worker,cook"], "'cook' is no role; expected one or more of worker"),
-        (["tests.cli.shop:horae", "--roles", "worker", "--no-api"], "do not combine it with --no-worker"),
+        (
+            ["tests.cli.shop:horae", "--roles", "worker,cook"],
+            "'cook' is no role; expected one or more of worker",
+        ),
+        (
+            ["tests.cli.shop:horae", "--roles", "worker", "--no-api"],
+            "do not combine it with --no-worker",
+        ),
         ([], "name the application to run, such as `horae run app:horae`"),
         (["tests.cli.shop:horae", "tests.cli.shop:horae"], "is named twice"),
         (["tests.cli.shop:horae", "--grace", "soon"], "interval 'soon'"),
@@ -178,7 +206,11 @@ def test_a_node_has_the_roles_and_queues_that_are_named(
         (["tests.cli.shop:horae", "--log-format", "xml"], "--log-format"),
     ],
 )
-def test_a_wrong_application_or_option_is_refused(arguments: list[str], message: str, tmp_path: Path) -> None:
-    refused = call("run", *arguments, "--database", f"sqlite:///{tmp_path}/horae.db", env={"HORAE_APP": None})
+def test_a_wrong_application_or_option_is_refused(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    refused = call(
+        "run", *arguments, "--database", f"sqlite:///{tmp_path}/horae.db", env={"HORAE_APP": None}
+    )
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert message in refused.stderr

@@ -38,7 +38,9 @@ def read(url: str) -> Any:
     return answer.json()
 
 
-def test_a_node_serves_until_its_last_job_has_ended(begin: Begin, start: Callable[..., JobId], folder: Path) -> None:
+def test_a_node_serves_until_its_last_job_has_ended(
+    begin: Begin, start: Callable[..., JobId], folder: Path
+) -> None:
     node = begin("--port", "0")
     (url,) = addresses(node.ready)
     job = start("wait_at_the_gate")
@@ -102,7 +104,9 @@ def test_a_port_that_was_asked_for_must_be_free(taken: int, tmp_path: Path) -> N
     assert f"cannot listen on 127.0.0.1:{taken}" in refused.stderr
 
 
-def test_a_default_port_that_another_node_has_is_done_without(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_default_port_that_another_node_has_is_done_without(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     horae = Horae(f"sqlite:///{tmp_path}/horae.db")
     with ExitStack() as stack:
         with suppress(OSError):  # somebody has it already
@@ -114,7 +118,9 @@ def test_a_default_port_that_another_node_has_is_done_without(tmp_path: Path, ca
 
 def test_public_access_without_users_is_refused(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/horae.db"
-    refused = call("run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", url)
+    refused = call(
+        "run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", url
+    )
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "HORAE_TOKENS" in refused.stderr
 
@@ -122,9 +128,22 @@ def test_public_access_without_users_is_refused(tmp_path: Path) -> None:
 def test_a_refused_start_leaves_nothing_open(tmp_path: Path) -> None:
     """Else the application would go on with the database of that call, whatever the next one names."""
     first, second = (f"sqlite:///{tmp_path}/{number}.db" for number in (1, 2))
-    refused = call("run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", first)
+    refused = call(
+        "run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", first
+    )
     assert refused.exit_code == 2
     assert call("migrate", "up", "--database", second).exit_code == 0
-    started = call("jobs", "start", "import_csv", "path=a", "--app", "tests.cli.shop:horae", "--database", second)
+    started = call(
+        "jobs",
+        "start",
+        "import_csv",
+        "path=a",
+        "--app",
+        "tests.cli.shop:horae",
+        "--database",
+        second,
+    )
     assert started.exit_code == 0, started.stderr
-    assert [job["id"] for job in values(call("jobs", "list", "--json", "--database", second))["jobs"]] == [1]
+    assert [
+        job["id"] for job in values(call("jobs", "list", "--json", "--database", second))["jobs"]
+    ] == [1]

@@ -75,11 +75,15 @@ def test_a_node_that_fails_ends_the_others(codes: list[int]) -> None:
 
 def test_an_error_of_the_database_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     lost = OperationalError("SELECT 1", {}, Exception("the connection is lost"))
-    serve(Pretended(fails=ExceptionGroup("", [ExceptionGroup("", [lost]), Unavailable("too busy")])))
+    serve(
+        Pretended(fails=ExceptionGroup("", [ExceptionGroup("", [lost]), Unavailable("too busy")]))
+    )
     serve(Pretended(fails=ExceptionGroup("", [lost, RuntimeError("a defect")])))
     unavailable, defect = [record for record in caplog.records if "a node failed" in record.message]
     assert unavailable.message.startswith("a node failed because of the database: ")
-    assert unavailable.message.endswith(": the connection is lost; run `horae doctor` to find the cause")
+    assert unavailable.message.endswith(
+        ": the connection is lost; run `horae doctor` to find the cause"
+    )
     assert (unavailable.exc_info, defect.exc_info is not None) == (None, True)
 
 

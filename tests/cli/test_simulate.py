@@ -76,24 +76,41 @@ def values(result: Any) -> Any:
 
 
 def test_it_prints_what_runs_with_an_outage_and_a_change_of_the_clocks(simulate: Simulate) -> None:
-    result = simulate(*SPRING, "--outage", "2026-03-25T02:00/9h", "--duration", "hourly=20m", "--slots", "1")
+    result = simulate(
+        *SPRING, "--outage", "2026-03-25T02:00/9h", "--duration", "hourly=20m", "--slots", "1"
+    )
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == "Fri 2026-03-20 00:00 to Fri 2026-04-03 00:00 (UTC), 1 node"
-    assert next(line for line in lines if line.startswith(("hourly", "nightly", "refresh"))).startswith("hourly")
-    assert "  nightly, Sun 2026-03-29, Europe/Berlin: 02:30 is left out: 1 run, at 03:00+02" in lines
+    assert next(
+        line for line in lines if line.startswith(("hourly", "nightly", "refresh"))
+    ).startswith("hourly")
+    assert (
+        "  nightly, Sun 2026-03-29, Europe/Berlin: 02:30 is left out: 1 run, at 03:00+02" in lines
+    )
     assert any(line.startswith("  down Wed 2026-03-25 02:00 for 9h: then ") for line in lines)
     assert "With 1 slot, jobs wait: up to " in result.stdout
 
 
 def test_json_has_the_figures(simulate: Simulate) -> None:
     found = values(simulate(*SPRING, "--json", "--limit", "3"))
-    assert (found["nodes"], found["slots"], found["slots_needed"], found["most_waiting"]) == (1, 10, 2, 0)
+    assert (found["nodes"], found["slots"], found["slots_needed"], found["most_waiting"]) == (
+        1,
+        10,
+        2,
+        0,
+    )
     by_name = {each["name"]: each for each in found["schedules"]}
-    assert {name: each["runs"] for name, each in by_name.items()} == {"nightly": 14, "hourly": 335, "refresh": 56}
+    assert {name: each["runs"] for name, each in by_name.items()} == {
+        "nightly": 14,
+        "hourly": 335,
+        "refresh": 56,
+    }
     assert by_name["hourly"]["decisions"] == {"fired": {"on_time": 335}}
     assert len(by_name["hourly"]["first_runs"]) == 3
-    assert [change["text"] for change in found["clock_changes"]] == ["02:30 is left out: 1 run, at 03:00+02"]
+    assert [change["text"] for change in found["clock_changes"]] == [
+        "02:30 is left out: 1 run, at 03:00+02"
+    ]
 
 
 def test_the_same_question_has_the_same_answer(simulate: Simulate) -> None:
@@ -103,15 +120,30 @@ def test_the_same_question_has_the_same_answer(simulate: Simulate) -> None:
 
 
 def test_an_outage_each_day_and_killed_nodes(simulate: Simulate) -> None:
-    found = values(simulate(*SPRING, "--json", "--outage", "02:00/3h", "--timezone", "Europe/Berlin"))
-    assert [each["start"] for each in found["outages"]][8:10] == ["2026-03-28T01:00:00Z", "2026-03-29T01:00:00Z"]
+    found = values(
+        simulate(*SPRING, "--json", "--outage", "02:00/3h", "--timezone", "Europe/Berlin")
+    )
+    assert [each["start"] for each in found["outages"]][8:10] == [
+        "2026-03-28T01:00:00Z",
+        "2026-03-29T01:00:00Z",
+    ]
     assert len(found["outages"]) == 14
     killed = values(
         simulate(
-            *SPRING, "--json", "--nodes", "3", "--slots", "1", "--duration", "hourly=30m", "--kill", "2026-03-21T03:10/node",
-            "--kill", "2026-03-21T04:10/node-2/10m",
+            *SPRING,
+            "--json",
+            "--nodes",
+            "3",
+            "--slots",
+            "1",
+            "--duration",
+            "hourly=30m",
+            "--kill",
+            "2026-03-21T03:10/node",
+            "--kill",
+            "2026-03-21T04:10/node-2/10m",
         )
-    )  # fmt: skip
+    )
     assert (killed["slots"], killed["outages"]) == (3, [])
     assert sum(each["crashes"] for each in killed["schedules"]) in {0, 1, 2}
 
@@ -147,7 +179,10 @@ def test_a_page_is_written_and_loads_nothing(simulate: Simulate, folder: Path) -
         (["--kill", "2026-03-21T03:00/node-2"], "node 2: expected 1 to 1"),
         (["--load", "many"], "write [queue=]jobs/period:duration"),
         (["--load", "0/1m:1s"], "expected at least one job"),
-        (["--duration", "nothing=3s"], "duration of 'nothing': no such schedule; there are hourly, nightly, refresh"),
+        (
+            ["--duration", "nothing=3s"],
+            "duration of 'nothing': no such schedule; there are hourly, nightly, refresh",
+        ),
         (["--start", "yesterday"], "--start 'yesterday': expected an ISO time"),
         (["--timezone", "Europe/Berln"], "did you mean Europe/Berlin"),
         (["--days", "0"], "--days"),
@@ -170,17 +205,26 @@ class TestAgainstTheDeployed:
         assert (result.exit_code, result.stderr) == (0, "")
         assert result.stdout.endswith("No run would be added, moved or dropped.\n")
 
-    def test_a_change_is_code_1_and_each_run_is_listed(self, simulate: Simulate, folder: Path, url: str) -> None:
+    def test_a_change_is_code_1_and_each_run_is_listed(
+        self, simulate: Simulate, folder: Path, url: str
+    ) -> None:
         with closing(deployed(folder, url)):
-            changed = APPLICATION.replace("30 2 * * *", "30 4 * * *").replace('"0 * * * *"', '"0 */2 * * *"')
+            changed = APPLICATION.replace("30 2 * * *", "30 4 * * *").replace(
+                '"0 * * * *"', '"0 */2 * * *"'
+            )
             (folder / "simulated.py").write_text(changed)
             result = simulate(*SPRING, "--against", "deployed")
             found = simulate(*SPRING, "--against", "deployed", "--json", "--limit", "1000")
         assert (result.exit_code, found.exit_code) == (1, 1)
-        assert "nightly: trigger: 30 2 * * * (Europe/Berlin) → 30 4 * * * (Europe/Berlin)" in result.stdout
+        assert (
+            "nightly: trigger: 30 2 * * * (Europe/Berlin) → 30 4 * * * (Europe/Berlin)"
+            in result.stdout
+        )
         assert "  ~ Fri 2026-03-20 01:30 → Fri 2026-03-20 03:30" in result.stdout
         assert "  - Fri 2026-03-20 01:00" in result.stdout
-        assert result.stdout.endswith("Runs that would change: 14 moved, 168 dropped. Slots needed: 2 → 1.\n")
+        assert result.stdout.endswith(
+            "Runs that would change: 14 moved, 168 dropped. Slots needed: 2 → 1.\n"
+        )
         comparison = json.loads(found.stdout)
         by_name = {each["name"]: each for each in comparison["schedules"]}
         assert (comparison["moved"], comparison["dropped"], comparison["added"]) == (14, 168, 0)
@@ -210,14 +254,18 @@ class TestAgainstTheDeployed:
         assert by_name["nightly"]["first_runs"][0]["due"] == "2026-03-20T01:45:00Z"
 
 
-def test_durations_pauses_and_limits_are_those_of_the_database(simulate: Simulate, folder: Path, url: str) -> None:
+def test_durations_pauses_and_limits_are_those_of_the_database(
+    simulate: Simulate, folder: Path, url: str
+) -> None:
     with closing(deployed(folder, url)) as horae:
         run(horae, "hourly", seconds=4_000)
         horae.components.database.transact(queues.pause, "default", None)
         found = values(simulate(*SPRING, "--json"))
         text = simulate(*SPRING).stdout
     by_name = {each["name"]: each for each in found["schedules"]}
-    assert by_name["hourly"]["failures"] == by_name["hourly"]["runs"] == 335  # the time limit of its type is 30 minutes
+    assert (
+        by_name["hourly"]["failures"] == by_name["hourly"]["runs"] == 335
+    )  # the time limit of its type is 30 minutes
     assert (by_name["nightly"]["runs"], by_name["nightly"]["unfinished"]) == (1, 1)
     assert "Durations: measured for 1 of 3 schedules" in text
 
@@ -230,4 +278,6 @@ def run(horae: Horae, name: str, seconds: float) -> None:
     horae.components.database.transact(settling.settle, ELSEWHERE, [finished(claim)])
     with horae.components.database.engine.begin() as connection:
         ended = connection.execute(select(job_attempts.c.finished_at)).scalar_one()
-        connection.execute(update(job_attempts).values(started_at=ended - timedelta(seconds=seconds)))
+        connection.execute(
+            update(job_attempts).values(started_at=ended - timedelta(seconds=seconds))
+        )

@@ -38,7 +38,8 @@ def test_durations(text: str, length: timedelta) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "error"), [("soon", InvalidInterval), ("-5s", InvalidInterval), ("9" * 30, InvalidRequest)]
+    ("text", "error"),
+    [("soon", InvalidInterval), ("-5s", InvalidInterval), ("9" * 30, InvalidRequest)],
 )
 def test_no_durations(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
@@ -91,14 +92,19 @@ def test_no_parameters(pairs: list[str], params: str | None, message: str) -> No
     [
         ("base=10s", Backoff(base="10s")),
         ("base=0", Backoff(base=timedelta(0))),
-        (" cap=1h , base=2m,factor=constant,jitter=0 ", Backoff(base="2m", cap="1h", factor="constant", jitter=0)),
+        (
+            " cap=1h , base=2m,factor=constant,jitter=0 ",
+            Backoff(base="2m", cap="1h", factor="constant", jitter=0),
+        ),
     ],
 )
 def test_backoff(text: str, expected: Backoff) -> None:
     assert backoff(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "10s", "base=", "base", "base=x", "wait=1s", "jitter=x", "jitter=2", "factor=x"])
+@pytest.mark.parametrize(
+    "text", ["", "10s", "base=", "base", "base=x", "wait=1s", "jitter=x", "jitter=2", "factor=x"]
+)
 def test_no_backoff(text: str) -> None:
     with pytest.raises(InvalidRequest, match=r"backoff|interval"):
         backoff(text)
@@ -123,11 +129,16 @@ FLAGS: Final = {name for option in COMMANDS.commands["start"].params for name in
 def test_options_of_a_start_are_no_parameters(name: str) -> None:
     fixed, anything, text = horae.registry.get("import_csv"), Anything(), json.dumps({name: 1})
     for pairs, params in (([f"{name}=1"], None), ([], text)):
-        with pytest.raises(InvalidRequest, match=f"{name!r} is an option of .*, not a parameter") as refused:
+        with pytest.raises(
+            InvalidRequest, match=f"{name!r} is an option of .*, not a parameter"
+        ) as refused:
             start_parameters(fixed, pairs, params)
         advised = str(refused.value).partition("write ")[2]
         assert (advised in FLAGS) is (name not in ONLY_IN_PYTHON)
-    with pytest.raises(InvalidRequest, match=re.escape(f'for a parameter of this name, write --params \'{{"{name}"')):
+    with pytest.raises(
+        InvalidRequest,
+        match=re.escape(f'for a parameter of this name, write --params \'{{"{name}"'),
+    ):
         start_parameters(anything, [f"{name}=1"], None)
     assert start_parameters(anything, ["path=a"], text) == {name: 1, "path": "a"}
 

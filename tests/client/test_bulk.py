@@ -57,7 +57,10 @@ def shop(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> Horae:
     removed.clear()
     for number in range(12):
         horae.jobs.start(
-            work, number=number, owner="alice" if number < 6 else "bob", tags=["even"] if number % 2 == 0 else None
+            work,
+            number=number,
+            owner="alice" if number < 6 else "bob",
+            tags=["even"] if number % 2 == 0 else None,
         )
     return horae
 
@@ -80,7 +83,9 @@ def context_of(horae: Horae, job: Job) -> JobContext[BulkParameters]:
 def again(claim: Claim, leases: int) -> JobContext[BulkParameters]:
     """A later attempt at the job."""
     order = BulkParameters.model_validate_json(claim.params or "")
-    return JobContext(claim._replace(lease=claim.lease + leases), order, lambda _percent, _label: None)
+    return JobContext(
+        claim._replace(lease=claim.lease + leases), order, lambda _percent, _label: None
+    )
 
 
 def kind_of(horae: Horae) -> BulkJob:
@@ -94,7 +99,9 @@ def run(horae: Horae, job: Job) -> dict[str, Any]:
 
 
 def states(horae: Horae) -> dict[int, str]:
-    return dict(rows(horae, "SELECT id, state FROM horae_jobs WHERE type <> 'horae.bulk' ORDER BY id"))
+    return dict(
+        rows(horae, "SELECT id, state FROM horae_jobs WHERE type <> 'horae.bulk' ORDER BY id")
+    )
 
 
 class TestActions:
@@ -103,9 +110,15 @@ class TestActions:
         job = shop.jobs.cancel_many(query="tag:even", owner="alice", by="root")
         late = shop.jobs.start("work", number=0, owner="alice", tags=["even"])
         result = run(shop, job)
-        assert {key: result[key] for key in ("total", "changed", "skipped", "failed", "errors")} == {
-            "total": 3, "changed": 3, "skipped": 0, "failed": 0, "errors": [],
-        }  # fmt: skip
+        assert {
+            key: result[key] for key in ("total", "changed", "skipped", "failed", "errors")
+        } == {
+            "total": 3,
+            "changed": 3,
+            "skipped": 0,
+            "failed": 0,
+            "errors": [],
+        }
         cancelled = [job_id for job_id, state in states(shop).items() if state == "cancelled"]
         assert cancelled == [1, 3, 5]
         assert {shop.jobs.get(job_id).cancelled_by for job_id in cancelled} == {"root"}
@@ -116,7 +129,9 @@ class TestActions:
         shop.jobs.retry(2)
         job = shop.jobs.retry_many(query="error:timeout", types=["work"])
         assert run(shop, job)["changed"] == 3
-        retries = rows(shop, "SELECT retry_of FROM horae_jobs WHERE retry_of IS NOT NULL ORDER BY retry_of")
+        retries = rows(
+            shop, "SELECT retry_of FROM horae_jobs WHERE retry_of IS NOT NULL ORDER BY retry_of"
+        )
         assert [each.retry_of for each in retries] == [1, 2, 3, 8]
         again_ = shop.jobs.retry_many(query="error:timeout", types=["work"])
         assert run(shop, again_)["total"] == 0
@@ -229,7 +244,9 @@ class TestCrashes:
 
 
 class TestOrders:
-    def test_it_begins_before_the_jobs_that_it_changes_whichever_queues_are_served(self, shop: Horae) -> None:
+    def test_it_begins_before_the_jobs_that_it_changes_whichever_queues_are_served(
+        self, shop: Horae
+    ) -> None:
         shop.jobs.start("work", number=12, priority=1_000_000)
         shop.jobs.start("work", number=13, queue="served", priority=1_000_000)
         shop.queues.pause("default")
@@ -250,7 +267,9 @@ class TestOrders:
         execute(shop, end)
         late = run(shop, moved)
         assert (late["changed"], late["begun"]) == (8, 3)
-        late = run(shop, job)  # of 1, 3, 5, 7, 9 and 11 the first has ended, and 3 is cancelled while it runs
+        late = run(
+            shop, job
+        )  # of 1, 3, 5, 7, 9 and 11 the first has ended, and 3 is cancelled while it runs
         assert (late["changed"], late["begun"]) == (5, 2)
         assert run(shop, of_running)["begun"] == 0
 

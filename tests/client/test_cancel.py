@@ -10,7 +10,14 @@ from horae.domain.jobs.job import AttemptOutcome, JobId, Settlement
 from horae.live.store import CancelRequest, LiveReport
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling
-from tests.harness.applications import ELSEWHERE, ReceivedHints, claim_as_another_node, execute, live_rows, url_of
+from tests.harness.applications import (
+    ELSEWHERE,
+    ReceivedHints,
+    claim_as_another_node,
+    execute,
+    live_rows,
+    url_of,
+)
 
 
 @pytest.fixture
@@ -24,7 +31,11 @@ def working(horae: Horae) -> Horae:
 def test_a_pending_job_is_cancelled_at_once(working: Horae) -> None:
     job = working.jobs.start("work")
     cancelled = working.jobs.cancel(job.id, by="an admin")
-    assert (cancelled.state, cancelled.cancelled_by, cancelled.occupied) == (JobState.CANCELLED, "an admin", False)
+    assert (cancelled.state, cancelled.cancelled_by, cancelled.occupied) == (
+        JobState.CANCELLED,
+        "an admin",
+        False,
+    )
     assert cancelled.finished_at is not None
     assert working.jobs.get(job.id) == cancelled
     assert claim_as_another_node(working) == []
@@ -42,9 +53,15 @@ def test_a_started_job_is_cancelled_and_held_until_its_body_stops(working: Horae
     job = working.jobs.start("work", owner="alice")
     [claim] = claim_as_another_node(working)
     cancelled = working.jobs.cancel(job.id, owner="alice")
-    assert (cancelled.state, cancelled.cancelled_by, cancelled.occupied) == (JobState.CANCELLED, "alice", True)
+    assert (cancelled.state, cancelled.cancelled_by, cancelled.occupied) == (
+        JobState.CANCELLED,
+        "alice",
+        True,
+    )
     assert list(working.components.live.cancel_requests([job.id])) == [job.id]
-    late = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result='"late"')
+    late = Settlement(
+        claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result='"late"'
+    )
     answer = working.components.database.transact(settling.settle, ELSEWHERE, [late])
     assert answer.released == {job.id: JobState.CANCELLED}
     after = working.jobs.get(job.id)
@@ -114,13 +131,17 @@ async def test_other_processes_are_notified(working: Horae) -> None:
     await received.hints.until(lambda: {"cancel", "ended"} <= set(received.kinds()))
 
 
-def test_another_program_that_does_not_know_the_type_may_cancel_it(working: Horae, database: Database) -> None:
+def test_another_program_that_does_not_know_the_type_may_cancel_it(
+    working: Horae, database: Database
+) -> None:
     job = working.jobs.start("work")
     with closing(Horae(url_of(database))) as other:
         assert other.jobs.cancel(job.id).state is JobState.CANCELLED
 
 
-def test_a_failed_cancel_withdraws_its_request(working: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_cancel_withdraws_its_request(
+    working: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On SQLite the body must hear of it first, so that it lets go of the lock."""
     job = working.jobs.start("work")
     claim_as_another_node(working)

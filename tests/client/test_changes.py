@@ -75,7 +75,12 @@ class TestQueues:
         expected = {"paused": False, "note": None}, {"paused": True, "note": "a full disk"}
         assert last(shop)[1:] == ("queue.pause", "mail", *expected)
         queues.limit("mail", 3)
-        assert last(shop)[1:] == ("queue.limit", "mail", {"concurrency_limit": None}, {"concurrency_limit": 3})
+        assert last(shop)[1:] == (
+            "queue.limit",
+            "mail",
+            {"concurrency_limit": None},
+            {"concurrency_limit": 3},
+        )
         queues.resume("mail")
         assert last(shop)[1:] == ("queue.resume", "mail", *expected[::-1])
 
@@ -86,7 +91,9 @@ class TestSchedules:
         actor, action, target, before, after = last(shop)
         assert (action, target, before) == ("schedule.add", "nightly", None)
         assert actor == f"{Path(sys.argv[0]).name}[{os.getpid()}]@{changes.this_host()}"
-        assert in_part(after, {"job_type": "work", "trigger": "0 3 * * *", "timezone": "UTC", "enabled": True})
+        assert in_part(
+            after, {"job_type": "work", "trigger": "0 3 * * *", "timezone": "UTC", "enabled": True}
+        )
         assert "s3cret" not in str(rows(shop, "SELECT * FROM horae_audit"))
         shop.schedules.alter("nightly", max_retries=2, priority=7)
         expected = {"max_retries": None, "priority": 0}, {"max_retries": 2, "priority": 7}
@@ -110,7 +117,9 @@ class TestSchedules:
             shop.schedules.add("work", every="1h")
         assert len(entries(shop)) == 1
 
-    def test_a_change_that_cannot_be_recorded_is_not_made(self, shop: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_change_that_cannot_be_recorded_is_not_made(
+        self, shop: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(changes, "write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             shop.schedules.add("work", every="1h")
@@ -131,13 +140,22 @@ class TestDeployments:
 
         key = shop.deploy().deployment.key
         _, action, target, before, after = last(shop)
-        assert (action, target, before, after["deployment"]) == ("deployment.deploy", shop.module, None, key)
+        assert (action, target, before, after["deployment"]) == (
+            "deployment.deploy",
+            shop.module,
+            None,
+            key,
+        )
         shop.deploy()  # the same once more is no change
         shop.deployments.scale(key, 3)
         assert last(shop)[1:] == ("deployment.scale", key, {"min_replicas": 1}, {"min_replicas": 3})
         shop.deployments.end(key)
         _, action, _, before, after = last(shop)
-        assert (action, before, sorted(after)) == ("deployment.end", {"ended_at": None}, ["ended_at"])
+        assert (action, before, sorted(after)) == (
+            "deployment.end",
+            {"ended_at": None},
+            ["ended_at"],
+        )
         assert len(entries(shop)) == 3
 
 

@@ -64,7 +64,9 @@ async def test_the_wait_that_closes_a_circle_is_refused(horae: Horae, size: int)
             await until(partial(is_waiting, horae, ids[place]))
         tell("0", ids[1])
         error = await failure_of(horae, ids[0])
-        assert error.startswith(f"InvalidRequest: job {ids[0]} waits for job {ids[1]}, which waits for job ")
+        assert error.startswith(
+            f"InvalidRequest: job {ids[0]} waits for job {ids[1]}, which waits for job "
+        )
         assert error.endswith(f"waits for job {ids[0]}: a circle, in which no job would ever end")
         for job_id in ids[1:]:  # the others go on: they learn that the job has failed
             assert "JobFailed" in await failure_of(horae, job_id)
@@ -81,22 +83,31 @@ async def test_a_circle_through_a_group_and_through_after(horae: Horae) -> None:
     @horae.job
     def last() -> None: ...
 
-    group = horae.jobs.start_group([(sync, {"name": "member"}), (sync, {"name": "other"})], then=last)
+    group = horae.jobs.start_group(
+        [(sync, {"name": "member"}), (sync, {"name": "other"})], then=last
+    )
     member, other = [each.id for each in horae.jobs.members(group.id)]
     async with running_node(horae, concurrency=4):
         outside = horae.jobs.start(waits_for_group, group=group.id)
         await until(lambda: outside.id in waits_of(horae))
         tell("member", outside.id)
-        assert f"waits for group {group.id} with job {member}: a circle" in await failure_of(horae, member)
+        assert f"waits for group {group.id} with job {member}: a circle" in await failure_of(
+            horae, member
+        )
         assert group.then_id is not None
         tell("other", group.then_id)  # which begins after the members
-        assert f"waits for group {group.id} with job {other}: a circle" in await failure_of(horae, other)
+        assert f"waits for group {group.id} with job {other}: a circle" in await failure_of(
+            horae, other
+        )
 
         first = horae.jobs.start(sync, name="first")
         second = horae.jobs.start(last, after=[first], on_dependency_failure="run")
         third = horae.jobs.start(last, after=[second])
         tell("first", third.id)
-        assert f"which waits for job {second.id}, which waits for job {first.id}" in await failure_of(horae, first.id)
+        assert (
+            f"which waits for job {second.id}, which waits for job {first.id}"
+            in await failure_of(horae, first.id)
+        )
         await until_state(horae, third.id, "finished")
 
 
@@ -148,7 +159,9 @@ async def test_doctor_and_log_name_limits_that_waiting_bodies_take_up(
     hindrances = BodyWaits(horae.components.database, horae.components.live).hindrances
     async with running_node(horae):
         await until(lambda: len(list(hindrances())) == 2)
-        await until(lambda: len([1 for line in caplog.messages if "the wait may not end" in line]) >= 2)
+        await until(
+            lambda: len([1 for line in caplog.messages if "the wait may not end" in line]) >= 2
+        )
         found = list(hindrances())
         assert {line.partition(": ")[2] for line in found} == {
             f"limit 'one' is taken up by bodies that wait (job {ids[0]})",
@@ -161,7 +174,9 @@ async def test_doctor_and_log_name_limits_that_waiting_bodies_take_up(
     assert not list(hindrances())
 
 
-def test_a_wait_goes_on_without_the_live_store(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_goes_on_without_the_live_store(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As when Redis is lost: only the row tells whether the job has ended."""
 
     @horae.job
@@ -184,7 +199,10 @@ def test_doctor_names_a_circle_once(horae: Horae) -> None:
     def body() -> None: ...
 
     jobs = [horae.jobs.start(body).id for _ in range(2)]
-    execute(horae, "UPDATE horae_jobs SET state = 'started', lease = 1, node_id = 'n', started_at = created_at")
+    execute(
+        horae,
+        "UPDATE horae_jobs SET state = 'started', lease = 1, node_id = 'n', started_at = created_at",
+    )
     live = horae.components.live
     for job_id, other in (jobs, reversed(jobs)):
         live.begin_wait(Wait(job_id, 1, None, WaitTarget.job(other)))

@@ -12,7 +12,17 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from horae import DatabaseBusy, Group, Horae, InvalidRequest, Job, JobState, MaxJobCountExceeded, StartOptions, Unique
+from horae import (
+    DatabaseBusy,
+    Group,
+    Horae,
+    InvalidRequest,
+    Job,
+    JobState,
+    MaxJobCountExceeded,
+    StartOptions,
+    Unique,
+)
 from horae.api.problems import response_to
 from horae.client.jobs.creating import contention
 from horae.client.jobs.limits import USUAL
@@ -23,7 +33,9 @@ from horae.wakeup.channel import Hint, HintKind
 from tests.harness.applications import execute, limit_jobs, own_engine, rows
 from tests.harness.waiting import Record
 
-postgres = pytest.mark.parametrize("database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
+postgres = pytest.mark.parametrize(
+    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
 BOUND = timedelta(milliseconds=150)
 
 
@@ -70,7 +82,9 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Record[str]:
 
 def _start(shop: Horae, connection: Connection, *, many: bool) -> None:
     if many:
-        shop.jobs.start_many("export", [{}], session=connection, options=StartOptions(owner="alice"))
+        shop.jobs.start_many(
+            "export", [{}], session=connection, options=StartOptions(owner="alice")
+        )
     else:
         shop.jobs.start("export", session=connection, owner="alice")
 
@@ -86,7 +100,9 @@ def test_a_snapshot_that_may_be_old_is_not_counted_in(
         shop.jobs.start("export", owner="alice")
         with pytest.raises(InvalidRequest, match="does not see"):
             _start(shop, connection, many=many)
-        assert shop.jobs.start("export", session=connection).owner is None  # it is counted for nobody
+        assert (
+            shop.jobs.start("export", session=connection).owner is None
+        )  # it is counted for nobody
         connection.commit()
     assert rows(shop, "SELECT count(*) FROM horae_jobs WHERE owner = 'alice'") == [(1,)]
 
@@ -125,7 +141,9 @@ async def test_a_waiting_change_delays_no_other_call(shop: Horae, engine: Engine
     """As many callers wait as there are threads, and more."""
     with engine.connect() as connection:
         held = shop.jobs.start("export", session=connection, owner="alice")
-        waiting = [asyncio.ensure_future(shop.aio.jobs.start("export", owner="alice")) for _ in range(20)]
+        waiting = [
+            asyncio.ensure_future(shop.aio.jobs.start("export", owner="alice")) for _ in range(20)
+        ]
         async with asyncio.timeout(USUAL.contention.total_seconds() - 0.5):
             await shop.aio.jobs.start("export", owner="bob")
             await shop.aio.jobs.start("nightly", owner="alice")
@@ -134,7 +152,9 @@ async def test_a_waiting_change_delays_no_other_call(shop: Horae, engine: Engine
         connection.commit()
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(answer, MaxJobCountExceeded) for answer in answers), answers
-    assert rows(shop, f"SELECT count(*) FROM horae_jobs WHERE owner = 'alice' AND id <> {held.id}") == [(1,)]
+    assert rows(
+        shop, f"SELECT count(*) FROM horae_jobs WHERE owner = 'alice' AND id <> {held.id}"
+    ) == [(1,)]
 
 
 async def _start_one(shop: Horae) -> Any:
@@ -164,16 +184,24 @@ async def _retry(shop: Horae) -> Any:
 
 
 CALLS: Final[dict[Callable[[Horae], Awaitable[Any]], type]] = {
-    _start_one: Job, _start_inline: Job, _start_many: list, _start_group: Group, _add_to_group: list, _retry: Job,
-}  # fmt: skip
+    _start_one: Job,
+    _start_inline: Job,
+    _start_many: list,
+    _start_group: Group,
+    _add_to_group: list,
+    _retry: Job,
+}
 
 
 @postgres
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_coroutine_that_waited_gets_the_same_answer(
-    shop: Horae, engine: Engine, blocked: Record[str], monkeypatch: pytest.MonkeyPatch,
+    shop: Horae,
+    engine: Engine,
+    blocked: Record[str],
+    monkeypatch: pytest.MonkeyPatch,
     call: Callable[[Horae], Awaitable[Any]],
-) -> None:  # fmt: skip
+) -> None:
     shop.jobs.cancel(shop.jobs.start("export", owner="alice").id)
     with engine.connect() as connection:
         shop.jobs.start("export", session=connection, owner="alice")
@@ -184,20 +212,30 @@ async def test_a_coroutine_that_waited_gets_the_same_answer(
         connection.rollback()
     answer = await waiting
     assert type(answer) is CALLS[call]
-    assert [hint.kind for hint in hints] == [HintKind.ENDED if call is _start_inline else HintKind.WORK]
+    assert [hint.kind for hint in hints] == [
+        HintKind.ENDED if call is _start_inline else HintKind.WORK
+    ]
     state = JobState.FINISHED if call is _start_inline else JobState.PENDING
-    assert rows(shop, "SELECT state FROM horae_jobs WHERE type = 'export' AND state <> 'cancelled'") == [(state,)]
+    assert rows(
+        shop, "SELECT state FROM horae_jobs WHERE type = 'export' AND state <> 'cancelled'"
+    ) == [(state,)]
 
 
 @postgres
 async def test_a_coroutine_that_waited_in_a_session_gets_the_same_answer(
-    shop: Horae, engine: Engine, database: Database, blocked: Record[str], monkeypatch: pytest.MonkeyPatch
+    shop: Horae,
+    engine: Engine,
+    database: Database,
+    blocked: Record[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = create_async_engine(database.url)
     with engine.connect() as connection:
         shop.jobs.start("export", session=connection, owner="alice")
         async with AsyncSession(own) as session:
-            waiting = asyncio.ensure_future(shop.aio.jobs.start("export", session=session, owner="alice"))
+            waiting = asyncio.ensure_future(
+                shop.aio.jobs.start("export", session=session, owner="alice")
+            )
             await blocked.reaches(1)
             hints = Record[Hint]()
             monkeypatch.setattr(shop.components.wakeup, "send", hints.append)
@@ -221,7 +259,9 @@ async def test_what_a_blocked_try_has_inserted_in_a_session_is_taken_back(
     with engine.connect() as holder, engine.connect() as connection:
         shop.jobs.start(fetch, session=holder, page=2)
         shop.jobs.start("export", session=holder, owner="alice")
-        many = asyncio.ensure_future(asyncio.to_thread(shop.jobs.start_many, fetch, pages, session=connection))
+        many = asyncio.ensure_future(
+            asyncio.to_thread(shop.jobs.start_many, fetch, pages, session=connection)
+        )
         await blocked.reaches(1)
         holder.rollback()
         assert len(await many) == 2
@@ -236,8 +276,10 @@ async def test_what_a_blocked_try_has_inserted_in_a_session_is_taken_back(
         connection.commit()
     assert shop.jobs.get_group(group.id).total == 3
     assert rows(shop, "SELECT type, count(*) FROM horae_jobs GROUP BY type ORDER BY type") == [
-        ("export", 1), ("fetch", 2), ("nightly", 2),
-    ]  # fmt: skip
+        ("export", 1),
+        ("fetch", 2),
+        ("nightly", 2),
+    ]
 
 
 @postgres
@@ -272,17 +314,22 @@ class _Turns:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, each: float) -> None:
         self.now, self._each = 0.0, each
-        monkeypatch.setattr(contention, "time", SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep))
+        monkeypatch.setattr(
+            contention, "time", SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
+        )
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
 
     def locked(self) -> None:
-        raise Contended("another transaction has started a job", f"transaction {self.now // self._each}")
+        raise Contended(
+            "another transaction has started a job", f"transaction {self.now // self._each}"
+        )
 
 
 @pytest.mark.parametrize(
-    ("each", "waited", "said"), [(100, 3, "has not ended for 3 s"), (2, 30, "others have before it for 30 s")]
+    ("each", "waited", "said"),
+    [(100, 3, "has not ended for 3 s"), (2, 30, "others have before it for 30 s")],
 )
 def test_callers_that_take_turns_wait_for_longer_than_for_one_transaction(
     monkeypatch: pytest.MonkeyPatch, each: float, waited: float, said: str
@@ -308,7 +355,9 @@ def test_two_callers_that_would_wait_for_each_other(brief: Horae, engine: Engine
 
 
 @postgres
-def test_a_conflict_in_the_caller_s_transaction_is_horae_s_error(shop: Horae, engine: Engine) -> None:
+def test_a_conflict_in_the_caller_s_transaction_is_horae_s_error(
+    shop: Horae, engine: Engine
+) -> None:
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         connection.execute(text("SELECT count(*) FROM horae_jobs"))
         shop.jobs.start("nightly", unique_key="x")

@@ -29,7 +29,8 @@ def back(horae: Horae, job_id: int, minutes: int) -> None:
     sqlite = horae.components.database.dialect == "sqlite"
     span = f"{minutes * 60_000_000}" if sqlite else f"interval '{minutes} minutes'"
     execute(
-        horae, f"UPDATE horae_jobs SET created_at = created_at - {span}, run_at = run_at - {span} WHERE id = {job_id}"
+        horae,
+        f"UPDATE horae_jobs SET created_at = created_at - {span}, run_at = run_at - {span} WHERE id = {job_id}",
     )
 
 
@@ -39,8 +40,11 @@ def test_a_later_call_moves_the_job_and_replaces_its_parameters(shop: Horae) -> 
     back(shop, first.id, 1)
     second = shop.jobs.start("index", document=1, text="b", priority=5, queue="slow")
     assert (second.id, second.params, second.priority, second.queue) == (
-        first.id, {"document": 1, "text": "b"}, 5, "slow",
-    )  # fmt: skip
+        first.id,
+        {"document": 1, "text": "b"},
+        5,
+        "slow",
+    )
     assert second.run_at - first.run_at < timedelta(seconds=30)
     assert timedelta(seconds=119) < second.run_at - second.created_at < timedelta(seconds=121)
     other = shop.jobs.start("index", document=2)
@@ -69,7 +73,10 @@ def test_a_job_that_has_begun_is_not_changed(shop: Horae) -> None:
 
 
 def test_owners_have_jobs_of_their_own(shop: Horae) -> None:
-    jobs = [shop.jobs.start("index", document=1, owner=owner) for owner in ("alice", "bob", None, "alice")]
+    jobs = [
+        shop.jobs.start("index", document=1, owner=owner)
+        for owner in ("alice", "bob", None, "alice")
+    ]
     assert jobs[0].id == jobs[3].id
     assert len({job.id for job in jobs}) == 3
 
@@ -86,7 +93,10 @@ def test_a_call_may_debounce_with_a_key_of_its_own(horae: Horae) -> None:
     @horae.job
     def index(document: int) -> None: ...
 
-    ids = [horae.jobs.start(index, document=each, debounce="1m", unique_key="all").id for each in (1, 2)]
+    ids = [
+        horae.jobs.start(index, document=each, debounce="1m", unique_key="all").id
+        for each in (1, 2)
+    ]
     assert ids[0] == ids[1]
     assert horae.jobs.get(ids[0]).params == {"document": 2}
 
@@ -108,7 +118,10 @@ def test_a_batch_is_debounced_as_its_calls_would_be(shop: Horae) -> None:
         ({"debounce": 30}, "debounce is 30, expected a duration"),
         ({"debounce": "1m", "delay": "1h"}, "debounce and delay exclude each other"),
         ({"delay": "1h"}, "job type 'index' has a debounce, which sets the time itself"),
-        ({"debounce": "1m", "on_duplicate": "return"}, "debounce and on_duplicate exclude each other"),
+        (
+            {"debounce": "1m", "on_duplicate": "return"},
+            "debounce and on_duplicate exclude each other",
+        ),
         ({"debounce": Debounce("1m", by=("size",))}, "by names 'size', which is no parameter"),
         ({"sync": True}, "it cannot wait for later calls"),
     ],
@@ -137,7 +150,12 @@ def test_every_claim_has_the_parameters_of_the_last_call_for_its_job(horae: Hora
 
     def claim() -> None:
         while not ended.is_set():
-            claimed.update({each.id: json.loads(each.params or "")["text"] for each in claim_as_another_node(horae)})
+            claimed.update(
+                {
+                    each.id: json.loads(each.params or "")["text"]
+                    for each in claim_as_another_node(horae)
+                }
+            )
 
     claimant = threading.Thread(target=claim)
     claimant.start()

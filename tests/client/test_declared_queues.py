@@ -49,7 +49,11 @@ def run_at_once(horae: Horae, jobs: int) -> None:
 def settings(horae: Horae, name: str = "mail") -> tuple[Any, Any, list[str]]:
     """Who takes turns in a queue, how many of its jobs may run, and the names of its limits."""
     found = view(horae, name)
-    return (None, None, []) if found is None else (found.fair_by, found.concurrency_limit, sorted(found.limits or {}))
+    return (
+        (None, None, [])
+        if found is None
+        else (found.fair_by, found.concurrency_limit, sorted(found.limits or {}))
+    )
 
 
 def view(horae: Horae, name: str = "mail") -> QueueView | None:
@@ -59,15 +63,21 @@ def view(horae: Horae, name: str = "mail") -> QueueView | None:
 def test_a_declaration_comes_into_force_with_its_deployment(deploy: Deploy) -> None:
     first = deploy()
     waiting = first.jobs.start("work", queue="mail")
-    horae = deploy(mail={"fair_by": "owner", "concurrency": 5, "limits": [Limit(rate="10/s", name="partner")]})
+    horae = deploy(
+        mail={"fair_by": "owner", "concurrency": 5, "limits": [Limit(rate="10/s", name="partner")]}
+    )
     assert settings(horae) == ("owner", 5, ["partner"])
-    assert horae.jobs.get(waiting.id).waits_for is WaitsFor.LIMIT, "jobs that wait already are put into lanes"
+    assert horae.jobs.get(waiting.id).waits_for is WaitsFor.LIMIT, (
+        "jobs that wait already are put into lanes"
+    )
     found = view(horae)
     assert found is not None
     assert found.declared == {
-        "module": "shop", "fair_by": "owner", "concurrency_limit": 5,
+        "module": "shop",
+        "fair_by": "owner",
+        "concurrency_limit": 5,
         "limits": {"partner": {"key": None, "numbers": Limit(rate="10/s").numbers.to_json()}},
-    }  # fmt: skip
+    }
     assert 'queue mail {"concurrency_limit": 5, "fair_by": "owner"' in horae.schema
 
 
@@ -75,8 +85,16 @@ def test_changes_at_run_time_survive_deployments_of_other_changes(deploy: Deploy
     horae = deploy(mail={"fair_by": "owner", "concurrency": 5})
     horae.queues.limit("mail", 9)
     horae.queues.limit_by_key("mail", Limit(rate="1/s", name="urgent"))
-    assert settings(deploy(mail={"fair_by": "customer", "concurrency": 5})) == ("customer", 9, ["urgent"])
-    assert settings(deploy(mail={"fair_by": "customer", "concurrency": 6})) == ("customer", 6, ["urgent"])
+    assert settings(deploy(mail={"fair_by": "customer", "concurrency": 5})) == (
+        "customer",
+        9,
+        ["urgent"],
+    )
+    assert settings(deploy(mail={"fair_by": "customer", "concurrency": 6})) == (
+        "customer",
+        6,
+        ["urgent"],
+    )
 
 
 def test_reset_takes_changes_back(deploy: Deploy) -> None:
@@ -142,7 +160,9 @@ def test_two_declarations_of_a_queue_must_agree() -> None:
     horae = Horae("sqlite://")
     for _ in range(2):
         horae.queue("mail", concurrency=4, limits=[Limit(rate="1/s")])
-    with pytest.raises(InvalidRequest, match=r"queue 'mail' is declared twice, with .*: 4, .* and with .*: 5}"):
+    with pytest.raises(
+        InvalidRequest, match=r"queue 'mail' is declared twice, with .*: 4, .* and with .*: 5}"
+    ):
         horae.queue("mail", concurrency=5)
     assert horae.registry.queues["mail"].concurrency_limit == 4
 
@@ -151,7 +171,9 @@ def test_the_command_line(deploy: Deploy, database: Database) -> None:
     horae = deploy(mail={"fair_by": "owner"})
 
     def run(*given: str) -> Any:
-        result = CliRunner().invoke(command_line, ["--database", url_of(database), "queues", *given, "--json"])
+        result = CliRunner().invoke(
+            command_line, ["--database", url_of(database), "queues", *given, "--json"]
+        )
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 

@@ -50,19 +50,43 @@ KNOWN: Final = Durations({"quick": 0.5, "slow": 60.0}, 2.0)
 
 
 def test_work_is_measured_by_type_and_shared_by_the_slots_that_can_run_it() -> None:
-    waiting = [due("mail", "quick", 100, 7.0), due("export", "slow", 4, 90.0), due("export", "strange", 3, 5.0)]
-    found = depths_of(waiting, KNOWN, [], [node("a", 4), node("b", 6, ["mail"]), node("c", 9, ["other"])])
+    waiting = [
+        due("mail", "quick", 100, 7.0),
+        due("export", "slow", 4, 90.0),
+        due("export", "strange", 3, 5.0),
+    ]
+    found = depths_of(
+        waiting, KNOWN, [], [node("a", 4), node("b", 6, ["mail"]), node("c", 9, ["other"])]
+    )
     assert figures(depth_named(found, "mail")) == (100, 50.0, 10, 5.0)
-    assert figures(depth_named(found, "export")) == (7, 246.0, 4, 61.5)  # what is not measured counts as the mean
-    assert (depth_named(found, "export").unmeasured, depth_named(found, "export").oldest_due) == (3, 90.0)
+    assert figures(depth_named(found, "export")) == (
+        7,
+        246.0,
+        4,
+        61.5,
+    )  # what is not measured counts as the mean
+    assert (depth_named(found, "export").unmeasured, depth_named(found, "export").oldest_due) == (
+        3,
+        90.0,
+    )
     assert figures(found.total) == (107, 296.0, 19, 61.5)  # as long as for the slower queue
     assert (found.total.oldest_due, found.total.unmeasured) == (90.0, 3)
 
 
 def test_work_without_a_slot_has_no_time() -> None:
     waiting = [due("mail", "quick", 2)]
-    for alive in ([], [node("a", 4, ["other"])], [node("a", 4, types=["other"])], [node("a", 4, roles=["scheduler"])]):
-        assert figures(depth_named(depths_of(waiting, KNOWN, [], alive), "mail")) == (2, 1.0, 0, None)
+    for alive in (
+        [],
+        [node("a", 4, ["other"])],
+        [node("a", 4, types=["other"])],
+        [node("a", 4, roles=["scheduler"])],
+    ):
+        assert figures(depth_named(depths_of(waiting, KNOWN, [], alive), "mail")) == (
+            2,
+            1.0,
+            0,
+            None,
+        )
 
 
 def test_all_queues_together_need_at_least_as_long_as_each_of_them() -> None:
@@ -80,15 +104,30 @@ def celery_worker(name: str, slots: int, *backends: str) -> NodeView:
 
 
 OWN: Final = node("a", 7)
-OF_CELERY: Final = [celery_worker("c", 4, "celery", "celery:export"), celery_worker("d", 2, "celery:bulk")]
+OF_CELERY: Final = [
+    celery_worker("c", 4, "celery", "celery:export"),
+    celery_worker("d", 2, "celery:bulk"),
+]
 PROCESSES: Final = [node("e", 1, roles=["celery"]), node("f", 1, roles=["scheduler", "celery"])]
 
 
 def test_slots_of_celery_workers_count_for_the_queues_that_they_serve() -> None:
     alive = [OWN, *OF_CELERY, *PROCESSES]
-    for backend, slots in (("celery", 4), ("celery:export", 4), ("celery:bulk", 2), ("celery:other", 0)):
-        found = depths_of([due("export", "slow", 2, sent=True)], KNOWN, [queue("export", backend=backend)], alive)
-        assert figures(depth_named(found, "export")) == (2, 120.0, slots, 120.0 / slots if slots else None)
+    for backend, slots in (
+        ("celery", 4),
+        ("celery:export", 4),
+        ("celery:bulk", 2),
+        ("celery:other", 0),
+    ):
+        found = depths_of(
+            [due("export", "slow", 2, sent=True)], KNOWN, [queue("export", backend=backend)], alive
+        )
+        assert figures(depth_named(found, "export")) == (
+            2,
+            120.0,
+            slots,
+            120.0 / slots if slots else None,
+        )
         idle = depths_of([], KNOWN, [queue("export", backend=backend)], alive)
         assert figures(depth_named(idle, "export")) == (0, 0.0, slots, 0.0)
     assert depths_of([], KNOWN, [], alive).total.slots == 13
@@ -104,11 +143,18 @@ def test_nodes_and_celery_workers_of_one_queue_take_no_work_from_each_other() ->
 
 
 def test_a_job_takes_a_second_until_one_has_ended() -> None:
-    assert depths_of([due("mail", "quick", 5)], Durations({}, None), [], []).total.work_seconds == 5.0
+    assert (
+        depths_of([due("mail", "quick", 5)], Durations({}, None), [], []).total.work_seconds == 5.0
+    )
 
 
 def test_an_unknown_queue_has_no_work() -> None:
-    assert figures(depth_named(depths_of([], KNOWN, [], [node("a", 1)]), "mail")) == (0, 0.0, 0, 0.0)
+    assert figures(depth_named(depths_of([], KNOWN, [], [node("a", 1)]), "mail")) == (
+        0,
+        0.0,
+        0,
+        0.0,
+    )
 
 
 @pytest.fixture
@@ -129,7 +175,11 @@ def end(horae: Horae, kind: str, *seconds: float) -> None:
     began, ended = MOMENTS[horae.components.database.dialect]
     for each in seconds:
         job = horae.jobs.start(kind, queue="past")
-        execute(horae, f"{ENDED.format(began=began.format(each), ended=ended)} WHERE id = :id", id=job.id)
+        execute(
+            horae,
+            f"{ENDED.format(began=began.format(each), ended=ended)} WHERE id = :id",
+            id=job.id,
+        )
 
 
 def test_the_figures_of_known_content(horae: Horae) -> None:
@@ -149,7 +199,12 @@ def test_the_figures_of_known_content(horae: Horae) -> None:
     horae.jobs.start("quick", queue="running")
     claim_as_another_node(horae, queues=["running"])
     found = depths(horae.components.database, [node("a", 8)])
-    assert figures(depth_named(found, "mail")) == (4, pytest.approx(36.0, abs=0.1), 8, pytest.approx(4.5, abs=0.1))
+    assert figures(depth_named(found, "mail")) == (
+        4,
+        pytest.approx(36.0, abs=0.1),
+        8,
+        pytest.approx(4.5, abs=0.1),
+    )
     assert depth_named(found, "after").due == 1
     held = depth_named(found, "held")
     assert (held.paused, held.due, held.work_seconds, held.seconds_ahead) == (True, 1, 0.0, 0.0)
@@ -180,15 +235,20 @@ def test_jobs_under_limits_count_as_far_as_these_allow_them_to_start(horae: Hora
     claimed = claim_from_lanes(horae, 20)
     assert len(claimed) == 11
     assert due_by_queue(horae) == {}
-    execute(horae, "UPDATE horae_jobs SET state = 'finished', node_id = NULL, finished_at = run_at WHERE type = 'keyed'"
-            " AND state = 'started'")  # fmt: skip
+    execute(
+        horae,
+        "UPDATE horae_jobs SET state = 'finished', node_id = NULL, finished_at = run_at WHERE type = 'keyed'"
+        " AND state = 'started'",
+    )
     assert due_by_queue(horae) == {"keyed": 2}
     execute(horae, "UPDATE horae_limit_buckets SET opens_at = 0 WHERE opens_at IS NOT NULL")
     assert due_by_queue(horae) == {"keyed": 2, "rated": 2}
 
 
 def due_by_queue(horae: Horae) -> dict[str, int]:
-    return {each.name: each.due for each in depths(horae.components.database, []).queues if each.due}
+    return {
+        each.name: each.due for each in depths(horae.components.database, []).queues if each.due
+    }
 
 
 def claim_from_lanes(horae: Horae, most: int) -> list[Claim]:
@@ -218,7 +278,9 @@ def test_cancelled_jobs_measure_nothing(horae: Horae) -> None:
     assert found.work_seconds == pytest.approx(4.0, abs=0.1)
 
 
-def test_a_rare_type_is_measured_behind_many_others(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rare_type_is_measured_behind_many_others(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("horae.storage.queues.depth.SAMPLES", (2, 100))
     end(horae, "slow", 50)
     end(horae, "quick", 1, 1, 1)

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from horae import Horae, InvalidJobType, InvalidRequest, Job, JobFailed, JobState, Limit, Snooze, StartOptions
+from horae import (
+    Horae,
+    InvalidJobType,
+    InvalidRequest,
+    Job,
+    JobFailed,
+    JobState,
+    Limit,
+    Snooze,
+    StartOptions,
+)
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import AttemptOutcome, Settlement
 from horae.domain.jobs.limits import EXPIRED
@@ -113,7 +123,9 @@ def test_rescheduling_keeps_the_time_for_which_a_job_may_wait(shop: Horae) -> No
     assert round(waits(moved) / HOUR, 6) == 1
 
 
-@pytest.mark.parametrize("outcome", [AttemptOutcome.FAILED, AttemptOutcome.SNOOZED, AttemptOutcome.CRASHED])
+@pytest.mark.parametrize(
+    "outcome", [AttemptOutcome.FAILED, AttemptOutcome.SNOOZED, AttemptOutcome.CRASHED]
+)
 def test_a_job_that_has_begun_once_does_not_expire(shop: Horae, outcome: AttemptOutcome) -> None:
     job = shop.jobs.start("offer")
     (claim,) = claim_as_another_node(shop)
@@ -148,7 +160,11 @@ def test_a_retry_may_wait_as_long_as_the_job_before(shop: Horae) -> None:
 async def test_a_node_fails_it_and_calls_its_hook(horae: Horae) -> None:
     failures = Record[str]()
 
-    @horae.job(expires="100ms", queue="closed", on_error=lambda job, error: failures.append(str(job.error_code)))
+    @horae.job(
+        expires="100ms",
+        queue="closed",
+        on_error=lambda job, error: failures.append(str(job.error_code)),
+    )
     def offer() -> None: ...
 
     job = await horae.aio.jobs.start(offer)
@@ -186,14 +202,22 @@ def test_a_wrong_option_is_refused(shop: Horae, options: dict[str, Any], error: 
 
 
 NEVER: list[tuple[dict[str, Any], str]] = [
-    ({"expires": EARLIER}, "expires 2001-.* is in the past: it is 20.* by the clock of the database"),
+    (
+        {"expires": EARLIER},
+        "expires 2001-.* is in the past: it is 20.* by the clock of the database",
+    ),
     ({"expires": EARLIER, "unique_key": "x"}, "expires 2001-.* is in the past"),
-    ({"expires": LATER, "delay": "36500d"}, "expires 2090-.* is not after 21.*, before which the job may not start"),
+    (
+        {"expires": LATER, "delay": "36500d"},
+        "expires 2090-.* is not after 21.*, before which the job may not start",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("options", "error"), NEVER)
-def test_a_job_that_could_never_run_is_refused(shop: Horae, options: dict[str, Any], error: str) -> None:
+def test_a_job_that_could_never_run_is_refused(
+    shop: Horae, options: dict[str, Any], error: str
+) -> None:
     with pytest.raises(InvalidRequest, match=error):
         shop.jobs.start("offer", **options)
     options = {name: value for name, value in options.items() if name != "unique_key"}

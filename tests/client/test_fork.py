@@ -94,7 +94,9 @@ def test_a_transaction_that_is_being_followed(held: Held) -> None:
         assert child_does(lambda: after_commit(connection, lambda: None))
 
 
-def test_an_application_that_is_being_opened(held: Held, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_application_that_is_being_opened(
+    held: Held, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     horae = Horae(f"sqlite:///{tmp_path}/new.db")
     ensure = runner.ensure
 

@@ -11,7 +11,10 @@ from tests.harness.applications import ELSEWHERE, claim_as_another_node, execute
 def settle(horae: Horae, number: int) -> None:
     """Finish so many jobs, as another node."""
     claims = claim_as_another_node(horae, number)
-    ends = [Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED) for claim in claims]
+    ends = [
+        Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED)
+        for claim in claims
+    ]
     horae.components.database.transact(settling.settle, ELSEWHERE, ends)
 
 
@@ -53,7 +56,11 @@ def test_contradictions_are_found(horae: Horae, ids: tuple[int, int, int], messa
     execute(
         horae,
         PLANTED[message],
-        **{name: value for name, value in (("then", then), ("waiting", waiting)) if f":{name}" in PLANTED[message]},
+        **{
+            name: value
+            for name, value in (("then", then), ("waiting", waiting))
+            if f":{name}" in PLANTED[message]
+        },
     )
     found = [finding.message for finding in horae.audit().findings]
     assert any(message in each for each in found), found
@@ -65,7 +72,10 @@ def test_then_that_still_waits_is_found(horae: Horae, ids: tuple[int, int, int])
     assert horae.audit().clean
     execute(horae, "UPDATE horae_jobs SET waits_for = 'jobs' WHERE id = :then", then=then)
     found = [finding.message for finding in horae.audit().findings]
-    assert any(f"group {group}: all of its members have ended, but job {then} still waits" in each for each in found)
+    assert any(
+        f"group {group}: all of its members have ended, but job {then} still waits" in each
+        for each in found
+    )
 
 
 def test_a_job_that_was_cancelled_while_it_waited_is_no_contradiction(horae: Horae) -> None:

@@ -86,14 +86,26 @@ async def test_a_retry_of_then_sees_the_results_too(horae: Horae, types: Any) ->
 
 async def test_then_sees_the_results_in_the_order_of_the_members(horae: Horae, types: Any) -> None:
     for then in (types.combine, types.combine_async):
-        group = await horae.aio.jobs.start_group([(types.square, {"n": n}) for n in range(5)], then=then)
+        group = await horae.aio.jobs.start_group(
+            [(types.square, {"n": n}) for n in range(5)], then=then
+        )
         assert (group.total, group.state, group.progress_percentage) == (5, GroupState.OPEN, 0)
         assert group.then_id is not None
         async with running_node(horae):
             assert await horae.aio.jobs.wait(group.then_id, timeout="30s") == [0, 1, 4, 9, 16]
         ended = await horae.aio.jobs.wait_for_group(group.id, timeout="30s")
-        assert (ended.state, ended.finished, ended.progress_percentage) == (GroupState.ENDED, 5, 100)
-        assert [result async for result in horae.aio.jobs.results_of_group(group.id)] == [0, 1, 4, 9, 16]
+        assert (ended.state, ended.finished, ended.progress_percentage) == (
+            GroupState.ENDED,
+            5,
+            100,
+        )
+        assert [result async for result in horae.aio.jobs.results_of_group(group.id)] == [
+            0,
+            1,
+            4,
+            9,
+            16,
+        ]
 
 
 async def test_a_group_continues_after_a_failed_member(horae: Horae, types: Any) -> None:
@@ -119,7 +131,9 @@ async def test_a_failed_member_cancels_the_group(horae: Horae, types: Any) -> No
 
     later = StartOptions(priority=-1)
     group = horae.jobs.start_group(
-        [goes_on, fails_later, (types.square, {"n": 1}, later)], then=types.combine, on_failure="cancel"
+        [goes_on, fails_later, (types.square, {"n": 1}, later)],
+        then=types.combine,
+        on_failure="cancel",
     )
     async with running_node(horae, concurrency=2):
         ended = await horae.aio.jobs.wait_for_group(group.id, timeout="30s")
@@ -144,7 +158,11 @@ async def test_cancelling_a_group_stops_its_bodies(horae: Horae, types: Any) -> 
     async with running_node(horae):
         await until_set(begun)
         cancelled = await horae.aio.jobs.cancel_group(group.id, by="alice")
-        assert (cancelled.state, cancelled.cancelled, cancelled.unfinished) == (GroupState.CANCELLED, 2, 0)
+        assert (cancelled.state, cancelled.cancelled, cancelled.unfinished) == (
+            GroupState.CANCELLED,
+            2,
+            0,
+        )
         assert horae.jobs.cancel_group(group.id).state is GroupState.CANCELLED, "twice is no error"
         await until(lambda: not any(job.occupied for job in horae.jobs.members(group.id)))
     assert horae.jobs.get(group.then_id or 0).cancelled_by == "alice"
@@ -206,7 +224,9 @@ async def test_then_and_jobs_without_a_group_cannot_add_members(horae: Horae, ty
     group = horae.jobs.start_group([], then=adds)
     alone = horae.jobs.start(adds)
     async with running_node(horae):
-        assert "GroupNotOpen" in ((await until_state(horae, group.then_id or 0, "failed")).error or "")
+        assert "GroupNotOpen" in (
+            (await until_state(horae, group.then_id or 0, "failed")).error or ""
+        )
         assert "no group" in ((await until_state(horae, alone.id, "failed")).error or "")
     with pytest.raises(GroupNotOpen):
         horae.jobs.add_to_group(group.id, [types.fail])
@@ -251,8 +271,12 @@ async def test_a_job_runs_after_others(horae: Horae, types: Any) -> None:
     assert all(end is not None and end <= begun for end in ends)
 
 
-@pytest.mark.parametrize(("on_failure", "state"), [(None, "cancelled"), ("fail", "failed"), ("run", "finished")])
-async def test_a_job_after_one_that_fails(horae: Horae, types: Any, on_failure: Any, state: str) -> None:
+@pytest.mark.parametrize(
+    ("on_failure", "state"), [(None, "cancelled"), ("fail", "failed"), ("run", "finished")]
+)
+async def test_a_job_after_one_that_fails(
+    horae: Horae, types: Any, on_failure: Any, state: str
+) -> None:
     first = horae.jobs.start(types.fail)
     last = horae.jobs.start(types.square, n=3, after=[first], on_dependency_failure=on_failure)
     async with running_node(horae):
@@ -294,13 +318,17 @@ def test_a_batch_after_an_unknown_job_leaves_nothing(horae: Horae, types: Any) -
     assert rows(horae, "SELECT id FROM horae_jobs") == []
 
 
-def test_the_end_of_a_job_that_runs_inline_releases_those_after_it(horae: Horae, types: Any) -> None:
+def test_the_end_of_a_job_that_runs_inline_releases_those_after_it(
+    horae: Horae, types: Any
+) -> None:
     started: list[int] = []
 
     @horae.job
     def first(job: JobContext) -> None:
         started.append(horae.jobs.start(types.square, n=3, after=[job.id]).id)
-        started.append(horae.jobs.start_group([(types.square, {"n": 1})], then=(types.combine)).then_id or 0)
+        started.append(
+            horae.jobs.start_group([(types.square, {"n": 1})], then=(types.combine)).then_id or 0
+        )
 
     assert horae.jobs.start(first, sync=True).state == "finished"
     assert [horae.jobs.get(job_id).waits_for for job_id in started] == [None, "jobs"]
@@ -319,7 +347,9 @@ async def test_members_run_in_child_processes(horae: Horae, types: Any) -> None:
     assert os.getpid() not in {result["pid"] for result in results}
 
 
-async def test_a_member_and_then_may_have_the_same_type_and_parameters(horae: Horae, types: Any) -> None:
+async def test_a_member_and_then_may_have_the_same_type_and_parameters(
+    horae: Horae, types: Any
+) -> None:
     group = horae.jobs.start_group([types.combine], then=types.combine)
     (member,) = horae.jobs.members(group.id)
     assert member.id != group.then_id
@@ -337,32 +367,62 @@ WRONG: list[tuple[str, Callable[[Horae, Any], object]]] = [
     ("members is a str", lambda horae, _: horae.jobs.start_group("fail")),
     ("expected a mapping", lambda horae, types: horae.jobs.start_group([(types.square, 3)])),  # type: ignore[list-item]
     ("tuple of 4", lambda horae, types: horae.jobs.start_group([(types.square, {}, 1, 2)])),  # type: ignore[list-item]
-    ("unique_key", lambda horae, types: horae.jobs.start_group([types.fail], options=StartOptions(unique_key="a"))),
-    ("debounce is not", lambda horae, types: horae.jobs.start_group([(types.fail, {}, StartOptions(debounce="1s"))])),
+    (
+        "unique_key",
+        lambda horae, types: horae.jobs.start_group(
+            [types.fail], options=StartOptions(unique_key="a")
+        ),
+    ),
+    (
+        "debounce is not",
+        lambda horae, types: horae.jobs.start_group(
+            [(types.fail, {}, StartOptions(debounce="1s"))]
+        ),
+    ),
     ("exclude each", lambda horae, types: horae.jobs.start(types.fail, after=[1], debounce="1s")),
-    ("after is not", lambda horae, types: horae.jobs.start_group([types.fail], options=StartOptions(after=[1]))),
-    ("owner", lambda horae, types: horae.jobs.start_group([types.fail], options=StartOptions(owner="a"), owner="b")),
+    (
+        "after is not",
+        lambda horae, types: horae.jobs.start_group([types.fail], options=StartOptions(after=[1])),
+    ),
+    (
+        "owner",
+        lambda horae, types: horae.jobs.start_group(
+            [types.fail], options=StartOptions(owner="a"), owner="b"
+        ),
+    ),
     ("after 'x'", lambda horae, types: horae.jobs.start(types.fail, after="x")),  # type: ignore[arg-type]
-    ("on_dependency_failure", lambda horae, types: horae.jobs.start(types.fail, on_dependency_failure="run")),
+    (
+        "on_dependency_failure",
+        lambda horae, types: horae.jobs.start(types.fail, on_dependency_failure="run"),
+    ),
     ("expected 'cancel'", lambda _, __: StartOptions(after=[], on_dependency_failure="no")),  # type: ignore[arg-type]
-    ("wait for other jobs", lambda horae, types: horae.jobs.start(types.fail, after=[1], sync=True)),
+    (
+        "wait for other jobs",
+        lambda horae, types: horae.jobs.start(types.fail, after=[1], sync=True),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("text", "call"), WRONG, ids=[text for text, _ in WRONG])
-def test_wrong_calls_are_refused(horae: Horae, types: Any, text: str, call: Callable[[Horae, Any], object]) -> None:
+def test_wrong_calls_are_refused(
+    horae: Horae, types: Any, text: str, call: Callable[[Horae, Any], object]
+) -> None:
     with pytest.raises(InvalidRequest, match=text):
         call(horae, types)
     assert rows(horae, "SELECT id FROM horae_jobs") == []
 
 
 def test_the_same_type_with_other_parameters_may_be_then(horae: Horae, types: Any) -> None:
-    assert horae.jobs.start_group([(types.square, {"n": 1})], then=(types.square, {"n": 2})).total == 1
+    assert (
+        horae.jobs.start_group([(types.square, {"n": 1})], then=(types.square, {"n": 2})).total == 1
+    )
 
 
 def test_bad_parameters_of_a_member_leave_nothing(horae: Horae, types: Any) -> None:
     with pytest.raises(InvalidParameters):
-        horae.jobs.start_group([(types.square, {"n": 1}), (types.square, {"n": "x"})], then=types.combine)
+        horae.jobs.start_group(
+            [(types.square, {"n": 1}), (types.square, {"n": "x"})], then=types.combine
+        )
     assert rows(horae, "SELECT id FROM horae_jobs") == []
     assert rows(horae, "SELECT id FROM horae_groups") == []
 
@@ -447,7 +507,9 @@ async def test_the_progress_of_a_group_is_the_mean_of_its_members(horae: Horae, 
         await until_set(half)
         await until(lambda: horae.jobs.get_group(group.id).progress_percentage == 75)
         go_on.set()
-        assert (await horae.aio.jobs.wait_for_group(group.id, timeout="30s")).progress_percentage == 100
+        assert (
+            await horae.aio.jobs.wait_for_group(group.id, timeout="30s")
+        ).progress_percentage == 100
 
 
 def test_a_context_of_no_application_knows_no_group(horae: Horae) -> None:
@@ -459,7 +521,9 @@ def test_a_context_of_no_application_knows_no_group(horae: Horae) -> None:
     assert "no group" in (job.error or "")
 
 
-def test_doctor_names_jobs_that_others_wait_for_and_that_no_node_runs(horae: Horae, types: Any) -> None:
+def test_doctor_names_jobs_that_others_wait_for_and_that_no_node_runs(
+    horae: Horae, types: Any
+) -> None:
     group = horae.jobs.start_group([types.fail, types.fail], then=types.combine)
     horae.jobs.start(types.fail)
     [work] = horae.components.database.autocommit(doctor.due_work)

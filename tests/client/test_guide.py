@@ -43,14 +43,20 @@ def test_they_name_each_option_of_a_type(option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [name for name, one in inspect.signature(Jobs.start).parameters.items() if one.kind == one.KEYWORD_ONLY]
+    "option",
+    [
+        name
+        for name, one in inspect.signature(Jobs.start).parameters.items()
+        if one.kind == one.KEYWORD_ONLY
+    ],
 )
 def test_they_name_each_option_of_a_start(option: str) -> None:
     assert f"`{option}`" in GUIDE
 
 
 @pytest.mark.parametrize(
-    "hook", [name for name, one in vars(JobType).items() if inspect.isfunction(one) and name[0] != "_"]
+    "hook",
+    [name for name, one in vars(JobType).items() if inspect.isfunction(one) and name[0] != "_"],
 )
 def test_they_name_each_hook(hook: str) -> None:
     assert f"`{hook}" in GUIDE or f"def {hook}(" in GUIDE or hook == "explain"

@@ -63,7 +63,9 @@ def watched(horae: Horae, **options: Any) -> Diary:
             diary.note("prepare_values", owner)
             return values
 
-        def after_creation(self, job: Job, values: Mapping[str, Any], connection: Connection) -> None:
+        def after_creation(
+            self, job: Job, values: Mapping[str, Any], connection: Connection
+        ) -> None:
             connection.execute(text("INSERT INTO side_effects VALUES (:id)"), {"id": job.id})
             diary.note("after_creation", job.state)
 
@@ -94,7 +96,9 @@ class TestCreation:
 
     @pytest.mark.parametrize("hook", ["prepare_values", "after_creation"])
     @pytest.mark.parametrize("sync", [False, True])
-    def test_a_refusal_by_either_leaves_nothing(self, horae: Horae, hook: str, *, sync: bool) -> None:
+    def test_a_refusal_by_either_leaves_nothing(
+        self, horae: Horae, hook: str, *, sync: bool
+    ) -> None:
         diary = watched(horae)
         diary.broken.add(hook)
         with pytest.raises(RuntimeError, match=f"{hook} is broken"):
@@ -123,7 +127,9 @@ class TestCreation:
 
             params = Whole
 
-            def prepare_values(self, values: dict[str, Any], owner: str | None) -> Mapping[str, Any]:
+            def prepare_values(
+                self, values: dict[str, Any], owner: str | None
+            ) -> Mapping[str, Any]:
                 return {"number": values["number"] / 2}
 
             def run(self, job: JobContext[Any]) -> int:
@@ -159,7 +165,9 @@ class TestFailure:
         claim_as_another_node(horae)  # of which there is no row
         async with running_node(horae):
             await diary.lines.reaches(3)
-        assert diary.lines[2] == "on_error failed The process that ran this job stopped unexpectedly."
+        assert (
+            diary.lines[2] == "on_error failed The process that ran this job stopped unexpectedly."
+        )
         assert (await horae.aio.jobs.get(job.id)).state is JobState.FAILED
 
     async def test_it_is_called_for_inline_jobs(self, horae: Horae) -> None:
@@ -170,7 +178,9 @@ class TestFailure:
         horae.jobs.start("watched", sync=True)
         assert diary.lines[2:] == ["on_error failed no"]
 
-    async def test_a_hook_that_raises_affects_no_other(self, horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_a_hook_that_raises_affects_no_other(
+        self, horae: Horae, caplog: pytest.LogCaptureFixture
+    ) -> None:
         def fail(_job: JobContext[Any]) -> None:
             raise ValueError("no")
 

@@ -31,7 +31,11 @@ def test_a_function_runs_in_the_calling_thread(horae: Horae) -> None:
         return threading.current_thread().name
 
     job = horae.jobs.start(where, sync=True)
-    assert (job.state, job.result, job.progress_percentage) == (JobState.FINISHED, threading.current_thread().name, 100)
+    assert (job.state, job.result, job.progress_percentage) == (
+        JobState.FINISHED,
+        threading.current_thread().name,
+        100,
+    )
     assert attempts_of(horae, job.id) == ["finished"]
 
 
@@ -91,7 +95,9 @@ def test_a_job_that_finally_fails_is_returned_as_failed(horae: Horae) -> None:
 
 
 def test_a_retry_that_is_due_much_later_is_left_to_the_nodes(horae: Horae) -> None:
-    @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0))
+    @horae.job(
+        max_attempts=2, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0)
+    )
     def fail() -> None:
         raise ValueError("no")
 
@@ -147,7 +153,9 @@ async def test_others_may_watch_and_cancel_it(horae: Horae) -> None:
             job.progress.set(30)
 
     ended: list[JobState] = []
-    caller = threading.Thread(target=lambda: ended.append(horae.jobs.start(patient, sync=True).state))
+    caller = threading.Thread(
+        target=lambda: ended.append(horae.jobs.start(patient, sync=True).state)
+    )
     caller.start()
     await until_set(begun)
     [job] = (await horae.aio.jobs.list()).jobs
@@ -225,7 +233,9 @@ def test_a_process_registers_again_after_a_registration_without_an_answer(
     assert horae.jobs.start(answer, sync=True).result == 42
 
 
-async def test_a_job_whose_claim_got_no_answer_is_handed_back(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_whose_claim_got_no_answer_is_handed_back(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """This process holds it and does not know; another job that it runs meanwhile is not mistaken for it."""
     begun, release = threading.Event(), threading.Event()
 
@@ -239,7 +249,9 @@ async def test_a_job_whose_claim_got_no_answer_is_handed_back(horae: Horae, monk
         release.wait(20)
         return "done"
 
-    beside = asyncio.get_running_loop().run_in_executor(None, partial(horae.jobs.start, slow, sync=True))
+    beside = asyncio.get_running_loop().run_in_executor(
+        None, partial(horae.jobs.start, slow, sync=True)
+    )
     await until_set(begun)
     transact = Database.transact
 

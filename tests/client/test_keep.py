@@ -139,7 +139,12 @@ async def test_members_of_a_group_stay_until_the_job_after_it_has_ended(horae: H
 
     horae.jobs.start_group([(part, {"number": each}) for each in range(3)], then=(combine, {}))
     async with running_node(horae, timing=QUICKLY, concurrency=1):
-        await until(lambda: rows(horae, "SELECT count(*) FROM horae_jobs WHERE finished_at IS NOT NULL") == [(4,)])
+        await until(
+            lambda: (
+                rows(horae, "SELECT count(*) FROM horae_jobs WHERE finished_at IS NOT NULL")
+                == [(4,)]
+            )
+        )
         execute(horae, "UPDATE horae_groups SET ended_at = NULL")
         ended_before(horae, 60)
         horae.jobs.clean_up()
@@ -149,7 +154,10 @@ async def test_members_of_a_group_stay_until_the_job_after_it_has_ended(horae: H
 REFUSED: list[tuple[Any, str]] = [
     (30, "keep is 30, expected a duration, None"),
     ("0s", "keep is '0s', expected a duration of more than zero, or None"),
-    ({"pending": "1d"}, "keep names the state 'pending', expected some of cancelled, failed, finished"),
+    (
+        {"pending": "1d"},
+        "keep names the state 'pending', expected some of cancelled, failed, finished",
+    ),
     ({"done": "1d"}, "keep names the state 'done'"),
     ({"failed": 5}, "keep of failed is 5"),
     ("soon", "keep: interval 'soon'"),
@@ -167,7 +175,12 @@ def test_a_wrong_declaration_is_refused(horae: Horae, keep: Any, error: str) -> 
 def test_types_with_the_same_rules_are_cleaned_together() -> None:
     ended = (State.CANCELLED, State.FAILED, State.FINISHED)
     kept = kept_for(
-        [("a", Retention.of({"finished": "1d"})), ("b", Retention()), ("c", Retention.of({"finished": "1d"}))], 30 * DAY
+        [
+            ("a", Retention.of({"finished": "1d"})),
+            ("b", Retention()),
+            ("c", Retention.of({"finished": "1d"})),
+        ],
+        30 * DAY,
     )
     assert kept == [
         (DAY, (State.FINISHED,), ("a", "c")),
@@ -178,7 +191,9 @@ def test_types_with_the_same_rules_are_cleaned_together() -> None:
 
 
 def test_only_the_latest_ends_are_searched_for_jobs_that_are_kept_for_a_shorter_time() -> None:
-    brief, usual = (("", part) for part in kept_for([("a", Retention.of(None)), ("b", Retention())], 30 * DAY))
+    brief, usual = (
+        ("", part) for part in kept_for([("a", Retention.of(None)), ("b", Retention())], 30 * DAY)
+    )
     plan = CleaningPlan(HookTiming(), begun=0.0)
     assert list(plan.due([brief, usual], 1.0)) == []
     assert list(plan.due([brief, usual], 2.0)) == [(brief, EVER)]
@@ -186,12 +201,17 @@ def test_only_the_latest_ends_are_searched_for_jobs_that_are_kept_for_a_shorter_
     assert (part, oldest) == (brief, KEPT_FOR_WAITING + 10 + 30)
     plan.failed(brief)
     assert list(plan.due([brief, usual], 14.0)) == [(brief, EVER)]
-    assert dict(plan.due([brief, usual], 300.0)) == {brief: KEPT_FOR_WAITING + 286 + 30, usual: EVER}
+    assert dict(plan.due([brief, usual], 300.0)) == {
+        brief: KEPT_FOR_WAITING + 286 + 30,
+        usual: EVER,
+    }
     assert dict(plan.due([brief, usual], 300.0 + EVERYTHING_EVERY)) == {brief: EVER, usual: EVER}
 
 
 @pytest.mark.parametrize("hooked", [False, True])
-def test_jobs_that_cannot_be_deleted_do_not_stop_a_search_of_the_latest_ends(horae: Horae, *, hooked: bool) -> None:
+def test_jobs_that_cannot_be_deleted_do_not_stop_a_search_of_the_latest_ends(
+    horae: Horae, *, hooked: bool
+) -> None:
     @horae.register
     class Unkept(JobType[Any]):
         type = "unkept"

@@ -38,11 +38,22 @@ def failing(horae: Horae) -> Horae:
 class TestRetry:
     def test_a_retry_is_a_new_job_with_the_same_options(self, failing: Horae) -> None:
         failed = failing.jobs.start(
-            "fail", number=3, owner="alice", priority=5, queue="slow", unique_key="x", meta={"trace": "t"}, sync=True
+            "fail",
+            number=3,
+            owner="alice",
+            priority=5,
+            queue="slow",
+            unique_key="x",
+            meta={"trace": "t"},
+            sync=True,
         )
         again = failing.jobs.retry(failed.id, owner="alice")
         assert again.id != failed.id
-        assert (again.params, again.owner, again.priority) == ({"number": 3, "well": False}, "alice", 5)
+        assert (again.params, again.owner, again.priority) == (
+            {"number": 3, "well": False},
+            "alice",
+            5,
+        )
         assert (again.queue, again.unique_key, again.state) == ("slow", "x", JobState.PENDING)
         assert (again.meta, again.retry_of) == ({"trace": "t"}, failed.id)
         assert failing.jobs.get(failed.id) == failed
@@ -129,7 +140,9 @@ class TestDeletion:
         with pytest.raises(JobNotDeletable, match="while it is started; cancel it"):
             failing.jobs.delete(job.id)
         failing.jobs.cancel(job.id)
-        with pytest.raises(JobNotDeletable, match="yet: it is cancelled, but its body has not stopped"):
+        with pytest.raises(
+            JobNotDeletable, match="yet: it is cancelled, but its body has not stopped"
+        ):
             failing.jobs.delete(job.id)
 
     async def test_strangers_cannot(self, failing: Horae) -> None:

@@ -27,7 +27,11 @@ def test_one_more_than_the_limit_is_refused(exporting: Horae) -> None:
     exporting.jobs.start("export", owner="alice", delay=timedelta(days=1))
     with pytest.raises(MaxJobCountExceeded) as caught:
         exporting.jobs.start("export", owner="alice")
-    assert (caught.value.owner, caught.value.max_count, caught.value.job_type) == ("alice", 2, "export")
+    assert (caught.value.owner, caught.value.max_count, caught.value.job_type) == (
+        "alice",
+        2,
+        "export",
+    )
 
 
 def test_jobs_are_counted_by_default_only_for_public_types(horae: Horae) -> None:
@@ -105,7 +109,9 @@ def test_concurrent_starts_never_exceed_the_limit(exporting: Horae) -> None:
                 if number % 2:
                     exporting.jobs.start("export", owner=f"owner {turn}")
                 else:
-                    exporting.jobs.start_many("export", [{}], options=StartOptions(owner=f"owner {turn}"))
+                    exporting.jobs.start_many(
+                        "export", [{}], options=StartOptions(owner=f"owner {turn}")
+                    )
                 won += 1
             except MaxJobCountExceeded:
                 pass

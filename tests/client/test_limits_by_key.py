@@ -28,7 +28,12 @@ from tests.harness.applications import ELSEWHERE, application, url_of
 def horae(database: Database) -> Iterator[Horae]:
     with application(database) as made:
 
-        @made.job(limits=[Limit(rate="10/h", burst=1, key="{account}"), Limit(concurrency=2, name="partner")])
+        @made.job(
+            limits=[
+                Limit(rate="10/h", burst=1, key="{account}"),
+                Limit(concurrency=2, name="partner"),
+            ]
+        )
         def call(account: str) -> str:
             return account
 
@@ -133,7 +138,10 @@ def test_an_inline_job_takes_no_turn_in_a_fair_queue(horae: Horae) -> None:
     [
         (lambda: Limit(rate="0/s"), '"10/s", "100/m"'),
         (lambda: Limit(rate="ten"), '"10/s", "100/m"'),
-        (lambda: Limit(rate="10/fortnight"), "whose period 'fortnight' cannot be read; expected \"10/s\""),
+        (
+            lambda: Limit(rate="10/fortnight"),
+            "whose period 'fortnight' cannot be read; expected \"10/s\"",
+        ),
         (lambda: Limit(concurrency=0), "from 1 to"),
         (Limit, "either rate= or concurrency="),
         (lambda: Limit(rate="1/s", concurrency=1), "two limits"),
@@ -145,7 +153,10 @@ def test_an_inline_job_takes_no_turn_in_a_fair_queue(horae: Horae) -> None:
         (lambda: Limit(concurrency=1, key="{a"), "expected a format"),
         (lambda: Limit(concurrency=1, name=" "), "limit name"),
         (lambda: Limit(concurrency=1, key=asyncio.sleep), "is a coroutine function"),
-        (lambda: Limit(concurrency=1, key=cast("Any", lambda: 1)), "takes one argument, the parameters"),
+        (
+            lambda: Limit(concurrency=1, key=cast("Any", lambda: 1)),
+            "takes one argument, the parameters",
+        ),
     ],
 )
 def test_an_invalid_limit_is_refused_by_name(make: Callable[[], Limit], text: str) -> None:
@@ -192,7 +203,9 @@ def test_keys_are_short_and_can_be_shown() -> None:
     assert other is not None
     assert len(long) == len(other) == 200
     assert long != other
-    assert key_of("{a}-{owner}", None, {"a": "\n"}, "bob") != key_of("{a}-{owner}", None, {"a": " "}, "bob")
+    assert key_of("{a}-{owner}", None, {"a": "\n"}, "bob") != key_of(
+        "{a}-{owner}", None, {"a": " "}, "bob"
+    )
     assert key_of("{a}-{owner}", None, {"a": 3}, None) == "3-"
     assert key_of(lambda value: (value, None), 3, {}, None) == "(3, None)"
     with pytest.raises(InvalidRequest, match="expected a text or a number"):
@@ -201,7 +214,9 @@ def test_keys_are_short_and_can_be_shown() -> None:
 
 def test_the_command_line(horae: Horae, database: Database) -> None:
     def run(*given: str) -> Any:
-        result = CliRunner().invoke(command_line, ["--database", url_of(database), *given, "--json"])
+        result = CliRunner().invoke(
+            command_line, ["--database", url_of(database), *given, "--json"]
+        )
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
@@ -219,7 +234,9 @@ def test_the_command_line(horae: Horae, database: Database) -> None:
 
 
 def test_a_key_function_that_fails_starts_nothing(horae: Horae) -> None:
-    horae.job(name="keyed", limits=[Limit(concurrency=4, key=lambda given: given.codes["s3cret"])])(keyed)
+    horae.job(name="keyed", limits=[Limit(concurrency=4, key=lambda given: given.codes["s3cret"])])(
+        keyed
+    )
     told = "job type 'keyed': the key function of limit 'keyed.concurrency.lambda' raised KeyError for these parameters"
     for start in (
         lambda: horae.jobs.start("keyed", codes={}),
@@ -235,7 +252,9 @@ def test_a_key_function_that_fails_starts_nothing(horae: Horae) -> None:
 def keyed(codes: dict[str, str]) -> None: ...
 
 
-def test_a_heavy_job_says_how_much_it_needs_and_what_is_free(horae: Horae, database: Database) -> None:
+def test_a_heavy_job_says_how_much_it_needs_and_what_is_free(
+    horae: Horae, database: Database
+) -> None:
     horae.job(name="four", limits=[Limit(concurrency=4)])(lambda: None)
     running = [horae.jobs.start("four").id for _ in range(3)]
     heavy = horae.jobs.start("four", weight=2).id
@@ -248,8 +267,12 @@ def test_a_heavy_job_says_how_much_it_needs_and_what_is_free(horae: Horae, datab
     assert str(horae.jobs.waiting_reason(heavy)).endswith("it needs 2 of 3, and 0 are free.")
     horae.limits.set("four.concurrency", concurrency=1)
     assert claim(horae) == []
-    assert str(horae.jobs.waiting_reason(heavy)).endswith("(1 at a time) holds it back, until a running job ends.")
-    shown = CliRunner().invoke(command_line, ["--database", url_of(database), "jobs", "show", f"{heavy}"])
+    assert str(horae.jobs.waiting_reason(heavy)).endswith(
+        "(1 at a time) holds it back, until a running job ends."
+    )
+    shown = CliRunner().invoke(
+        command_line, ["--database", url_of(database), "jobs", "show", f"{heavy}"]
+    )
     assert ["weight", "2"] in [line.split() for line in shown.stdout.splitlines()]
 
 
@@ -277,7 +300,10 @@ def test_why_a_job_waits(horae: Horae) -> None:
     assert reason(free.id) == "No node that knows its type and serves its queue has a free slot."
     unserved = horae.jobs.start(mail, queue="elsewhere")
     for _ in ("plain", "limited", "fair"):
-        assert reason(unserved.id) == "It cannot start: no node that runs and knows its type serves its queue."
+        assert (
+            reason(unserved.id)
+            == "It cannot start: no node that runs and knows its type serves its queue."
+        )
         horae.queues.limit("elsewhere", 1)
         horae.queues.fair("elsewhere", "owner")
     horae.queues.pause("default")
@@ -295,8 +321,10 @@ def test_a_queue_is_limited_by_key_for_all_types(horae: Horae) -> None:
     name = horae.queues.limit_by_key("mail", Limit(concurrency=1, key="{customer}"))
     assert name == "queue mail.concurrency.customer"
     second, other, without = (
-        horae.jobs.start(send, customer=1), horae.jobs.start(send, customer=2), horae.jobs.start(clean),
-    )  # fmt: skip
+        horae.jobs.start(send, customer=1),
+        horae.jobs.start(send, customer=2),
+        horae.jobs.start(clean),
+    )
     assert claim(horae) == [early.id, other.id, without.id]
     assert named(horae)[name].held_back == 1
     horae.queues.limit_by_key("mail", None)
@@ -307,25 +335,38 @@ def test_a_queue_is_limited_by_key_for_all_types(horae: Horae) -> None:
 
 def test_the_command_line_limits_a_queue_by_key(horae: Horae, database: Database) -> None:
     def run(*given: str) -> Any:
-        result = CliRunner().invoke(command_line, ["--database", url_of(database), "queues", "limit", *given, "--json"])
+        result = CliRunner().invoke(
+            command_line, ["--database", url_of(database), "queues", "limit", *given, "--json"]
+        )
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    assert run("mail", "--rate", "10/s", "--key", "{customer}") == {"name": "mail", "limit": "queue mail.rate.customer"}
+    assert run("mail", "--rate", "10/s", "--key", "{customer}") == {
+        "name": "mail",
+        "limit": "queue mail.rate.customer",
+    }
     assert run("mail", "2", "--key", "{customer}")["limit"] == "queue mail.concurrency.customer"
     (view,) = horae.queues.list()
-    assert list(view.limits or {}) == ["queue mail.rate.customer", "queue mail.concurrency.customer"]
+    assert list(view.limits or {}) == [
+        "queue mail.rate.customer",
+        "queue mail.concurrency.customer",
+    ]
     assert run("mail", "--rate", "none")["limit"] is None
     assert run("mail", "3")["concurrency_limit"] == 3
 
 
 async def test_coroutines_do_the_same(horae: Horae) -> None:
-    assert (await horae.aio.limits.set("partner", concurrency=9)).numbers == numbers_of(concurrency=9)
+    assert (await horae.aio.limits.set("partner", concurrency=9)).numbers == numbers_of(
+        concurrency=9
+    )
     assert (await horae.aio.limits.reset("partner")).changed is None
     await horae.aio.queues.fair("mail", "owner")
     assert [view.fair_by for view in await horae.aio.queues.list()] == ["owner"]
     job = await horae.aio.jobs.start("call", account="a")
-    assert await horae.aio.jobs.waiting_reason(job.id) == "It cannot start: no node that runs knows its type."
+    assert (
+        await horae.aio.jobs.waiting_reason(job.id)
+        == "It cannot start: no node that runs knows its type."
+    )
 
 
 class Login(BaseModel):
@@ -353,21 +394,29 @@ def test_no_key_holds_a_secret(horae: Horae) -> None:
             horae.queue("logins", limits=[Limit(concurrency=1, key=f"{{{name}}}")])
     horae.queues.fair("logins", "user")
     horae.queue("late", fair_by="pin")
-    with pytest.raises(InvalidRequest, match=f"queue 'late': parameter 'pin' of job type 'late' {text}"):
+    with pytest.raises(
+        InvalidRequest, match=f"queue 'late': parameter 'pin' of job type 'late' {text}"
+    ):
         horae.job(name="late", queue="late")(log_in)
 
 
 def test_a_key_of_a_function_that_contains_a_secret_is_not_shown(horae: Horae) -> None:
     def log_in(user: str, password: Annotated[str, Secret()]) -> None: ...
 
-    limits = [Limit(concurrency=1, key=lambda given: f"{given.user}-{given.password}", name="logins")]
+    limits = [
+        Limit(concurrency=1, key=lambda given: f"{given.user}-{given.password}", name="logins")
+    ]
     horae.job(name="log_in", limits=limits)(log_in)
     first, second, other = (
-        horae.jobs.start("log_in", user="ann", password=password) for password in ("hunter2", "hunter2", "hunter3")
+        horae.jobs.start("log_in", user="ann", password=password)
+        for password in ("hunter2", "hunter2", "hunter3")
     )
     assert claim(horae) == [first.id, other.id]
     reason = horae.jobs.waiting_reason(second.id)
-    assert reason == "Limit 'logins' (1 at a time) holds it back for key '••••••', until a running job ends."
+    assert (
+        reason
+        == "Limit 'logins' (1 at a time) holds it back for key '••••••', until a running job ends."
+    )
 
 
 def test_of_the_key_of_a_queue_the_format_is_shown(horae: Horae) -> None:
@@ -377,4 +426,6 @@ def test_of_the_key_of_a_queue_the_format_is_shown(horae: Horae) -> None:
     horae.queues.limit_by_key("mail", Limit(concurrency=1, key="{customer}"))
     first, second = (horae.jobs.start(send, customer="hunter2", queue="mail") for _ in range(2))
     assert claim(horae) == [first.id]
-    assert "holds it back for key '{customer}', until" in (horae.jobs.waiting_reason(second.id) or "")
+    assert "holds it back for key '{customer}', until" in (
+        horae.jobs.waiting_reason(second.id) or ""
+    )

@@ -9,7 +9,9 @@ from sqlalchemy import create_engine, text
 from horae import Horae, SchemaMismatch
 
 
-def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_lock(tmp_path: Path) -> None:
+def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_lock(
+    tmp_path: Path,
+) -> None:
     url = f"sqlite:///{tmp_path}/horae.db"
     with closing(Horae(url, busy_timeout=0.2)) as horae:
 

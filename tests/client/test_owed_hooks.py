@@ -82,7 +82,10 @@ def stranger(database: Database, horae: Horae) -> Iterator[Horae]:
 
 
 def owed(horae: Horae) -> list[tuple[int, str]]:
-    return [tuple(row) for row in rows(horae, "SELECT id, hook_owed FROM horae_jobs WHERE hook_owed IS NOT NULL")]
+    return [
+        tuple(row)
+        for row in rows(horae, "SELECT id, hook_owed FROM horae_jobs WHERE hook_owed IS NOT NULL")
+    ]
 
 
 class TestStrangers:
@@ -109,9 +112,13 @@ class TestStrangers:
         assert owed(horae) == [(job.id, "on_error")]
         async with running_node(horae):
             await calls.made.reaches(1)
-        assert calls.made == [f"on_error The process that ran this job stopped unexpectedly. {job.id}"]
+        assert calls.made == [
+            f"on_error The process that ran this job stopped unexpectedly. {job.id}"
+        ]
 
-    def test_a_clean_up_leaves_jobs_of_unknown_types(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    def test_a_clean_up_leaves_jobs_of_unknown_types(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked", sync=True)
         age(horae, job.id)
@@ -119,7 +126,9 @@ class TestStrangers:
         assert horae.jobs.clean_up() == 1
         assert calls.made == [f"on_error no {job.id}", f"before_delete {job.id}"]
 
-    def test_doctor_names_types_that_no_live_node_knows(self, stranger: Horae, horae: Horae, calls: Calls) -> None:
+    def test_doctor_names_types_that_no_live_node_knows(
+        self, stranger: Horae, horae: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
@@ -150,9 +159,13 @@ class TestDeletionByStrangers:
             async with running_node(horae):
                 await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
         assert calls.made == [f"before_delete {job.id}"]
-        assert rows(horae, "SELECT action, target FROM horae_audit") == [("job.delete", str(job.id))]
+        assert rows(horae, "SELECT action, target FROM horae_audit") == [
+            ("job.delete", str(job.id))
+        ]
 
-    async def test_due_hooks_are_called_before_new_ones(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    async def test_due_hooks_are_called_before_new_ones(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked", delay=timedelta(days=1))
         stranger.jobs.cancel(job.id)
@@ -162,7 +175,9 @@ class TestDeletionByStrangers:
             await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
         assert calls.made == [f"on_cancelled {job.id}", f"before_delete {job.id}"]
 
-    async def test_a_type_without_hooks_is_just_deleted(self, horae: Horae, stranger: Horae) -> None:
+    async def test_a_type_without_hooks_is_just_deleted(
+        self, horae: Horae, stranger: Horae
+    ) -> None:
         @horae.job
         def plain() -> None: ...
 
@@ -170,7 +185,9 @@ class TestDeletionByStrangers:
         async with running_node(horae):
             await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
 
-    def test_a_process_with_the_type_may_call_the_hook_first(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    def test_a_process_with_the_type_may_call_the_hook_first(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
@@ -195,7 +212,9 @@ class TestDeletionByStrangers:
             await until_stored(horae, lambda: not owed(horae))
         assert horae.jobs.get(job.id).ended
 
-    def test_a_job_without_hooks_is_deleted_at_once(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    def test_a_job_without_hooks_is_deleted_at_once(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
@@ -203,7 +222,9 @@ class TestDeletionByStrangers:
         assert stranger.jobs.delete(job.id, without_hooks=True) is True
         assert (rows(horae, "SELECT id FROM horae_jobs"), calls.made) == ([], [])
 
-    def test_jobs_of_a_removed_type_are_deleted(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    def test_jobs_of_a_removed_type_are_deleted(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         young, asked = horae.jobs.start_many("hooked", [{}] * 2)
         for job_id in (young, asked):
@@ -238,7 +259,9 @@ class TestOnce:
         horae.jobs.cancel(horae.jobs.start(fail).id)
         assert owed(horae) == []
 
-    async def test_hooks_due_for_a_type_without_hooks_are_cleared(self, horae: Horae, stranger: Horae) -> None:
+    async def test_hooks_due_for_a_type_without_hooks_are_cleared(
+        self, horae: Horae, stranger: Horae
+    ) -> None:
         @horae.job
         def plain() -> None: ...
 
@@ -247,7 +270,9 @@ class TestOnce:
         async with running_node(horae):
             await until_stored(horae, lambda: not owed(horae))
 
-    def test_clean_ups_at_the_same_time_call_each_hook_once(self, horae: Horae, calls: Calls) -> None:
+    def test_clean_ups_at_the_same_time_call_each_hook_once(
+        self, horae: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         ids = horae.jobs.start_many("hooked", [{}] * 60)
         for job_id in ids:
@@ -268,7 +293,9 @@ class TestOnce:
         assert sorted(calls.made) == sorted(f"before_delete {job_id}" for job_id in ids)
         assert rows(horae, "SELECT id FROM horae_jobs") == []
 
-    async def test_many_nodes_call_each_hook_once(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    async def test_many_nodes_call_each_hook_once(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         ids = horae.jobs.start_many("hooked", [{}] * 30)
         for job_id in ids:
@@ -277,7 +304,9 @@ class TestOnce:
             await until_stored(horae, lambda: not owed(horae))
         assert sorted(calls.made) == sorted(f"on_cancelled {job_id}" for job_id in ids)
 
-    async def test_a_hook_whose_process_died_is_called_again(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    async def test_a_hook_whose_process_died_is_called_again(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
@@ -285,7 +314,9 @@ class TestOnce:
         assert hooks.take("hooked") is not None
         assert hooks.take("hooked") is None
         assert hooks.due() == {}
-        hour = "3600000000" if horae.components.database.dialect == "sqlite" else "interval '1 hour'"
+        hour = (
+            "3600000000" if horae.components.database.dialect == "sqlite" else "interval '1 hour'"
+        )
         execute(horae, f"UPDATE horae_jobs SET hook_taken_at = hook_taken_at - {hour}")
         async with running_node(horae):
             await calls.made.reaches(1)
@@ -306,11 +337,15 @@ class TestUnavailableDatabase:
 
         def unavailable(hooks: Hooks, job: Job) -> Job:
             monkeypatch.setattr(Hooks, "with_parameters", load)
-            raise OperationalError("SELECT", {}, sqlite3.OperationalError("unable to open database file"))
+            raise OperationalError(
+                "SELECT", {}, sqlite3.OperationalError("unable to open database file")
+            )
 
         return lambda: monkeypatch.setattr(Hooks, "with_parameters", unavailable)
 
-    async def test_the_hook_stays_due(self, horae: Horae, calls: Calls, fail_once: Callable[[], None]) -> None:
+    async def test_the_hook_stays_due(
+        self, horae: Horae, calls: Calls, fail_once: Callable[[], None]
+    ) -> None:
         hooked(horae, calls)
         fail_once()
         job = horae.jobs.start("hooked", sync=True)
@@ -321,7 +356,9 @@ class TestUnavailableDatabase:
             await until(lambda: not owed(horae))
         assert len(calls.made) == 1
 
-    def test_a_deletion_is_repeated(self, horae: Horae, calls: Calls, fail_once: Callable[[], None]) -> None:
+    def test_a_deletion_is_repeated(
+        self, horae: Horae, calls: Calls, fail_once: Callable[[], None]
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked", sync=True)
         calls.made.clear()
@@ -336,7 +373,9 @@ class TestUnavailableDatabase:
 
 
 class TestNothingIsHeldUp:
-    async def test_hanging_hooks_of_one_type_leave_the_others_alone(self, horae: Horae, calls: Calls) -> None:
+    async def test_hanging_hooks_of_one_type_leave_the_others_alone(
+        self, horae: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls, "hanging")
         hooked(horae, calls, "quick")
         calls.slow.add("hanging")

@@ -100,7 +100,9 @@ deleted: list[ExportJob] = []
 def selling(horae: Horae) -> Horae:
     """An application with tables of its own in Horae's database, and the customer 7."""
     engine = horae.components.database.engine
-    Base.metadata.create_all(engine, tables=[Base.metadata.tables["customers"], Base.metadata.tables["export_jobs"]])
+    Base.metadata.create_all(
+        engine, tables=[Base.metadata.tables["customers"], Base.metadata.tables["export_jobs"]]
+    )
     with Session(engine) as session:
         session.add(Customer(id=7, name="Ada"))
         session.commit()
@@ -131,7 +133,9 @@ class TestModels:
     def test_a_number_that_json_does_not_have_is_refused(self, horae: Horae, value: float) -> None:
         horae.register(Weighing)
         for given in (value, str(value)):
-            with pytest.raises(InvalidParameters, match=f"kilograms: {value} is no number that JSON has"):
+            with pytest.raises(
+                InvalidParameters, match=f"kilograms: {value} is no number that JSON has"
+            ):
                 horae.jobs.start(Weighing, kilograms=given)
         assert horae.jobs.list().jobs == []
 
@@ -146,7 +150,9 @@ class TestModels:
             horae.jobs.start(count_up, number=10**5000)
         assert horae.jobs.list().jobs == []
 
-    async def test_a_stored_call_that_no_longer_fits_fails_its_job_alone(self, horae: Horae) -> None:
+    async def test_a_stored_call_that_no_longer_fits_fails_its_job_alone(
+        self, horae: Horae
+    ) -> None:
         """Between two versions of a program the declaration may have changed."""
 
         @horae.job
@@ -156,7 +162,9 @@ class TestModels:
         fine = await horae.aio.jobs.start(narrow, number=1)
         old = await horae.aio.jobs.start(narrow, number=2)
         with horae.components.database.engine.begin() as connection:
-            connection.execute(jobs_table.update().where(jobs_table.c.id == old.id).values(params='{"count": 2}'))
+            connection.execute(
+                jobs_table.update().where(jobs_table.c.id == old.id).values(params='{"count": 2}')
+            )
         async with running_node(horae):
             assert await horae.aio.jobs.wait(fine.id, timeout="20s") == 1
             with pytest.raises(Exception, match="went wrong"):
@@ -236,7 +244,12 @@ class TestMappedClasses:
 
     def test_the_application_may_join_it_to_the_job(self, selling: Horae) -> None:
         selling.jobs.start(Exporting, customer_id=7, sync=True)
-        done = select(func.count()).select_from(ExportJob).join(jobs_table).where(jobs_table.c.state == "finished")
+        done = (
+            select(func.count())
+            .select_from(ExportJob)
+            .join(jobs_table)
+            .where(jobs_table.c.state == "finished")
+        )
         with Session(selling.components.database.engine) as session:
             assert session.scalar(done) == 1
 
@@ -261,7 +274,11 @@ class TestMappedClasses:
             session.flush()
             selling.jobs.start(Exporting, customer_id=8, session=session)
             session.rollback()
-        assert (count(selling, "horae_jobs"), count(selling, "export_jobs"), count(selling, "customers")) == (0, 0, 1)
+        assert (
+            count(selling, "horae_jobs"),
+            count(selling, "export_jobs"),
+            count(selling, "customers"),
+        ) == (0, 0, 1)
 
     async def test_a_job_fails_if_its_row_was_deleted(self, selling: Horae) -> None:
         job = await selling.aio.jobs.start(Exporting, customer_id=7)

@@ -18,7 +18,9 @@ def stocked(horae: Horae) -> Horae:
     def work(number: int) -> None: ...
 
     for number in range(1, 11):
-        horae.jobs.start(work, number=number, owner="alice" if number % 2 else "bob", queue=f"queue {number % 3}")
+        horae.jobs.start(
+            work, number=number, owner="alice" if number % 2 else "bob", queue=f"queue {number % 3}"
+        )
     for rest, state in enumerate(("pending", "started", "finished", "failed", "cancelled")):
         finished_at = "NULL" if state in ("pending", "started") else "created_at"
         node = "'elsewhere'" if state == "started" else "NULL"
@@ -74,7 +76,9 @@ class TestFilters:
 
 
 class TestPages:
-    def test_a_cursor_continues_where_the_page_ended_though_jobs_are_added(self, stocked: Horae) -> None:
+    def test_a_cursor_continues_where_the_page_ended_though_jobs_are_added(
+        self, stocked: Horae
+    ) -> None:
         seen: list[int] = []
         cursor: str | None = None
         while True:
@@ -109,7 +113,12 @@ class TestOne:
 
     @pytest.mark.parametrize("job_id", [0, -1, 2**63, 10**30])
     def test_an_id_that_no_job_can_have_is_a_missing_job(self, stocked: Horae, job_id: int) -> None:
-        for verb in (stocked.jobs.get, stocked.jobs.cancel, stocked.jobs.retry, stocked.jobs.delete):
+        for verb in (
+            stocked.jobs.get,
+            stocked.jobs.cancel,
+            stocked.jobs.retry,
+            stocked.jobs.delete,
+        ):
             with pytest.raises(JobDoesNotExist):
                 verb(job_id)
         assert ids(stocked, ids=[job_id, 3]) == [3]
@@ -125,8 +134,14 @@ class TestOne:
         [claim] = claim_as_another_node(horae)
         horae.components.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
         shown = horae.jobs.get(job.id)
-        assert (shown.progress_percentage, shown.label, shown.state) == (40, "sorting", JobState.STARTED)
-        assert [(one.progress_percentage, one.label) for one in horae.jobs.list().jobs] == [(40, "sorting")]
+        assert (shown.progress_percentage, shown.label, shown.state) == (
+            40,
+            "sorting",
+            JobState.STARTED,
+        )
+        assert [(one.progress_percentage, one.label) for one in horae.jobs.list().jobs] == [
+            (40, "sorting")
+        ]
         execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
         stolen = horae.jobs.get(job.id)
         assert (stolen.progress_percentage, stolen.label) == (0, None)
@@ -140,7 +155,11 @@ class TestOne:
         horae.jobs.cancel(job.id)
         horae.components.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
         shown = horae.jobs.get(job.id)
-        assert (shown.progress_percentage, shown.label, shown.state) == (0, None, JobState.CANCELLED)
+        assert (shown.progress_percentage, shown.label, shown.state) == (
+            0,
+            None,
+            JobState.CANCELLED,
+        )
 
 
 def test_jobs_are_found_by_a_parameter_in_a_statement_of_ones_own(horae: Horae) -> None:
@@ -179,7 +198,9 @@ class TestLongValues:
 
         for length in (3, 300, 3):
             job = horae.jobs.start(work, text="x" * length, meta={"trace": "x" * length})
-            execute(horae, f"UPDATE horae_jobs SET result = '\"{'y' * length}\"' WHERE id = {job.id}")
+            execute(
+                horae, f"UPDATE horae_jobs SET result = '\"{'y' * length}\"' WHERE id = {job.id}"
+            )
         limit_jobs(horae, listed_bytes=3 * 3 * 90)
         return horae
 

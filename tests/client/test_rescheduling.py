@@ -33,7 +33,8 @@ def test_only_pending_jobs_can_be_moved(shop: Horae) -> None:
     claim_as_another_node(shop)
     shop.jobs.cancel(ended.id)
     with pytest.raises(
-        JobNotReschedulable, match=f"job {started.id} cannot be rescheduled: it is started, not pending"
+        JobNotReschedulable,
+        match=f"job {started.id} cannot be rescheduled: it is started, not pending",
     ):
         shop.jobs.reschedule(started.id, delay="1h")
     with pytest.raises(JobNotReschedulable, match="it is cancelled"):

@@ -184,7 +184,13 @@ def body_gets(model: type[BaseModel], **values: Any) -> Any:
 
 def test_validators_run_once() -> None:
     back = body_gets(Order, price="1.5", tip=8, plain="2", parts=[{"amount": "3"}])
-    assert (back.price, back.tip, back.fee, back.plain, back.parts[0].amount) == (151, 16, 1, 200, 300)
+    assert (back.price, back.tip, back.fee, back.plain, back.parts[0].amount) == (
+        151,
+        16,
+        1,
+        200,
+        300,
+    )
 
 
 @pytest.mark.parametrize(("value", "stored"), [("1.5", 150), (2, 200)])
@@ -219,7 +225,9 @@ def test_a_secret_that_is_only_excluded_is_refused_at_registration(horae: Horae)
 
 
 def test_models_within_models() -> None:
-    back = body_gets(Nested, one={"kind": "part", "inner": {"shown": "a", "hidden": "b"}}, more=[1, "x"])
+    back = body_gets(
+        Nested, one={"kind": "part", "inner": {"shown": "a", "hidden": "b"}}, more=[1, "x"]
+    )
     assert (back.one.inner.hidden, back.model_extra) == ("b", {"more": [1, "x"]})
 
 
@@ -305,4 +313,7 @@ def test_prepared_values_are_validated_once_each(horae: Horae) -> None:
         def run(self, job: JobContext[Any]) -> None: ...
 
     assert horae.jobs.start("buying", price="1.5").params == {"price": 150, "count": 1}
-    assert horae.jobs.start("buying", price="1.5", owner="alice").params == {"price": 150, "count": 6}
+    assert horae.jobs.start("buying", price="1.5", owner="alice").params == {
+        "price": 150,
+        "count": 6,
+    }

@@ -21,7 +21,9 @@ def shop(horae: Horae) -> Horae:
     """Jobs 1 to 4."""
 
     @horae.job(tags=["shop"])
-    def order(customer_id: int, token: Annotated[str, Secret()], logins: dict[str, Login] | None = None) -> None: ...
+    def order(
+        customer_id: int, token: Annotated[str, Secret()], logins: dict[str, Login] | None = None
+    ) -> None: ...
 
     @horae.job
     def report(customer_id: str, pin: Annotated[SecretStr, Secret()], login: Login) -> None: ...
@@ -29,7 +31,9 @@ def shop(horae: Horae) -> Horae:
     log_in = Login(user="ann", password="hunter2")
     horae.jobs.start(order, customer_id=4711, token="abc", owner="alice", tags=["eu", "shop"])
     horae.jobs.start(order, customer_id=4712, token="abc", owner="bob", logins={"first": log_in})
-    horae.jobs.start(report, customer_id="4711", pin="1234", login=log_in, owner="bob", unique_key="k 1")
+    horae.jobs.start(
+        report, customer_id="4711", pin="1234", login=log_in, owner="bob", unique_key="k 1"
+    )
     horae.jobs.start_many(order, [{"customer_id": 1, "token": "x"}])
     return horae
 
@@ -50,9 +54,16 @@ class TestParameters:
         assert found(shop, "params.customer_id:4711") == [3, 1]
 
     @pytest.mark.parametrize(
-        "query", ["params.token:abc", "-params.token:abc", "params.pin:1234", "params.login.password:hunter2",
-                  "params.logins.first.password:hunter2", "params.logins.password:hunter2"],
-    )  # fmt: skip
+        "query",
+        [
+            "params.token:abc",
+            "-params.token:abc",
+            "params.pin:1234",
+            "params.login.password:hunter2",
+            "params.logins.first.password:hunter2",
+            "params.logins.password:hunter2",
+        ],
+    )
     def test_secret_ones_cannot_be_searched(self, shop: Horae, query: str) -> None:
         with pytest.raises(InvalidRequest, match="secret parameters cannot be searched"):
             shop.jobs.list(query=query)
@@ -74,10 +85,14 @@ class TestParameters:
         assert set(found(shop, "-params.token:abc")) == {1, 2, 3, 4}
         assert set(found(shop, "-params.token:x")) == {1, 2, 3, 4, 5}
 
-    def test_those_of_types_that_are_not_declared_here_cannot_be_searched(self, shop: Horae) -> None:
+    def test_those_of_types_that_are_not_declared_here_cannot_be_searched(
+        self, shop: Horae
+    ) -> None:
         execute(shop, "UPDATE horae_jobs SET type = 'elsewhere' WHERE id = 1")
         assert found(shop, "params.customer_id:4711") == [3]
-        with pytest.raises(InvalidRequest, match=r"params\.missing: no job type that this program declares has"):
+        with pytest.raises(
+            InvalidRequest, match=r"params\.missing: no job type that this program declares has"
+        ):
             shop.jobs.list(query="params.missing:1")
 
     def test_an_alias_is_a_name(self, horae: Horae) -> None:
@@ -105,7 +120,9 @@ class TestTags:
         shop.jobs.delete(1)
         assert found(shop, "tag:eu") == []
 
-    @pytest.mark.parametrize("tags", ["eu", [""], [" eu"], ["a\nb"], ["x" * 101], [5], 5, [str(n) for n in range(21)]])
+    @pytest.mark.parametrize(
+        "tags", ["eu", [""], [" eu"], ["a\nb"], ["x" * 101], [5], 5, [str(n) for n in range(21)]]
+    )
     def test_bad_ones_are_refused(self, horae: Horae, tags: Any) -> None:
         @horae.job
         def work() -> None: ...
@@ -138,7 +155,9 @@ class TestScope:
         assert [[job.id for job in page.jobs] for page in (first, rest)] == [[4, 2], [1]]
         assert rest.next is None
 
-    def test_a_search_without_time_has_a_cursor(self, shop: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_search_without_time_has_a_cursor(
+        self, shop: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(reading, "SEARCH_TIME", -1.0)
         monkeypatch.setattr("horae.storage.jobs.search.searching.RANGES", (1,))
         page = shop.jobs.list(query="owner:alice")

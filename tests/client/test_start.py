@@ -19,7 +19,12 @@ from horae import (
     UnknownJobType,
 )
 from horae.client.jobs.jobs import Jobs
-from tests.harness.applications import ReceivedHints, claim_as_another_node, counted_statements, rows
+from tests.harness.applications import (
+    ReceivedHints,
+    claim_as_another_node,
+    counted_statements,
+    rows,
+)
 
 SAVED = "SELECT count(*) FROM horae_jobs"
 
@@ -44,8 +49,17 @@ def test_a_started_job_is_pending_with_its_checked_parameters(counting: Horae) -
     started = counting.jobs.start("count", start="3", owner="alice", meta={"trace": "00-1"})
     stored = counting.jobs.get(started.id)
     assert stored == started
-    assert (stored.state, stored.params, stored.owner) == (JobState.PENDING, {"start": 3, "step": 1}, "alice")
-    assert (stored.attempt, stored.lease, stored.progress_percentage, stored.meta) == (0, 0, 0, {"trace": "00-1"})
+    assert (stored.state, stored.params, stored.owner) == (
+        JobState.PENDING,
+        {"start": 3, "step": 1},
+        "alice",
+    )
+    assert (stored.attempt, stored.lease, stored.progress_percentage, stored.meta) == (
+        0,
+        0,
+        0,
+        {"trace": "00-1"},
+    )
     assert stored.created_at - stored.run_at < CLOCK_STEP
 
 
@@ -59,7 +73,10 @@ async def test_starting_sends_a_hint(counting: Horae) -> None:
     "start",
     [
         pytest.param(lambda jobs: jobs.start("count", start=1), id="start"),
-        pytest.param(lambda jobs: jobs.start("count", start=1, unique_key="one"), id="start with a unique key"),
+        pytest.param(
+            lambda jobs: jobs.start("count", start=1, unique_key="one"),
+            id="start with a unique key",
+        ),
         pytest.param(lambda jobs: jobs.start_many("count", [{"start": 1}]), id="start_many"),
         pytest.param(lambda jobs: jobs.start_group([("count", {"start": 1})]), id="start_group"),
     ],
@@ -69,7 +86,9 @@ def test_nodes_are_notified_of_what_is_committed(
 ) -> None:
     """Whoever claims upon the hint would otherwise find nothing, and look again only after seconds."""
     committed: list[int] = []
-    monkeypatch.setattr(counting.components.wakeup, "send", lambda _: committed.append(saved(counting)))
+    monkeypatch.setattr(
+        counting.components.wakeup, "send", lambda _: committed.append(saved(counting))
+    )
     start(counting.jobs)
     assert committed == [1]
 
@@ -227,14 +246,18 @@ class TestMany:
         ids = counting.jobs.start_many("count", [{"start": 1}, {"start": 2}], owner="ada")
         assert [counting.jobs.get(job_id, owner="ada").owner for job_id in ids] == ["ada", "ada"]
         with pytest.raises(InvalidRequest, match="name it once"):
-            counting.jobs.start_many("count", [{"start": 1}], owner="ada", options=StartOptions(owner="bob"))
+            counting.jobs.start_many(
+                "count", [{"start": 1}], owner="ada", options=StartOptions(owner="bob")
+            )
 
     def test_options_hold_for_all(self, counting: Horae) -> None:
         options = StartOptions(queue="bulk", priority=-1, delay=timedelta(hours=1), owner="alice")
         ids = counting.jobs.start_many("count", [{"start": 1}, {"start": 2}], options=options)
         found = counting.jobs.list(ids=ids).jobs
         assert {(job.queue, job.priority, job.owner) for job in found} == {("bulk", -1, "alice")}
-        assert all(abs(job.run_at - job.created_at - timedelta(hours=1)) < CLOCK_STEP for job in found)
+        assert all(
+            abs(job.run_at - job.created_at - timedelta(hours=1)) < CLOCK_STEP for job in found
+        )
 
     def test_a_unique_key_cannot_name_many(self, counting: Horae) -> None:
         with pytest.raises(InvalidRequest, match="unique_key"):
@@ -260,7 +283,9 @@ def test_a_row_without_known_columns_stays_readable(counting: Horae) -> None:
     """Another program may have written the row: its parameters are shown as they are."""
     job = counting.jobs.start("count", start=1)
     with counting.components.database.engine.begin() as connection:
-        connection.execute(text("UPDATE horae_jobs SET type = 'of_another_program' WHERE id = :id"), {"id": job.id})
+        connection.execute(
+            text("UPDATE horae_jobs SET type = 'of_another_program' WHERE id = :id"), {"id": job.id}
+        )
     assert counting.jobs.get(job.id).type == "of_another_program"
     assert claim_as_another_node(counting) == []
 

@@ -16,10 +16,14 @@ from tests.harness.applications import url_of
 SQLITE: Final = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 REFUSED: Final = "postgresql+psycopg://postgres:sesame@127.0.0.1:1/shop"
 CALLS: Final[list[Callable[[Horae], Any]]] = [
-    lambda horae: horae.jobs.start("work", note=""), lambda horae: horae.jobs.get(1), lambda horae: horae.jobs.list(),
-    lambda horae: horae.jobs.cancel(1), lambda horae: horae.schedules.list(), lambda horae: horae.queues.pause("mail"),
+    lambda horae: horae.jobs.start("work", note=""),
+    lambda horae: horae.jobs.get(1),
+    lambda horae: horae.jobs.list(),
+    lambda horae: horae.jobs.cancel(1),
+    lambda horae: horae.schedules.list(),
+    lambda horae: horae.queues.pause("mail"),
     lambda horae: horae.audit(),
-]  # fmt: skip
+]
 
 
 def declare(horae: Horae) -> None:
@@ -32,7 +36,9 @@ def declare(horae: Horae) -> None:
 def test_a_server_that_does_not_answer(call: Callable[[Horae], Any]) -> None:
     with closing(Horae(REFUSED)) as horae:
         declare(horae)
-        with pytest.raises(DatabaseUnavailable, match=r"127\.0\.0\.1:1/shop does not answer: .*refused") as caught:
+        with pytest.raises(
+            DatabaseUnavailable, match=r"127\.0\.0\.1:1/shop does not answer: .*refused"
+        ) as caught:
             call(horae)
     assert "sesame" not in str(caught.value)
     assert isinstance(caught.value.__cause__, OperationalError)
@@ -55,7 +61,9 @@ def test_a_full_disk(horae: Horae) -> None:
     for engine in (database.engine, database.autocommit_engine):
         event.listen(engine, "connect", fill)
     database.close()  # the connections that are open
-    with pytest.raises(DatabaseUnavailable, match="cannot be used now: database or disk is full") as caught:
+    with pytest.raises(
+        DatabaseUnavailable, match="cannot be used now: database or disk is full"
+    ) as caught:
         horae.jobs.start("work", note="x" * 1_000_000)
     assert caught.value.reason == "database or disk is full"
 
@@ -78,7 +86,9 @@ def test_an_error_in_a_transaction_of_the_caller_stays_as_it_is(horae: Horae) ->
     end = text("SELECT pg_terminate_backend(:pid, 10000)")
     with Session(engine) as session:
         pid = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
-        horae.components.database.autocommit(lambda connection: connection.execute(end, {"pid": pid}).scalar_one())
+        horae.components.database.autocommit(
+            lambda connection: connection.execute(end, {"pid": pid}).scalar_one()
+        )
         with pytest.raises(OperationalError):
             horae.jobs.start("work", session=session)
     engine.dispose()

@@ -21,7 +21,9 @@ from horae.storage.engine.database import Database
 from tests.harness.applications import claim_as_another_node, execute, own_engine, rows
 
 BY_CUSTOMER = Unique(by=("customer",))
-postgres = pytest.mark.parametrize("database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
+postgres = pytest.mark.parametrize(
+    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
 
 
 def typed(horae: Horae, unique: Unique, **options: Any) -> Horae:
@@ -39,10 +41,14 @@ def created_long_ago(horae: Horae, job_id: int) -> None:
 
 
 class TestRefusal:
-    def test_jobs_with_the_same_parameters_are_refused_while_one_is_active(self, horae: Horae) -> None:
+    def test_jobs_with_the_same_parameters_are_refused_while_one_is_active(
+        self, horae: Horae
+    ) -> None:
         typed(horae, BY_CUSTOMER)
         first = horae.jobs.start("bill", customer=1)
-        with pytest.raises(DuplicateJob, match=f"job {first.id} of type 'bill' is active and has the same customer"):
+        with pytest.raises(
+            DuplicateJob, match=f"job {first.id} of type 'bill' is active and has the same customer"
+        ):
             horae.jobs.start("bill", customer=1, amount=2.0)
         horae.jobs.start("bill", customer=2)
         claim_as_another_node(horae)
@@ -61,7 +67,11 @@ class TestRefusal:
 
     def test_owners_do_not_block_each_other(self, horae: Horae) -> None:
         typed(horae, Unique(by=(), on_duplicate="return"))
-        jobs = [horae.jobs.start("bill", customer=each, owner=owner) for owner in ("alice", "bob") for each in (1, 2)]
+        jobs = [
+            horae.jobs.start("bill", customer=each, owner=owner)
+            for owner in ("alice", "bob")
+            for each in (1, 2)
+        ]
         assert [job.owner for job in jobs] == ["alice", "alice", "bob", "bob"]
         assert jobs[0].id == jobs[1].id != jobs[2].id == jobs[3].id
 
@@ -89,7 +99,10 @@ class TestEndedJobs:
     def test_a_finished_job_blocks_for_some_time_after_its_creation(self, horae: Horae) -> None:
         typed(horae, Unique(by=("customer",), within="1h"))
         ended = horae.jobs.start("bill", customer=1, sync=True)
-        with pytest.raises(DuplicateJob, match=f"job {ended.id} of type 'bill' is finished and has the same customer"):
+        with pytest.raises(
+            DuplicateJob,
+            match=f"job {ended.id} of type 'bill' is finished and has the same customer",
+        ):
             horae.jobs.start("bill", customer=1)
         created_long_ago(horae, ended.id)
         assert horae.jobs.start("bill", customer=1).state is JobState.PENDING
@@ -132,7 +145,10 @@ class TestReplacement:
         old = horae.jobs.start("bill", customer=1, amount=1.0, delay="1h")
         new = horae.jobs.start("bill", customer=1, amount=2.0)
         replaced = horae.jobs.get(old.id)
-        assert (replaced.state, replaced.cancelled_by) == (JobState.CANCELLED, "a later start of the same job")
+        assert (replaced.state, replaced.cancelled_by) == (
+            JobState.CANCELLED,
+            "a later start of the same job",
+        )
         assert (new.state, new.params) == (JobState.PENDING, {"customer": 1, "amount": 2.0})
         with pytest.raises(JobWasCancelled):
             horae.jobs.wait(old.id, timeout="5s")
@@ -145,7 +161,9 @@ class TestReplacement:
             horae.jobs.start("bill", customer=1)
         assert horae.jobs.get(started.id).state is JobState.STARTED
 
-    def test_a_replacement_counts_against_the_limit_of_an_owner_like_the_job_before(self, horae: Horae) -> None:
+    def test_a_replacement_counts_against_the_limit_of_an_owner_like_the_job_before(
+        self, horae: Horae
+    ) -> None:
         typed(horae, Unique(by=("customer",), on_duplicate="replace"), max_count=1)
         first = horae.jobs.start("bill", customer=1, owner="alice")
         assert horae.jobs.start("bill", customer=1, owner="alice").id > first.id
@@ -154,7 +172,9 @@ class TestReplacement:
         typed(horae, Unique(by=("customer",), on_duplicate="replace"))
         old = horae.jobs.start("bill", customer=1)
         horae.jobs.start("bill", customer=1)
-        assert rows(horae, f"SELECT hook_owed FROM horae_jobs WHERE id = {old.id}") == [("on_cancelled",)]
+        assert rows(horae, f"SELECT hook_owed FROM horae_jobs WHERE id = {old.id}") == [
+            ("on_cancelled",)
+        ]
 
     def test_a_key_of_the_caller_can_be_replaced_too(self, horae: Horae) -> None:
         @horae.job
@@ -189,7 +209,9 @@ class TestOptions:
         assert horae.jobs.start(send, to="a", text="x", unique=same).id == first.id
         assert horae.jobs.start(send, to="a").unique_key is None
 
-    def test_a_key_of_the_caller_stands_in_place_of_the_rule_of_the_type(self, horae: Horae) -> None:
+    def test_a_key_of_the_caller_stands_in_place_of_the_rule_of_the_type(
+        self, horae: Horae
+    ) -> None:
         typed(horae, BY_CUSTOMER)
         horae.jobs.start("bill", customer=1)
         assert horae.jobs.start("bill", customer=1, unique_key="other").unique_key == "other"
@@ -202,13 +224,21 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "error"),
         [
-            ({"unique": Unique(by=("size",))}, "by names 'size', which is no parameter .the parameters are: customer, amo"),
+            (
+                {"unique": Unique(by=("size",))},
+                "by names 'size', which is no parameter .the parameters are: customer, amo",
+            ),
             ({"unique": Unique(), "unique_key": "k"}, "unique and unique_key exclude each other"),
             ({"unique": "customer"}, "unique 'customer': expected a Unique"),
-            ({"on_duplicate": "skip"}, "on_duplicate 'skip': expected 'refuse', 'return' or 'replace'"),
+            (
+                {"on_duplicate": "skip"},
+                "on_duplicate 'skip': expected 'refuse', 'return' or 'replace'",
+            ),
         ],
-    )  # fmt: skip
-    def test_a_wrong_option_is_refused(self, horae: Horae, options: dict[str, Any], error: str) -> None:
+    )
+    def test_a_wrong_option_is_refused(
+        self, horae: Horae, options: dict[str, Any], error: str
+    ) -> None:
         typed(horae, BY_CUSTOMER)
         with pytest.raises(InvalidRequest, match=error):
             horae.jobs.start("bill", customer=1, **options)
@@ -216,26 +246,42 @@ class TestOptions:
     def test_a_reaction_to_duplicates_needs_a_rule(self, horae: Horae) -> None:
         horae.job(name="any")(lambda: None)
         horae.job(name="late", debounce="1m")(lambda: None)
-        for start in (horae.jobs.start, lambda name, **given: horae.jobs.start_many(name, [{}], **given)):
+        for start in (
+            horae.jobs.start,
+            lambda name, **given: horae.jobs.start_many(name, [{}], **given),
+        ):
             given: dict[str, Any] = {"on_duplicate": "return"}
             if start != horae.jobs.start:
                 given = {"options": StartOptions(**given)}
             with pytest.raises(InvalidRequest, match="on_duplicate needs unique= or unique_key="):
                 start("any", **given)
-            with pytest.raises(InvalidRequest, match="job type 'late' has a debounce, which returns the pending job"):
+            with pytest.raises(
+                InvalidRequest,
+                match="job type 'late' has a debounce, which returns the pending job",
+            ):
                 start("late", **given)
-        with pytest.raises(InvalidRequest, match="job type 'late' has a debounce, which returns the pending job"):
+        with pytest.raises(
+            InvalidRequest, match="job type 'late' has a debounce, which returns the pending job"
+        ):
             horae.jobs.start("late", unique_key="mine", on_duplicate="replace")
 
     @pytest.mark.parametrize(
         ("options", "error"),
         [
-            ({"unique": Unique(by=("size",))}, "job type 'bill': by names 'size', which is no parameter"),
+            (
+                {"unique": Unique(by=("size",))},
+                "job type 'bill': by names 'size', which is no parameter",
+            ),
             ({"unique": ("customer",)}, "job type 'bill': unique is .*, expected a Unique"),
-            ({"unique": Unique(), "debounce": "1m"}, "job type 'bill': unique and debounce exclude each other"),
+            (
+                {"unique": Unique(), "debounce": "1m"},
+                "job type 'bill': unique and debounce exclude each other",
+            ),
         ],
     )
-    def test_a_wrong_declaration_is_refused(self, horae: Horae, options: dict[str, Any], error: str) -> None:
+    def test_a_wrong_declaration_is_refused(
+        self, horae: Horae, options: dict[str, Any], error: str
+    ) -> None:
         with pytest.raises(InvalidJobType, match=error):
 
             @horae.job(**options)
@@ -246,13 +292,17 @@ class TestOptions:
         first = await horae.aio.jobs.start("bill", customer=1)
         with pytest.raises(DuplicateJob):
             await horae.aio.jobs.start("bill", customer=1)
-        assert (await horae.aio.jobs.start("bill", customer=1, on_duplicate="replace")).id != first.id
+        assert (
+            await horae.aio.jobs.start("bill", customer=1, on_duplicate="replace")
+        ).id != first.id
 
 
 class TestBatches:
     def test_each_job_is_compared_with_those_before_it(self, horae: Horae) -> None:
         typed(horae, Unique(by=("customer",), on_duplicate="return"))
-        first, second, third = horae.jobs.start_many("bill", [{"customer": each} for each in (1, 2, 1)])
+        first, second, third = horae.jobs.start_many(
+            "bill", [{"customer": each} for each in (1, 2, 1)]
+        )
         assert first == third != second
 
     def test_one_duplicate_refuses_all(self, horae: Horae) -> None:
@@ -271,7 +321,8 @@ class TestBatches:
     def test_a_group_has_no_members_of_such_a_type(self, horae: Horae) -> None:
         typed(horae, BY_CUSTOMER)
         with pytest.raises(
-            InvalidRequest, match="member 0: type 'bill' has unique, but each job of a group is a new one"
+            InvalidRequest,
+            match="member 0: type 'bill' has unique, but each job of a group is a new one",
         ):
             horae.jobs.start_group([("bill", {"customer": 1})])
 
@@ -289,16 +340,24 @@ class TestRetries:
         assert again.unique_key == failed.unique_key
         other = horae.jobs.start(fail, customer=2, sync=True)
         blocking = horae.jobs.start(fail, customer=2)
-        with pytest.raises(DuplicateJob, match=f"job {blocking.id} of type 'fail' is active and has the same customer"):
+        with pytest.raises(
+            DuplicateJob,
+            match=f"job {blocking.id} of type 'fail' is active and has the same customer",
+        ):
             horae.jobs.retry(other.id)
 
 
 @postgres
-def test_a_transaction_that_does_not_see_ended_jobs_is_refused(horae: Horae, database: Database) -> None:
+def test_a_transaction_that_does_not_see_ended_jobs_is_refused(
+    horae: Horae, database: Database
+) -> None:
     typed(horae, Unique(by=("customer",), within="1h"))
     with own_engine(database) as engine:
         snapshot = Session(engine.execution_options(isolation_level="REPEATABLE READ"))
-        with snapshot as session, pytest.raises(InvalidRequest, match="are unique, and a repeatable read transaction"):
+        with (
+            snapshot as session,
+            pytest.raises(InvalidRequest, match="are unique, and a repeatable read transaction"),
+        ):
             horae.jobs.start("bill", customer=1, session=session)
         with Session(engine) as session:
             horae.jobs.start("bill", customer=1, session=session)

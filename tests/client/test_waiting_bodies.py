@@ -61,7 +61,9 @@ async def test_parents_that_wait_leave_their_slots_to_their_children(horae: Hora
     for kind in (parent, parent_async):
         ids = horae.jobs.start_many(kind, [{"n": n} for n in range(PARENTS)])
         async with running_node(horae, concurrency=SLOTS):
-            assert [await horae.aio.jobs.wait(job_id, timeout="60s") for job_id in ids] == list(range(PARENTS))
+            assert [await horae.aio.jobs.wait(job_id, timeout="60s") for job_id in ids] == list(
+                range(PARENTS)
+            )
     assert 0 < after.most <= SLOTS
 
 
@@ -82,7 +84,9 @@ async def test_a_body_waits_for_its_group(horae: Horae) -> None:
 
 
 @pytest.mark.parametrize("face", ["sync", "async"])
-async def test_a_waiting_body_is_cancelled_and_its_slot_is_free_again(horae: Horae, face: str) -> None:
+async def test_a_waiting_body_is_cancelled_and_its_slot_is_free_again(
+    horae: Horae, face: str
+) -> None:
     begun, release = threading.Event(), threading.Event()
 
     @horae.job(queue="nobody")
@@ -144,7 +148,9 @@ async def test_a_body_that_waited_continues_only_when_a_slot_is_free(horae: Hora
         await until_state(horae, job.id, "failed")  # JobWasCancelled, after it had a slot again
 
 
-async def test_too_many_waiting_bodies_are_refused(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_waiting_bodies_are_refused(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(slots, "MOST_LENT", 1)
     begun = threading.Event()
 
@@ -189,10 +195,14 @@ async def test_a_wait_for_the_own_end_is_refused(horae: Horae, kind: str) -> Non
     group = horae.jobs.start_group([f"member {kind}"], then=(f"member {kind}", {"n": 1}))
     async with running_node(horae):
         failed = await until_state(horae, own.id, "failed")
-        assert f"job {own.id} waits for its own end, which it would never reach" in (failed.error or "")
+        assert f"job {own.id} waits for its own end, which it would never reach" in (
+            failed.error or ""
+        )
         for each in (*horae.jobs.members(group.id), horae.jobs.get(group.then_id or 0)):
             failed = await until_state(horae, each.id, "failed")
-            assert f"job {each.id} belongs to group {group.id} and waits for the end of all" in (failed.error or "")
+            assert f"job {each.id} belongs to group {group.id} and waits for the end of all" in (
+                failed.error or ""
+            )
 
 
 @pytest.mark.parametrize("kind", ["function", "coroutine"])
@@ -216,7 +226,11 @@ async def test_a_wait_names_a_child_that_no_node_can_start(
     async with running_node(horae, queues=["default"]):
         await until(lambda: "the wait may not end" in caplog.text)
         horae.jobs.cancel(job.id)
-    (line,) = {record.getMessage() for record in caplog.records if "the wait may not end" in record.getMessage()}
+    (line,) = {
+        record.getMessage()
+        for record in caplog.records
+        if "the wait may not end" in record.getMessage()
+    }
     assert line.endswith(
         "of type 'child' in queue 'elsewhere' cannot start: no node that runs and knows its type serves its queue"
     )
@@ -241,12 +255,18 @@ async def test_a_wait_names_a_member_of_a_group_that_no_node_can_start(
     @horae.job
     def last() -> None: ...
 
-    group = horae.jobs.start_group([(member, {}, StartOptions(queue="elsewhere")), member], then=last)
+    group = horae.jobs.start_group(
+        [(member, {}, StartOptions(queue="elsewhere")), member], then=last
+    )
     async with running_node(horae, queues=["default"]):
         await until(lambda: horae.jobs.get_group(group.id).finished == 1)
         with pytest.raises(WaitTimeout):
             await horae.aio.jobs.wait_for_group(group.id, timeout="1s")
-    (line,) = {record.getMessage() for record in caplog.records if "the wait may not end" in record.getMessage()}
+    (line,) = {
+        record.getMessage()
+        for record in caplog.records
+        if "the wait may not end" in record.getMessage()
+    }
     assert line.endswith(
         "of type 'member' in queue 'elsewhere' cannot start: no node that runs and knows its type serves its queue"
     )

@@ -51,7 +51,9 @@ async def async_engine(database: Database) -> AsyncIterator[AsyncEngine]:
 
 
 def counts(horae: Horae) -> tuple[int, int]:
-    [(orders, jobs)] = rows(horae, "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM horae_jobs)")
+    [(orders, jobs)] = rows(
+        horae, "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM horae_jobs)"
+    )
     return orders, jobs
 
 
@@ -77,7 +79,9 @@ def opened(request: pytest.FixtureRequest, engine: Engine) -> Generator[Opened]:
         yield session
 
 
-async def test_it_is_there_once_the_caller_commits(shop: Horae, sent: Record[Hint], opened: Opened) -> None:
+async def test_it_is_there_once_the_caller_commits(
+    shop: Horae, sent: Record[Hint], opened: Opened
+) -> None:
     opened.execute(ORDER)
     job = shop.jobs.start("ship", order=1, session=opened)
     assert counts(shop) == (0, 0)
@@ -89,7 +93,9 @@ async def test_it_is_there_once_the_caller_commits(shop: Horae, sent: Record[Hin
     assert [hint.kind.value for hint in sent] == ["work"]
 
 
-async def test_a_rollback_leaves_nothing_and_announces_nothing(shop: Horae, sent: Record[Hint], opened: Opened) -> None:
+async def test_a_rollback_leaves_nothing_and_announces_nothing(
+    shop: Horae, sent: Record[Hint], opened: Opened
+) -> None:
     opened.execute(ORDER)
     shop.jobs.start("ship", order=1, session=opened)
     opened.rollback()
@@ -113,7 +119,9 @@ async def test_many_jobs_and_one_commit(shop: Horae, sent: Record[Hint], opened:
     await sent.reaches(1)
 
 
-async def test_a_savepoint_announces_nothing_before_the_commit(shop: Horae, sent: Record[Hint], engine: Engine) -> None:
+async def test_a_savepoint_announces_nothing_before_the_commit(
+    shop: Horae, sent: Record[Hint], engine: Engine
+) -> None:
     with Session(engine) as session:
         session.execute(ORDER)
         with session.begin_nested():
@@ -139,7 +147,10 @@ def test_a_refusal_spoils_nothing_of_the_callers_transaction(shop: Horae, opened
     shop.jobs.start("ship", order=1, session=opened, owner="alice", unique_key="x")
     refusals: list[tuple[type[Exception], Callable[[], object]]] = [
         (DuplicateJob, lambda: shop.jobs.start("ship", order=2, session=opened, unique_key="x")),
-        (MaxJobCountExceeded, lambda: shop.jobs.start("ship", order=2, session=opened, owner="alice")),
+        (
+            MaxJobCountExceeded,
+            lambda: shop.jobs.start("ship", order=2, session=opened, owner="alice"),
+        ),
         (InvalidParameters, lambda: shop.jobs.start("ship", order="x", session=opened)),
     ]
     for error, refused in refusals:
@@ -154,7 +165,9 @@ def test_a_job_of_an_open_transaction_cannot_run_now(shop: Horae, opened: Opened
         shop.jobs.start("ship", order=1, session=opened, sync=True)
 
 
-async def test_an_async_session_commits_its_job(shop: Horae, sent: Record[Hint], async_engine: AsyncEngine) -> None:
+async def test_an_async_session_commits_its_job(
+    shop: Horae, sent: Record[Hint], async_engine: AsyncEngine
+) -> None:
     async with AsyncSession(async_engine) as session:
         await session.execute(ORDER)
         job = await shop.aio.jobs.start("ship", order=1, session=session)
@@ -175,7 +188,9 @@ async def test_an_async_session_rolls_its_job_back(shop: Horae, async_engine: As
     assert counts(shop) == (0, 0)
 
 
-async def test_an_async_connection_commits_its_job(shop: Horae, sent: Record[Hint], async_engine: AsyncEngine) -> None:
+async def test_an_async_connection_commits_its_job(
+    shop: Horae, sent: Record[Hint], async_engine: AsyncEngine
+) -> None:
     async with async_engine.begin() as connection:
         await connection.execute(ORDER)
         await shop.aio.jobs.start("ship", order=1, session=connection)
@@ -197,7 +212,9 @@ def elsewhere(database: Database, tmp_path: Path) -> Iterator[Engine]:
 def creator_of(database: Database) -> Callable[[], Any]:
     if database.dialect == "sqlite":
         return lambda: sqlite3.connect(database.url.database or "")
-    return lambda: psycopg.connect(database.url.set(drivername="postgresql").render_as_string(hide_password=False))
+    return lambda: psycopg.connect(
+        database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    )
 
 
 @pytest.mark.parametrize("opened", [_session, _connection])
@@ -215,14 +232,21 @@ def test_a_transaction_of_another_database_is_refused(
 
 
 def test_a_transaction_of_a_database_in_memory_is_refused(shop: Horae) -> None:
-    with Session(create_engine("sqlite://")) as session, pytest.raises(InvalidRequest, match="another database"):
+    with (
+        Session(create_engine("sqlite://")) as session,
+        pytest.raises(InvalidRequest, match="another database"),
+    ):
         shop.jobs.start("ship", session=session, order=1)
 
 
-def test_another_way_to_the_same_database_is_not_refused_and_asked_for_once(shop: Horae, database: Database) -> None:
+def test_another_way_to_the_same_database_is_not_refused_and_asked_for_once(
+    shop: Horae, database: Database
+) -> None:
     engine = create_engine(f"{database.url.drivername}://", creator=creator_of(database))
     if database.dialect == "postgresql":
-        event.listen(engine, "connect", lambda raw, _: raw.execute("SET TIME ZONE 'Asia/Kathmandu'"))
+        event.listen(
+            engine, "connect", lambda raw, _: raw.execute("SET TIME ZONE 'Asia/Kathmandu'")
+        )
     statements: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
     for number in (1, 2):
@@ -230,4 +254,7 @@ def test_another_way_to_the_same_database_is_not_refused_and_asked_for_once(shop
             shop.jobs.start("ship", session=connection, order=number)
     engine.dispose()
     assert len(shop.jobs.list().jobs) == 2
-    assert len([text for text in statements if "pg_postmaster" in text or "pragma_database" in text]) == 1
+    assert (
+        len([text for text in statements if "pg_postmaster" in text or "pragma_database" in text])
+        == 1
+    )

@@ -50,8 +50,12 @@ MOMENTS: Final = {
 def _with_moment(moment: datetime) -> dict[str, Callable[[Any], Any]]:
     return {
         "run_at": lambda horae: horae.jobs.start("work", run_at=moment),
-        "initial_start": lambda horae: horae.schedules.add("work", name="a", every="1h", initial_start=moment),
-        "next_start": lambda horae: horae.schedules.add("work", name="a", every="1h", next_start=moment),
+        "initial_start": lambda horae: horae.schedules.add(
+            "work", name="a", every="1h", initial_start=moment
+        ),
+        "next_start": lambda horae: horae.schedules.add(
+            "work", name="a", every="1h", next_start=moment
+        ),
         "another next_start": lambda horae: horae.schedules.alter("nightly", next_start=moment),
         "the ledger before": lambda horae: horae.schedules.ticks("nightly", before=moment),
     }
@@ -99,7 +103,9 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
     "a text for types": lambda horae: horae.jobs.list(types="work"),
     "a text for a schedule's id": lambda horae: horae.jobs.list(schedule_id="1"),
     "a number for an age": lambda horae: horae.jobs.clean_up(5),
-    "a mapping for options": lambda horae: horae.jobs.start_many("work", [{}], options={"priority": 1}),
+    "a mapping for options": lambda horae: horae.jobs.start_many(
+        "work", [{}], options={"priority": 1}
+    ),
     "a text for a length of the ledger": lambda horae: horae.schedules.ticks("nightly", limit="a"),
     "a length below 1": lambda horae: horae.schedules.errors(limit=-1),
     "a number for a note": lambda horae: horae.schedules.pause("nightly", note=5),
@@ -127,7 +133,9 @@ def test_a_wrong_session_says_what_to_pass(horae: Horae) -> None:
     with pytest.raises(InvalidRequest, match=r"pass one of them, session=…\(\)"):
         horae.jobs.start("work", session=scoped)
     other: Any = AsyncSession()
-    with pytest.raises(InvalidRequest, match=r"expected a Session or a Connection.*await horae.aio.jobs"):
+    with pytest.raises(
+        InvalidRequest, match=r"expected a Session or a Connection.*await horae.aio.jobs"
+    ):
         horae.jobs.start_many("work", [{}], session=other)
 
 
@@ -144,7 +152,10 @@ async def test_parameters_without_names_are_named_in_the_error(horae: Horae) -> 
 
     jobs: Any = horae.jobs
     aio: Any = horae.aio.jobs
-    with pytest.raises(InvalidRequest, match=r"by name, and 2 came by position; write start\(add, left=…, right=…\)"):
+    with pytest.raises(
+        InvalidRequest,
+        match=r"by name, and 2 came by position; write start\(add, left=…, right=…\)",
+    ):
         jobs.start(add, 3, 4)
     with pytest.raises(InvalidRequest, match=r"write start\(add, left=…\)"):
         await aio.start(add, 3)
@@ -152,7 +163,9 @@ async def test_parameters_without_names_are_named_in_the_error(horae: Horae) -> 
 
 def test_a_task_of_another_library_is_pointed_to_start(horae: Horae) -> None:
     task: Any = horae.job(name="work")(lambda: None)
-    with pytest.raises(AttributeError, match=r"no attribute 'delay'; start a job of it with horae.jobs.start"):
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'delay'; start a job of it with horae.jobs.start"
+    ):
         task.delay(1)
     assert not hasattr(task, "retry")
 

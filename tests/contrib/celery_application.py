@@ -30,7 +30,13 @@ def declare(horae: Horae) -> None:
 def _declare_work(horae: Horae) -> None:
     """Declare jobs that do their work."""
 
-    @horae.job(backend="celery", transaction="read committed", max_attempts=100, backoff=SHORT_BACKOFF, max_count=None)
+    @horae.job(
+        backend="celery",
+        transaction="read committed",
+        max_attempts=100,
+        backoff=SHORT_BACKOFF,
+        max_count=None,
+    )
     def charge(job: JobContext, number: int, pause: float = 0.0) -> int:
         """Insert a row in the transaction that finishes the job."""
         with logged(job):
@@ -143,7 +149,9 @@ def make() -> tuple[Any, Horae]:
     app = celery_module("celery").Celery("tests", broker=os.environ.get("CELERY_BROKER_URL"))
     app.conf.update(worker_hijack_root_logger=False, broker_connection_retry_on_startup=True)
     app.conf.update(json.loads(os.environ.get("HORAE_TEST_CELERY", "{}")))
-    soon = DispatcherTiming(compare_every=0.5, lost_after=float(os.environ.get("HORAE_TEST_LOST_AFTER", "15")))
+    soon = DispatcherTiming(
+        compare_every=0.5, lost_after=float(os.environ.get("HORAE_TEST_LOST_AFTER", "15"))
+    )
     setup(app, horae, timing=Timing(dispatcher=soon))
     declare_tasks(app, horae)
     return app, horae

@@ -42,7 +42,9 @@ def horae(database: Database) -> Iterator[Horae]:
 
 
 @pytest.fixture
-def start_worker(database: Database, broker: RedisServer, tmp_path: Path, log: Path) -> Iterator[MakeWorker]:
+def start_worker(
+    database: Database, broker: RedisServer, tmp_path: Path, log: Path
+) -> Iterator[MakeWorker]:
     """Start a worker, which is killed at the end of the test."""
     with ExitStack() as started:
 

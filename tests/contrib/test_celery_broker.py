@@ -29,15 +29,21 @@ def messages_in(broker: RedisServer, queue: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("at_a_time", [True, False])
-def test_messages_arrive_in_order(broker: RedisServer, monkeypatch: pytest.MonkeyPatch, *, at_a_time: bool) -> None:
+def test_messages_arrive_in_order(
+    broker: RedisServer, monkeypatch: pytest.MonkeyPatch, *, at_a_time: bool
+) -> None:
     app = celery_module("celery").Celery("sender", broker=broker.url())
     if not at_a_time:  # as before Kombu 5.7
         monkeypatch.delattr("kombu.messaging.Producer.batch", raising=False)
     backend = CeleryBackend(app, "export")
-    backend.send("export", [Message(JobId(number), 7.5 if number == 3 else None) for number in range(120)])
+    backend.send(
+        "export", [Message(JobId(number), 7.5 if number == 3 else None) for number in range(120)]
+    )
     backend.send("export", [Message(JobId(120), None)])
     sent = messages_in(broker, "export")
-    assert [json.loads(message["headers"]["argsrepr"].strip("(),")) for message in sent] == list(range(121))
+    assert [json.loads(message["headers"]["argsrepr"].strip("(),")) for message in sent] == list(
+        range(121)
+    )
     limits = [message["headers"]["timelimit"] for message in sent]
     assert limits == [[7.5 if number == 3 else NO_LIMIT] * 2 for number in range(121)]
     assert backend.waiting("export") == 121
@@ -46,14 +52,20 @@ def test_messages_arrive_in_order(broker: RedisServer, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "settings",
     [
-        {"task_routes": {"*": {"exchange": "media", "exchange_type": "topic", "routing_key": "video"}}},
+        {
+            "task_routes": {
+                "*": {"exchange": "media", "exchange_type": "topic", "routing_key": "video"}
+            }
+        },
         {"task_routes": {"horae.*": {"queue": "elsewhere"}}},
         {"task_default_exchange": "all", "task_default_exchange_type": "fanout"},
         {"task_create_missing_queues": False},
     ],
     ids=lambda settings: next(iter(settings)),
 )
-def test_messages_arrive_whatever_the_routes_of_other_tasks_are(broker: RedisServer, settings: dict[str, Any]) -> None:
+def test_messages_arrive_whatever_the_routes_of_other_tasks_are(
+    broker: RedisServer, settings: dict[str, Any]
+) -> None:
     app = celery_module("celery").Celery("sender", broker=broker.url())
     app.conf.update(settings)
     backend = CeleryBackend(app, "export")
@@ -84,9 +96,15 @@ def test_a_usual_rate_of_tasks_does_not_hold_for_jobs() -> None:
             {"accept_content": ["pickle", "yaml"]},
             "writes messages as .json. .* accept only .pickle., .yaml. .*; add .json. to accept_content",
         ),
-        ({"task_serializer": "pickle"}, "writes messages as 'pickle' .* accept only 'json' .*; add 'pickle'"),
+        (
+            {"task_serializer": "pickle"},
+            "writes messages as 'pickle' .* accept only 'json' .*; add 'pickle'",
+        ),
         ({"accept_content": []}, "writes messages as 'json' .* accept only none"),
-        ({"task_serializer": "xml"}, "task_serializer='xml', and there is no such serializer, .* expected one of json"),
+        (
+            {"task_serializer": "xml"},
+            "task_serializer='xml', and there is no such serializer, .* expected one of json",
+        ),
     ],
 )
 async def test_messages_that_workers_would_reject(
@@ -181,4 +199,6 @@ def test_a_message_that_names_no_job_is_dropped(
         setup(app, horae)
         app.tasks[RUN_JOB](*arguments, **named)
     expected = f"a message for horae.run_job is dropped: expected the id of a job, got {shown}"
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("WARNING", expected)]
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", expected)
+    ]

@@ -21,7 +21,9 @@ def run(**environment: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.slow
 def test_it_ends_by_itself_when_all_came_out_right() -> None:
     ended = run()
-    assert (ended.returncode, "All 6 came out right." in ended.stdout) == (0, True), ended.stdout + ended.stderr
+    assert (ended.returncode, "All 6 came out right." in ended.stdout) == (0, True), (
+        ended.stdout + ended.stderr
+    )
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:

@@ -40,17 +40,25 @@ class Scene:
 
     def start_jobs(self, number: int) -> None:
         """Start jobs that take a moment."""
-        self.jobs += [self.horae.jobs.start("charge", number=each, pause=0.05).id for each in range(number)]
+        self.jobs += [
+            self.horae.jobs.start("charge", number=each, pause=0.05).id for each in range(number)
+        ]
 
     async def finish(self) -> None:
         """Promote the standby, and wait until all jobs have finished there, once each."""
         self.standby.promote()
         database = self.horae.components.database.url.database or ""
         with closing(Horae(self.standby.url(database))) as seen:
-            await until(lambda: not rows(seen, "SELECT 1 FROM horae_jobs WHERE finished_at IS NULL"))
+            await until(
+                lambda: not rows(seen, "SELECT 1 FROM horae_jobs WHERE finished_at IS NULL")
+            )
             assert self.worker.stop() == 0
-            assert rows(seen, "SELECT state, count(*) FROM horae_jobs GROUP BY state") == [("finished", len(self.jobs))]
-            assert rows(seen, "SELECT count(*), count(DISTINCT job) FROM effects") == [(len(self.jobs),) * 2]
+            assert rows(seen, "SELECT state, count(*) FROM horae_jobs GROUP BY state") == [
+                ("finished", len(self.jobs))
+            ]
+            assert rows(seen, "SELECT count(*), count(DISTINCT job) FROM effects") == [
+                (len(self.jobs),) * 2
+            ]
             assert findings(seen.components.database, self.log) == []
 
 
@@ -79,16 +87,26 @@ async def test_a_worker_that_starts_meanwhile_waits(scene: Scene) -> None:
     scene.start_jobs(5)
     with demoted(scene.primary):
         scene.worker.start()
-        await until(lambda: "the node of this worker cannot start yet and keeps trying" in scene.worker.log)
+        await until(
+            lambda: "the node of this worker cannot start yet and keeps trying" in scene.worker.log
+        )
         send_twice(scene.broker, scene.jobs[0])  # as another worker has sent them before
-        await until(lambda: "gets another message later: the database accepts no writes now" in scene.worker.log)
+        await until(
+            lambda: (
+                "gets another message later: the database accepts no writes now" in scene.worker.log
+            )
+        )
         await scene.finish()
     assert "the node of this worker has started after all" in scene.worker.log
-    assert "raised unexpected" not in scene.worker.log  # as Celery logs, with a traceback for each message
+    assert (
+        "raised unexpected" not in scene.worker.log
+    )  # as Celery logs, with a traceback for each message
 
 
 async def test_a_worker_that_waits_can_be_stopped(scene: Scene) -> None:
     with demoted(scene.primary):
         scene.worker.start()
-        await until(lambda: "the node of this worker cannot start yet and keeps trying" in scene.worker.log)
+        await until(
+            lambda: "the node of this worker cannot start yet and keeps trying" in scene.worker.log
+        )
         assert scene.worker.stop() == 0

@@ -46,13 +46,17 @@ async def test_no_job_is_lost_or_finished_twice(
     batch = max(3, JOBS // len(faults.all))
     total = batch * len(faults.all)
     for fault in faults.all:
-        jobs = await horae.aio.jobs.start_many("charge", [{"number": number, "pause": 0.01} for number in range(batch)])
+        jobs = await horae.aio.jobs.start_many(
+            "charge", [{"number": number, "pause": 0.01} for number in range(batch)]
+        )
         for job_id in jobs:
             append(log, what="created", job=job_id)
         await until(lambda: count(horae, "finished_at IS NULL") < batch * 2 // 3 + 1, within=WITHIN)
         await asyncio.to_thread(fault)
     await until(lambda: not count(horae, "finished_at IS NULL"), within=60 + WITHIN)
-    assert rows(horae, "SELECT state, count(*) FROM horae_jobs GROUP BY state") == [("finished", total)]
+    assert rows(horae, "SELECT state, count(*) FROM horae_jobs GROUP BY state") == [
+        ("finished", total)
+    ]
     for worker in workers:
         assert await asyncio.to_thread(worker.stop) == 0
     assert rows(horae, "SELECT count(*), count(DISTINCT job) FROM effects") == [(total, total)]
@@ -69,7 +73,13 @@ class Faults:
 
     def __init__(self, workers: list[CeleryWorker], broker: RedisServer, draw: Random) -> None:
         self._workers, self._broker, self._draw = workers, broker, draw
-        self.all = [self.kill_child, self.flush, self.kill_worker, self.restart_broker, self.restart_worker]
+        self.all = [
+            self.kill_child,
+            self.flush,
+            self.kill_worker,
+            self.restart_broker,
+            self.restart_worker,
+        ]
         draw.shuffle(self.all)
 
     def kill_child(self) -> None:

@@ -41,13 +41,22 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def worker(database: Database, horae: Horae, redis_server: RedisServer, log: Path) -> Iterator[CeleryWorker]:
+def worker(
+    database: Database, horae: Horae, redis_server: RedisServer, log: Path
+) -> Iterator[CeleryWorker]:
     """A worker, on a database of the shared Redis server that no other test uses."""
     queues = {"HORAE_QUEUE_BACKENDS": "reports=celery:slow"}
-    with CeleryWorker(log.parent, url_of(database), redis_server.url(9), log=log, environment=queues) as worker:
+    with CeleryWorker(
+        log.parent, url_of(database), redis_server.url(9), log=log, environment=queues
+    ) as worker:
         yield worker
         assert worker.stop() == 0
-    assert horae.components.database.autocommit(lambda c: c.exec_driver_sql("SELECT id FROM horae_nodes").all()) == []
+    assert (
+        horae.components.database.autocommit(
+            lambda c: c.exec_driver_sql("SELECT id FROM horae_nodes").all()
+        )
+        == []
+    )
     for job in horae.jobs.list(states=["pending"]).jobs:
         horae.jobs.cancel(job.id)
     assert findings(database, log) == []
@@ -60,7 +69,9 @@ async def _the_worker_stays(worker: CeleryWorker, horae: Horae) -> AsyncIterator
     yield
     assert worker.process is not None
     assert worker.process.poll() is None
-    assert (await until_state(horae, horae.jobs.start("charge", number=1).id, "finished")).result == 1
+    assert (
+        await until_state(horae, horae.jobs.start("charge", number=1).id, "finished")
+    ).result == 1
 
 
 async def test_functions_and_coroutines(horae: Horae) -> None:
@@ -81,13 +92,20 @@ async def test_the_jobs_of_a_queue_with_a_limit_follow_each_other_at_once(horae:
     """Its worker has forked the processes whose hints it receives."""
     horae.queues.limit("default", 1)
     jobs = [horae.jobs.start("charge", number=number).id for number in range(8)]
-    within = 3 * DispatcherTiming().limits_every  # without a hint each would wait for as long as a third of it
-    await until(lambda: all(horae.jobs.get(job_id).state == "finished" for job_id in jobs), within=within)
+    within = (
+        3 * DispatcherTiming().limits_every
+    )  # without a hint each would wait for as long as a third of it
+    await until(
+        lambda: all(horae.jobs.get(job_id).state == "finished" for job_id in jobs), within=within
+    )
     horae.queues.limit("default", None)
 
 
 async def test_progress_is_seen_and_a_cancel_heard(horae: Horae) -> None:
-    job, asleep = horae.jobs.start("steps", number=2000, pause=0.02), horae.jobs.start("waits", seconds=60)
+    job, asleep = (
+        horae.jobs.start("steps", number=2000, pause=0.02),
+        horae.jobs.start("waits", seconds=60),
+    )
 
     async def underway() -> bool:
         seen = await horae.aio.jobs.get(job.id)
@@ -116,7 +134,10 @@ async def test_at_the_hard_limit_the_child_goes(horae: Horae, worker: CeleryWork
     before = set(worker.children)
     failed = await until_released(horae, horae.jobs.start("stubborn").id)
     assert failed.state == "failed"
-    assert failed.error == "SoftTimeLimitExceeded: the job ran past its hard time limit and its process was ended"
+    assert (
+        failed.error
+        == "SoftTimeLimitExceeded: the job ran past its hard time limit and its process was ended"
+    )
     await until(lambda: len(before & set(worker.children)) == 1)
 
 
@@ -134,7 +155,9 @@ async def test_a_crashed_child_is_rescued(horae: Horae) -> None:
     assert (await until_state(horae, job.id, "finished")).attempt == 2
 
 
-async def test_a_second_message_does_nothing(horae: Horae, worker: CeleryWorker, redis_server: RedisServer) -> None:
+async def test_a_second_message_does_nothing(
+    horae: Horae, worker: CeleryWorker, redis_server: RedisServer
+) -> None:
     job = horae.jobs.start("charge", number=3)
     send_twice(redis_server.url(9), job.id)
     assert (await until_state(horae, job.id, "finished")).attempt == 1
@@ -161,7 +184,9 @@ async def test_what_a_task_reports_is_seen_and_it_learns_of_a_cancel(horae: Hora
 
 
 async def test_a_task_catches_a_soft_limit_as_celerys_own(horae: Horae) -> None:
-    assert (await until_state(horae, horae.jobs.start("shop.slow").id, "finished")).result == "noticed"
+    assert (
+        await until_state(horae, horae.jobs.start("shop.slow").id, "finished")
+    ).result == "noticed"
 
 
 async def test_a_retry_of_a_task_is_an_attempt_of_the_job(horae: Horae) -> None:
@@ -175,8 +200,12 @@ async def test_a_task_that_the_worker_does_not_have(horae: Horae) -> None:
 
 
 async def test_the_worker_fires_schedules(horae: Horae) -> None:
-    schedule = horae.schedules.add("shop.import_csv", config={"rows": 1}, name="every second", cron="* * * * * *")
-    interval = horae.schedules.add("charge", config={"number": 5}, name="again and again", every="200ms")
+    schedule = horae.schedules.add(
+        "shop.import_csv", config={"rows": 1}, name="every second", cron="* * * * * *"
+    )
+    interval = horae.schedules.add(
+        "charge", config={"number": 5}, name="again and again", every="200ms"
+    )
 
     def runs(of: int) -> int:
         return horae.schedules.get(of).statistics.total_successes

@@ -31,16 +31,24 @@ def check(horae: Horae, database: Database, log: Path) -> None:
 
 def bodies(log: Path) -> set[int]:
     """The processes in which bodies have begun."""
-    return {int(entry["node"]) for entry in map(json.loads, log.read_text().splitlines() if log.exists() else ())}
+    return {
+        int(entry["node"])
+        for entry in map(json.loads, log.read_text().splitlines() if log.exists() else ())
+    }
 
 
-async def run_and_cancel(horae: Horae, database: Database, start_worker: MakeWorker, log: Path, pool: str) -> None:
+async def run_and_cancel(
+    horae: Horae, database: Database, start_worker: MakeWorker, log: Path, pool: str
+) -> None:
     worker = start_worker(pool=pool)
     charged = [horae.jobs.start("charge", number=number).id for number in range(3)]
     for number, job_id in enumerate(charged):
         assert (await until_state(horae, job_id, "finished")).result == number
     [main] = [view for view in database.autocommit(nodes.view) if view.is_backend_worker]
-    assert (main.concurrency, main.queues) == (1 if pool == "solo" else 2, ["celery", "celery:celery", "celery:export"])
+    assert (main.concurrency, main.queues) == (
+        1 if pool == "solo" else 2,
+        ["celery", "celery:celery", "celery:export"],
+    )
     steps, left = horae.jobs.start("steps", number=2000, pause=0.02), horae.jobs.start("leaves")
     await until_state(horae, steps.id, "started")
     horae.jobs.cancel(steps.id)
@@ -93,7 +101,9 @@ async def test_a_child_with_an_unread_result_does_not_delay_the_stop(
     worker = start_worker(concurrency=1, options=("-l", "debug"))
     assert worker.process is not None
     (child,) = worker.children
-    os.kill(child, signal.SIGSTOP)  # it has the task when the worker stops, but has not acknowledged it
+    os.kill(
+        child, signal.SIGSTOP
+    )  # it has the task when the worker stops, but has not acknowledged it
     horae.jobs.start("charge", number=1)
     await until(lambda: "TaskPool: Apply" in worker.log)
     worker.process.terminate()
@@ -109,12 +119,19 @@ async def test_a_worker_that_is_stopped_at_once_interrupts_its_jobs(
     horae: Horae, database: Database, start_worker: MakeWorker, log: Path
 ) -> None:
     """As a node whose grace has passed: what is safe to run again goes back without an attempt."""
-    worker = start_worker(concurrency=3, options=("-l", "debug", "-X", "celery"))  # not the queues of jobs
+    worker = start_worker(
+        concurrency=3, options=("-l", "debug", "-X", "celery")
+    )  # not the queues of jobs
     assert worker.process is not None
-    once, again = horae.jobs.start("steps", number=2000, pause=0.02), horae.jobs.start("charge", number=7, pause=30)
+    once, again = (
+        horae.jobs.start("steps", number=2000, pause=0.02),
+        horae.jobs.start("charge", number=7, pause=30),
+    )
     begun = await until(lambda: begins if len(begins := bodies(log)) == 2 else None)
     (idle,) = set(worker.children) - begun
-    os.kill(idle, signal.SIGSTOP)  # the worker has given it a task when it is stopped, but does not know that it runs
+    os.kill(
+        idle, signal.SIGSTOP
+    )  # the worker has given it a task when it is stopped, but does not know that it runs
     late = horae.jobs.start("charge", number=8, pause=30)
     await until(lambda: worker.log.count("TaskPool: Apply") == 3)
     worker.process.send_signal(signal.SIGQUIT)
@@ -124,7 +141,10 @@ async def test_a_worker_that_is_stopped_at_once_interrupts_its_jobs(
     assert worker.process.wait(60) == 0
     assert time.monotonic() - began < 20  # less than the bodies pause
     failed = horae.jobs.get(once.id)
-    assert (failed.state, str(failed.error).partition(";")[0]) == ("failed", "the node stopped before the job ended")
+    assert (failed.state, str(failed.error).partition(";")[0]) == (
+        "failed",
+        "the node stopped before the job ended",
+    )
     for each in (again, late):
         assert (horae.jobs.get(each.id).state, horae.jobs.get(each.id).attempt) == ("pending", 0)
         horae.jobs.cancel(each.id)
@@ -136,7 +156,11 @@ class TestRefusedStarts:
     """A worker that cannot run jobs as they are declared ends with a message, before it takes one."""
 
     def refuse(
-        self, database: Database, tmp_path: Path, broker: str = "redis://127.0.0.1:1/0", **options: object
+        self,
+        database: Database,
+        tmp_path: Path,
+        broker: str = "redis://127.0.0.1:1/0",
+        **options: object,
     ) -> str:
         worker = CeleryWorker(tmp_path, url_of(database), broker, **options)  # type: ignore[arg-type]
         assert worker.run_to_its_end() == 1
@@ -150,7 +174,8 @@ class TestRefusedStarts:
         settings = {"HORAE_TEST_CELERY": '{"accept_content": ["yaml"]}'}
         log = self.refuse(database, tmp_path, environment=settings)
         assert (
-            "horae: the Celery application 'tests' writes messages as 'json' (task_serializer), and its workers" in log
+            "horae: the Celery application 'tests' writes messages as 'json' (task_serializer), and its workers"
+            in log
         )
 
     def test_messages_without_bound(self, horae: Horae, database: Database, tmp_path: Path) -> None:

@@ -18,18 +18,27 @@ MOVE: Final = re.compile(r"<title>(\w+) → (\w+): ([\w, ]+)</title>")
 @pytest.mark.parametrize("page", PAGES)
 def test_modules_named_in_the_docs_exist(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    named = {name.removeprefix("src/horae/") for name in re.findall(r"`([a-z_/]+/[a-z_]+(?:\.py|/)?)`", text)}
+    named = {
+        name.removeprefix("src/horae/")
+        for name in re.findall(r"`([a-z_/]+/[a-z_]+(?:\.py|/)?)`", text)
+    }
     package = ROOT / "src/horae"
     ours = {name for name in named if (package / name.partition("/")[0]).exists()}
     assert ours
     assert {name for name in ours if not (package / name).exists()} == set()
 
 
-@pytest.mark.parametrize(("diagram", "moves"), [("job", job.NEXT_STATE), ("schedule", schedule.NEXT_STATE)])
+@pytest.mark.parametrize(
+    ("diagram", "moves"), [("job", job.NEXT_STATE), ("schedule", schedule.NEXT_STATE)]
+)
 def test_a_diagram_of_states_shows_every_move_and_no_other(
     diagram: str, moves: Mapping[tuple[StrEnum, StrEnum], StrEnum]
 ) -> None:
     drawing = (ROOT / f"docs/diagrams/{diagram}-states.svg").read_text(encoding="utf-8")
     found: list[Any] = MOVE.findall(drawing)
-    drawn = {(before, event, after) for before, after, events in found for event in events.split(", ")}
-    assert drawn == {(before.value, event.value, after.value) for (before, event), after in moves.items()}
+    drawn = {
+        (before, event, after) for before, after, events in found for event in events.split(", ")
+    }
+    assert drawn == {
+        (before.value, event.value, after.value) for (before, event), after in moves.items()
+    }

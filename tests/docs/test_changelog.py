@@ -38,7 +38,11 @@ def test_fragments_are_unreleased_until_a_release(checkout: Path) -> None:
     released = write(checkout, "7.8.9")
     assert "## Unreleased\n\nNo significant changes.\n" in released
     assert released.count("- A queue can have a limit.\n") == 1
-    assert released.index("No significant changes.") < released.index("## 7.8.9 (") < released.index("- A queue can")
+    assert (
+        released.index("No significant changes.")
+        < released.index("## 7.8.9 (")
+        < released.index("- A queue can")
+    )
     assert not fragment.exists()
 
 

@@ -56,13 +56,17 @@ def seconds(text: str) -> float:
 
 def variables(text: str) -> dict[str, str]:
     """Read lines such as `NAME=value`."""
-    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    return dict(
+        line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#")
+    )
 
 
 def check_settings(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Check that these variables are settings with valid values."""
     for name, value in given.items():
-        assert name == "HORAE_APP" or name.removeprefix("HORAE_").lower() in Settings.model_fields, name
+        assert (
+            name == "HORAE_APP" or name.removeprefix("HORAE_").lower() in Settings.model_fields
+        ), name
         monkeypatch.setenv(name, value)
     return settings()
 
@@ -82,25 +86,33 @@ def test_a_unit_is_valid_and_waits_for_the_grace_period(unit: Path, tmp_path: Pa
         assert lines["KillMode"] == "mixed"
         if parse_roles(given["roles"]) != (Role.WEB,):
             assert SHARED["HORAE_JOURNAL_DIR"] == f"/run/{lines['RuntimeDirectory']}"
-            assert lines["RuntimeDirectoryPreserve"] == "yes"  # it is shared, and outlives a killed node
+            assert (
+                lines["RuntimeDirectoryPreserve"] == "yes"
+            )  # it is shared, and outlives a killed node
     if (analyze := shutil.which("systemd-analyze")) is not None:
         for each in UNITS:
             executable = each.read_text().replace("/srv/shop/.venv/bin/horae", "/bin/true")
             (tmp_path / each.name).write_text(executable)
         done = subprocess.run(
             [analyze, "verify", "--recursive-errors=no", tmp_path / unit.name.replace("@.", "@1.")],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_settings_of_the_units_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check_settings(SHARED, monkeypatch).grace.total_seconds() == seconds(SHARED["HORAE_GRACE"])
+    assert check_settings(SHARED, monkeypatch).grace.total_seconds() == seconds(
+        SHARED["HORAE_GRACE"]
+    )
     assert set(variables((FOLDER / "systemd/web.env").read_text())) >= {"HORAE_TOKENS"}
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_the_files_that_a_unit_names_exist_and_give_it_its_role(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_that_a_unit_names_exist_and_give_it_its_role(
+    unit: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: dict[str, str] = {}
     for name in re.findall(r"^EnvironmentFile=/etc/horae/(.*)$", unit.read_text(), re.MULTILINE):
         given |= variables((FOLDER / "systemd" / name).read_text())
@@ -116,7 +128,9 @@ def documents() -> Iterator[dict[str, Any]]:
 
 OBJECTS: Final = {(each["kind"], each["metadata"]["name"]): each for each in documents()}
 PODS: Final = {
-    name: each["spec"]["template"]["spec"] for (kind, name), each in OBJECTS.items() if kind in ("Deployment", "Job")
+    name: each["spec"]["template"]["spec"]
+    for (kind, name), each in OBJECTS.items()
+    if kind in ("Deployment", "Job")
 }
 
 
@@ -126,7 +140,9 @@ def environment_of(container: dict[str, Any]) -> dict[str, str]:
     for source in container["envFrom"]:
         [(reference, named)] = source.items()
         kind = {"configMapRef": "ConfigMap", "secretRef": "Secret"}[reference]
-        found |= OBJECTS[kind, named["name"]].get("data" if kind == "ConfigMap" else "stringData", {})
+        found |= OBJECTS[kind, named["name"]].get(
+            "data" if kind == "ConfigMap" else "stringData", {}
+        )
     return found
 
 
@@ -148,7 +164,9 @@ def test_a_pod_runs_what_exists(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert (mount["name"], mount["mountPath"]) == (volume["name"], str(given.journal_dir))
     assert given.tokens
     assert given.port == container["ports"][0]["containerPort"]
-    assert [container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")] == [
+    assert [
+        container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")
+    ] == [
         "/healthz",
         "/readyz",
     ]
@@ -159,11 +177,16 @@ def test_every_role_is_deployed_and_labels_agree() -> None:
     roles = {
         role
         for each in deployments
-        for role in parse(PODS[each["metadata"]["name"]]["containers"][0]["args"])["roles"].split(",")
+        for role in parse(PODS[each["metadata"]["name"]]["containers"][0]["args"])["roles"].split(
+            ","
+        )
     }
     assert roles == {"worker", "scheduler", "web"}
     for each in deployments:
-        assert each["spec"]["selector"]["matchLabels"] == each["spec"]["template"]["metadata"]["labels"]
+        assert (
+            each["spec"]["selector"]["matchLabels"]
+            == each["spec"]["template"]["metadata"]["labels"]
+        )
     served = OBJECTS["Service", "shop-web"]["spec"]["selector"]
     assert served in [each["spec"]["selector"]["matchLabels"] for each in deployments]
 
@@ -171,13 +194,21 @@ def test_every_role_is_deployed_and_labels_agree() -> None:
 def test_the_autoscaler_reads_a_metric_that_exists_for_a_queue_that_is_served() -> None:
     scaled = OBJECTS["ScaledObject", "shop-export-workers"]["spec"]
     [trigger] = scaled["triggers"]
-    metric, queue = re.fullmatch(r'max\((\w+)\{queue="(\w+)"\}\)', trigger["metadata"]["query"]).groups()  # type: ignore[union-attr]
+    metric, queue = re.fullmatch(
+        r'max\((\w+)\{queue="(\w+)"\}\)', trigger["metadata"]["query"]
+    ).groups()  # type: ignore[union-attr]
     assert f'"{metric}"' in (ROOT / "src/horae/api/metrics.py").read_text()
     arguments = parse(PODS[scaled["scaleTargetRef"]["name"]]["containers"][0]["args"])
     assert queue in arguments["queues"].split(",")
     assert float(trigger["metadata"]["threshold"]) == arguments["concurrency"] * 60
-    shown = [block for block in re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL) if "ScaledObject" in block]
-    assert [yaml.safe_load(block) for block in shown] == [OBJECTS["ScaledObject", "shop-export-workers"]]
+    shown = [
+        block
+        for block in re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+        if "ScaledObject" in block
+    ]
+    assert [yaml.safe_load(block) for block in shown] == [
+        OBJECTS["ScaledObject", "shop-export-workers"]
+    ]
 
 
 def instructions(kind: str) -> list[str]:
@@ -188,7 +219,10 @@ def test_the_requirements_of_the_image_are_extras_that_exist() -> None:
     [line] = (FOLDER / "docker/requirements.txt").read_text().splitlines()
     extras = re.fullmatch(r"horae\[([\w,]+)\]", line).group(1).split(",")  # type: ignore[union-attr]
     assert (
-        set(extras) <= tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+        set(extras)
+        <= tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+            "optional-dependencies"
+        ].keys()
     )
 
 
@@ -196,11 +230,18 @@ def test_the_commands_of_the_image_run_and_stop_in_order(tmp_path: Path) -> None
     (tmp_path / "app.py").write_text(APPLICATION)
     image = variables("\n".join(instructions("ENV")[0].split()))
     environment = {**os.environ, **image, "HORAE_DATABASE": f"sqlite:///{tmp_path}/horae.db"}
-    [entry], command = yaml.safe_load(instructions("ENTRYPOINT")[0]), yaml.safe_load(instructions("CMD")[0])
+    [entry], command = (
+        yaml.safe_load(instructions("ENTRYPOINT")[0]),
+        yaml.safe_load(instructions("CMD")[0]),
+    )
     assert entry == "horae"
     horae = [sys.executable, "-m", entry]
-    subprocess.run([*horae, "migrate", "up"], cwd=tmp_path, env=environment, check=True, capture_output=True)
-    node = subprocess.Popen([*horae, *command], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+    subprocess.run(
+        [*horae, "migrate", "up"], cwd=tmp_path, env=environment, check=True, capture_output=True
+    )
+    node = subprocess.Popen(
+        [*horae, *command], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    )
     try:
         assert node.stdout is not None
         assert '"event":"ready"' in node.stdout.readline()

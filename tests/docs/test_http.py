@@ -59,7 +59,9 @@ def served(folder: Path) -> Generator[str]:
 def test_the_commands_print_what_the_guide_shows(tmp_path: Path) -> None:
     with served(tmp_path) as address:
         for command in commands_of(PAGE):
-            typed = Command(command.typed.replace("http://localhost:8080", address), command.printed)
+            typed = Command(
+                command.typed.replace("http://localhost:8080", address), command.printed
+            )
             printed = run(typed, tmp_path, {})
             assert is_as_shown(typed, printed), (typed.typed, printed)
 
@@ -91,7 +93,9 @@ async def test_beside_django() -> None:
     module: dict[str, Any] = {}
     exec(code_of(PAGE, "# asgi.py"), module)
     transport = httpx.ASGITransport(module["application"])
-    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers={WHO: "alice"}) as client:
+    async with httpx.AsyncClient(
+        transport=transport, base_url=BASE, headers={WHO: "alice"}
+    ) as client:
         me = await client.get("/work/api/session/")
         others = [(await client.get(path)).text for path in ("/", "/admin/login/", "/workers")]
     assert me.json()["id"] == "alice"

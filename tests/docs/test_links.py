@@ -7,7 +7,13 @@ import pytest
 
 from tests.docs.transcripts import ROOT
 
-PAGES: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "changelog.d/README.md")
+PAGES: Final = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "changelog.d/README.md",
+)
 
 
 @pytest.mark.parametrize("page", PAGES)

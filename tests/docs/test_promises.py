@@ -11,7 +11,9 @@ from benchmarks.soak.rules import Bounds
 from tests.docs.transcripts import ROOT
 
 PAGES: Final = ("proof", "simulation", "faults")
-TEXT: Final = "\n".join((ROOT / f"docs/concepts/{page}.md").read_text(encoding="utf-8") for page in PAGES)
+TEXT: Final = "\n".join(
+    (ROOT / f"docs/concepts/{page}.md").read_text(encoding="utf-8") for page in PAGES
+)
 NAMED: Final = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)))
 COMMANDS: Final = sorted(set(re.findall(r"`make ([a-z-]+)", TEXT)))
 
@@ -28,7 +30,11 @@ def promises() -> Iterator[str]:
 @pytest.mark.parametrize(("file", "name"), NAMED)
 def test_a_named_test_exists(file: str, name: str) -> None:
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    assert name in {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def test_each_promise_names_a_test() -> None:

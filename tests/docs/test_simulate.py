@@ -9,7 +9,9 @@ import pytest
 from tests.docs.transcripts import ROOT, commands_of, is_as_shown, run
 
 PAGE: Final = "docs/guides/simulate.md"
-PYTHON: Final = re.findall(r"```python\n(.*?)```", (ROOT / PAGE).read_text(encoding="utf-8"), re.DOTALL)
+PYTHON: Final = re.findall(
+    r"```python\n(.*?)```", (ROOT / PAGE).read_text(encoding="utf-8"), re.DOTALL
+)
 
 
 def test_its_commands_print_what_is_shown(tmp_path: Path) -> None:

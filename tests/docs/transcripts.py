@@ -24,14 +24,20 @@ class Command:
 
 def code_of(page: str, first_line: str) -> str:
     """Return the only Python block of a page that begins with this line."""
-    blocks: list[str] = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    blocks: list[str] = re.findall(
+        r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
+    )
     [found] = [block for block in blocks if block.startswith(f"{first_line}\n")]
     return found
 
 
 def commands_of(page: str) -> list[Command]:
     """Return all commands of a page, in order. The path is relative to the root of the checkout."""
-    return [command for block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) for command in _read(block)]
+    return [
+        command
+        for block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+        for command in _read(block)
+    ]
 
 
 def _read(block: str) -> list[Command]:
@@ -48,12 +54,19 @@ def run(command: Command, folder: Path, environment: Mapping[str, str]) -> str:
     """Run the command in a shell, with the programs of this Python on the path, and return its output. Raise if it fails."""
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
-        ["bash", "-c", STRICT + command.typed], cwd=folder, check=True, text=True, stdout=subprocess.PIPE,
-        env={**os.environ, **environment, "PATH": programs}, timeout=60,
-    ).stdout  # fmt: skip
+        ["bash", "-c", STRICT + command.typed],
+        cwd=folder,
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **environment, "PATH": programs},
+        timeout=60,
+    ).stdout
 
 
 def is_as_shown(command: Command, printed: str) -> bool:
     """Return whether the page shows this output."""
     wanted = ".*".join(re.escape(part) for part in command.printed.strip().split("…"))
-    return not command.printed.strip() or re.fullmatch(wanted, printed.strip(), re.DOTALL) is not None
+    return (
+        not command.printed.strip() or re.fullmatch(wanted, printed.strip(), re.DOTALL) is not None
+    )

@@ -41,14 +41,21 @@ def import_people(job: JobContext, rows: int = 100, pace: float = 0.0) -> int:
     return rows
 
 
-@horae.job(public=True, max_count=None, exceptions_map={NoPrinter: "The printer {e} does not answer; try another one."})
+@horae.job(
+    public=True,
+    max_count=None,
+    exceptions_map={NoPrinter: "The printer {e} does not answer; try another one."},
+)
 def print_report(printer: str = "on the second floor") -> None:
     """Fail at once."""
     raise NoPrinter(printer)
 
 
 @horae.job(
-    public=True, max_count=None, max_attempts=5, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1))
+    public=True,
+    max_count=None,
+    max_attempts=5,
+    backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1)),
 )
 def call_supplier() -> None:
     """Fail, and try again much later."""
@@ -66,7 +73,10 @@ def wait_for_file(job: JobContext, file: str) -> str:
 
 
 @horae.job(
-    public=True, max_count=None, tags=["letters"], limits=[Limit(name="letters", concurrency=5, key="{customer}")]
+    public=True,
+    max_count=None,
+    tags=["letters"],
+    limits=[Limit(name="letters", concurrency=5, key="{customer}")],
 )
 def send_letter(customer: int, greeting: str = "") -> None:
     """Log a line."""
@@ -76,7 +86,9 @@ def send_letter(customer: int, greeting: str = "") -> None:
 @horae.job(public=True, max_count=None)
 def send_letters(customers: int) -> int:
     """Start a group of letters, and return its id."""
-    return horae.jobs.start_group([(send_letter, {"customer": number}) for number in range(customers)]).id
+    return horae.jobs.start_group(
+        [(send_letter, {"customer": number}) for number in range(customers)]
+    ).id
 
 
 LONG_NAME = "import_customers_and_their_orders_of_the_last_financial_year_from_the_old_warehouse_in_amsterdam"

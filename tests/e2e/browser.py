@@ -6,7 +6,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    sync_playwright,
+)
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 QUIET: Final = (  # else it contacts its vendor, and without a network it logs errors on the consoles of pages

@@ -29,17 +29,27 @@ def write_history(connection: Connection, now: datetime, rng: Random) -> None:
     """Fill the tables with an hour of jobs, and with the history of each schedule."""
     for moment in _busy_minutes(now, rng):
         _ended_job(connection, moment, rng)
-    for row in connection.execute(select(schedules.c.id, schedules.c.name, schedules.c.queue)).all():
+    for row in connection.execute(
+        select(schedules.c.id, schedules.c.name, schedules.c.queue)
+    ).all():
         _history(connection, row, now, rng)
     current = connection.execute(select(deployments.c.id, deployments.c.schema)).one()
-    replaced = {"module": "shop", "schema": current.schema, "min_replicas": 1, "replaced_by": current.id}
+    replaced = {
+        "module": "shop",
+        "schema": current.schema,
+        "min_replicas": 1,
+        "replaced_by": current.id,
+    }
     for days in (2, 9):
         connection.execute(
             insert(deployments).values(
-                **replaced, key=f"dpl-shop-{rng.randbytes(5).hex()}", schema_hash=rng.randbytes(32).hex(),
-                created_at=now - timedelta(days=days + 5), ended_at=now - timedelta(days=days),
+                **replaced,
+                key=f"dpl-shop-{rng.randbytes(5).hex()}",
+                schema_hash=rng.randbytes(32).hex(),
+                created_at=now - timedelta(days=days + 5),
+                ended_at=now - timedelta(days=days),
             )
-        )  # fmt: skip
+        )
 
 
 def _busy_minutes(now: datetime, rng: Random) -> Iterator[datetime]:
@@ -56,34 +66,62 @@ def _ended_job(connection: Connection, ended: datetime, rng: Random) -> None:
     state = "failed" if chance > 0.97 else "cancelled" if chance > 0.95 else "finished"
     values: dict[str, Any] = {"type": kind, "queue": queue, "owner": rng.choice(OWNERS)}
     if state == "failed":
-        values |= {"type": "charge_card", "error": "CardDeclined: 8120", "human_readable_error": DECLINED}
+        values |= {
+            "type": "charge_card",
+            "error": "CardDeclined: 8120",
+            "human_readable_error": DECLINED,
+        }
     took = timedelta(seconds=seconds * rng.lognormvariate(0, 0.4))
     waited = timedelta(seconds=rng.lognormvariate(-4.5, 1.0))
     _insert(connection, values | {"state": state}, ended, took, waited)
 
 
-def _insert(connection: Connection, values: dict[str, Any], ended: datetime, took: timedelta, waited: timedelta) -> int:
+def _insert(
+    connection: Connection,
+    values: dict[str, Any],
+    ended: datetime,
+    took: timedelta,
+    waited: timedelta,
+) -> int:
     """Insert a job that has ended, with its attempt. Return its id."""
     started = ended - took
     due = started - waited
     done = 100 if values["state"] == "finished" else 62
     statement = insert(jobs).values(
-        **values, params="{}", priority=0, progress_percentage=done, attempt=1, lease=1, run_at=due, created_at=due,
-        started_at=started, finished_at=ended, updated_at=ended,
-    )  # fmt: skip
+        **values,
+        params="{}",
+        priority=0,
+        progress_percentage=done,
+        attempt=1,
+        lease=1,
+        run_at=due,
+        created_at=due,
+        started_at=started,
+        finished_at=ended,
+        updated_at=ended,
+    )
     identifier: int = connection.execute(statement.returning(jobs.c.id)).scalar_one()
     connection.execute(
         insert(job_attempts).values(
-            job_id=identifier, lease=1, attempt=1, node_id="9bb7b9a9ca98bc44", started_at=started, finished_at=ended,
-            outcome=values["state"], error=values.get("error"),
+            job_id=identifier,
+            lease=1,
+            attempt=1,
+            node_id="9bb7b9a9ca98bc44",
+            started_at=started,
+            finished_at=ended,
+            outcome=values["state"],
+            error=values.get("error"),
         )
-    )  # fmt: skip
+    )
     return identifier
 
 
 def _history(connection: Connection, schedule: Any, now: datetime, rng: Random) -> None:
     """Insert a tick for every quarter of an hour; some did not run, with a reason."""
-    times = [now.replace(minute=0, second=0, microsecond=0) - timedelta(minutes=15 * step) for step in range(1, RUNS)]
+    times = [
+        now.replace(minute=0, second=0, microsecond=0) - timedelta(minutes=15 * step)
+        for step in range(1, RUNS)
+    ]
     fired = failures = 0
     for step, nominal in enumerate(times):
         decision, reason = _decision(step)
@@ -92,26 +130,49 @@ def _history(connection: Connection, schedule: Any, now: datetime, rng: Random) 
             fired += 1
             failed = step in (4, 17)
             failures += failed
-            values = {"type": schedule.name, "queue": schedule.queue, "state": "failed" if failed else "finished"}
+            values = {
+                "type": schedule.name,
+                "queue": schedule.queue,
+                "state": "failed" if failed else "finished",
+            }
             values |= {"schedule_id": schedule.id, "nominal_time": nominal}
             if failed:
-                values |= {"error": "TimeoutError: bank.example", "human_readable_error": "The bank does not answer."}
+                values |= {
+                    "error": "TimeoutError: bank.example",
+                    "human_readable_error": "The bank does not answer.",
+                }
             took = timedelta(seconds=40 * rng.lognormvariate(0, 0.5))
             job = _insert(connection, values, nominal + took, took, timedelta(milliseconds=12))
         connection.execute(
             insert(ticks).values(
-                schedule_id=schedule.id, nominal_time=nominal, until=nominal, count=1, decision=decision,
-                reason=reason, job_id=job, decided_at=nominal, decided_by="9bb7b9a9ca98bc44",
+                schedule_id=schedule.id,
+                nominal_time=nominal,
+                until=nominal,
+                count=1,
+                decision=decision,
+                reason=reason,
+                job_id=job,
+                decided_at=nominal,
+                decided_by="9bb7b9a9ca98bc44",
             )
-        )  # fmt: skip
+        )
     runs = fired * 14
     connection.execute(
-        update(schedule_statistics).where(schedule_statistics.c.schedule_id == schedule.id).values(
-            last_start=times[0], last_finish=times[0], last_successful_finish=times[0], last_run_success=True,
-            total_runs=runs, total_successes=runs - failures, total_failures=failures, total_crashes=0,
-            total_duration=runs * 43.0, total_duration_failures=failures * 43.0,
+        update(schedule_statistics)
+        .where(schedule_statistics.c.schedule_id == schedule.id)
+        .values(
+            last_start=times[0],
+            last_finish=times[0],
+            last_successful_finish=times[0],
+            last_run_success=True,
+            total_runs=runs,
+            total_successes=runs - failures,
+            total_failures=failures,
+            total_crashes=0,
+            total_duration=runs * 43.0,
+            total_duration_failures=failures * 43.0,
         )
-    )  # fmt: skip
+    )
 
 
 def _decision(step: int) -> tuple[str, str]:

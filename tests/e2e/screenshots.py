@@ -63,7 +63,11 @@ def shop() -> Generator[Served]:
 def busy(node: Served) -> dict[str, str]:
     """Start some work. Return the address of each view by the name of its screenshot."""
     schedules = {each["name"]: each["id"] for each in node.read("schedules/")["schedules"]}
-    change(node, f"schedules/{schedules['back_up_database']}/pause/", note="The disk is being exchanged until Friday")
+    change(
+        node,
+        f"schedules/{schedules['back_up_database']}/pause/",
+        note="The disk is being exchanged until Friday",
+    )
     change(node, "queues/mail/pause/", note="The mail provider is down")
     change(node, "queues/export/limit/", concurrency_limit=2)
     for issue in (41, 42, 43):
@@ -76,7 +80,9 @@ def busy(node: Served) -> dict[str, str]:
         node.begin("import_orders", file="orders.csv", percent=46),
     ]
     wait_until(lambda: all(node.read(f"jobs/{job}/")["progress_percentage"] > 0 for job in begun))
-    views = {name: name for name in ("jobs", "schedules", "nodes", "queues", "deployments", "changes")}
+    views = {
+        name: name for name in ("jobs", "schedules", "nodes", "queues", "deployments", "changes")
+    }
     return {
         "overview": "",
         **views,
@@ -91,11 +97,20 @@ def change(node: Served, path: str, **body: Any) -> None:
 
 
 def photograph(
-    browser: Browser, node: Served, path: str, file: Path, theme: Literal["light", "dark"], size: Any
+    browser: Browser,
+    node: Served,
+    path: str,
+    file: Path,
+    theme: Literal["light", "dark"],
+    size: Any,
 ) -> None:
     """Take a screenshot of one view in one theme."""
     with browser.new_context(
-        base_url=node.url, viewport=size, color_scheme=theme, locale="en-GB", reduced_motion="reduce"
+        base_url=node.url,
+        viewport=size,
+        color_scheme=theme,
+        locale="en-GB",
+        reduced_motion="reduce",
     ) as context:
         page = context.new_page()
         page.goto(path)

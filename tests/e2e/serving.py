@@ -26,7 +26,17 @@ class Served:
     def __init__(self, app: str, database: str, folder: Path, *arguments: str) -> None:
         self.port = free_loopback_port()
         self.url = f"http://127.0.0.1:{self.port}/"
-        self._arguments = ["run", app, "--database", database, "--port", str(self.port), "--grace", "0", *arguments]
+        self._arguments = [
+            "run",
+            app,
+            "--database",
+            database,
+            "--port",
+            str(self.port),
+            "--grace",
+            "0",
+            *arguments,
+        ]
         self._environment = {**os.environ, "HORAE_DATABASE": database, "HORAE_LOCAL_STAFF": "true"}
         self._log_file = folder / f"node-{self.port}.log"
         self._process: ForkedProcess | None = None
@@ -40,7 +50,11 @@ class Served:
         """Start it, and wait until it serves requests."""
         with self._log_file.open("a") as log:
             process = ForkedProcess(
-                "horae", self._arguments, environment=self._environment, stdout=subprocess.PIPE, stderr=log
+                "horae",
+                self._arguments,
+                environment=self._environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
             )
         self._process = process
         assert process.stdout is not None

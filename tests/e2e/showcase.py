@@ -26,9 +26,14 @@ def work(job: JobContext, percent: int, label: str) -> None:
 
 
 @horae.job(
-    public=True, max_count=None, queue="export", exceptions_map={NoSuchTable: "The table “{e}” is not there any more."}
+    public=True,
+    max_count=None,
+    queue="export",
+    exceptions_map={NoSuchTable: "The table “{e}” is not there any more."},
 )
-def export_table(job: JobContext, table: str, file_format: str = "csv", percent: int = 100) -> dict[str, object]:
+def export_table(
+    job: JobContext, table: str, file_format: str = "csv", percent: int = 100
+) -> dict[str, object]:
     """Write a table to a file."""
     if table == "wishes":
         raise NoSuchTable(table)
@@ -59,7 +64,9 @@ def send_newsletter(issue: int) -> int:
     public=True,
     max_count=None,
     max_attempts=3,
-    exceptions_map={CardDeclined: "The bank has declined the card of order {e}; ask the customer for another one."},
+    exceptions_map={
+        CardDeclined: "The bank has declined the card of order {e}; ask the customer for another one."
+    },
 )
 def charge_card(order: int) -> None:
     """Charge a card."""

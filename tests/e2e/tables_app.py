@@ -25,7 +25,11 @@ class TablesApp:
         with self._log_file.open("w") as log:
             environment = {**os.environ, "HORAE_DATABASE": database}
             self._process = ForkedProcess(
-                "examples.tables", ["--port", str(port)], environment=environment, stdout=log, stderr=log
+                "examples.tables",
+                ["--port", str(port)],
+                environment=environment,
+                stdout=log,
+                stderr=log,
             )
         self._operator = httpx.Client()
         self._base = ""
@@ -63,7 +67,9 @@ class TablesApp:
             self._operator.get(self._link)
             self._base = self._link.partition("/api/")[0].rstrip("/")
         body: dict[str, str] | None = {} if method == "POST" else None
-        answer = self._operator.request(method, f"{self._base}/api/{path}", json=body, headers={"Origin": self._base})
+        answer = self._operator.request(
+            method, f"{self._base}/api/{path}", json=body, headers={"Origin": self._base}
+        )
         assert answer.is_success, answer.text
         return answer.json()
 

@@ -29,13 +29,19 @@ def database(sqlite_database: Database) -> Database:
 @pytest.fixture
 def long_named(node: Served) -> Served:
     """A node with a job, a queue and a change whose names have 96 letters."""
-    post(node, f"queues/{LONG_NAME}_queue/pause/", note="until the warehouse in Amsterdam answers again")
+    post(
+        node,
+        f"queues/{LONG_NAME}_queue/pause/",
+        note="until the warehouse in Amsterdam answers again",
+    )
     node.begin(LONG_NAME)
     return node
 
 
 @pytest.mark.parametrize("width", [1440, 1024])
-def test_long_names_push_no_column_off_and_make_no_tall_rows(page: Page, long_named: Served, width: int) -> None:
+def test_long_names_push_no_column_off_and_make_no_tall_rows(
+    page: Page, long_named: Served, width: int
+) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     for view in TABLES:
         page.goto(view)
@@ -78,7 +84,9 @@ def test_many_parameters_are_collapsed_until_opened(page: Page, node: Served) ->
     assert page.evaluate(ELEMENTS) < 1500
 
 
-def test_problems_keep_the_letters_of_names_and_count_one_as_one(page: Page, long_named: Served) -> None:
+def test_problems_keep_the_letters_of_names_and_count_one_as_one(
+    page: Page, long_named: Served
+) -> None:
     wait_until(lambda: long_named.read("overview/")["problems"])
     page.goto("")
     problem = page.get_by_test_id("problems")

@@ -24,12 +24,20 @@ LOADED = "performance.getEntriesByType('resource').length"
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with trouble of each kind, and a name that is too long for its column."""
     schedules = (
-        schedule("import_orders", "*/5 * * * *", took=timedelta(minutes=7), catch_up="all", catch_up_limit=3),
+        schedule(
+            "import_orders",
+            "*/5 * * * *",
+            took=timedelta(minutes=7),
+            catch_up="all",
+            catch_up_limit=3,
+        ),
         schedule("nightly_" + "invoices_" * 12, "30 2 * * *", zone="Europe/Berlin"),
         schedule("<script>alert(1)</script>", "0 * * * *", succeeds=False),
     )
     end = START + timedelta(days=30)
-    forecast = simulate(Scenario(start=START, end=end, schedules=schedules, outages=(OUTAGE,), slots=1))
+    forecast = simulate(
+        Scenario(start=START, end=end, schedules=schedules, outages=(OUTAGE,), slots=1)
+    )
     file = tmp_path_factory.mktemp("forecast") / "page.html"
     file.write_text(forecast_page(forecast, "Europe/Berlin", 20, measured={}), encoding="utf-8")
     return file
@@ -40,7 +48,9 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_loads_nothing_fits_and_follows_the_theme(
     browser: Browser, page_file: Path, theme: Literal["light", "dark"], width: int
 ) -> None:
-    with browser.new_context(viewport={"width": width, "height": 800}, color_scheme=theme) as context:
+    with browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=theme
+    ) as context:
         problems: list[Any] = []
         page = context.new_page()
         page.on("console", lambda message: problems.append(message.text))

@@ -13,9 +13,7 @@ from tests.e2e.serving import Served
 pytestmark = pytest.mark.slow
 
 WITHOUT_CLIPBOARD = "delete Navigator.prototype.clipboard"
-FOCUSED = (
-    "() => document.activeElement?.id || document.activeElement?.dataset?.testid || document.activeElement?.tagName"
-)
+FOCUSED = "() => document.activeElement?.id || document.activeElement?.dataset?.testid || document.activeElement?.tagName"
 
 
 @pytest.fixture
@@ -86,7 +84,9 @@ def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: S
     page.get_by_role("button", name="Copy parameters").click()
     expect(page.get_by_test_id("notice-done")).to_contain_text("Copied.")
     page.get_by_role("link", name="Jobs", exact=True).first.click()
-    expect(page.get_by_label(f"Select job {job}")).to_be_visible()  # the filters stay as they are from now on
+    expect(
+        page.get_by_label(f"Select job {job}")
+    ).to_be_visible()  # the filters stay as they are from now on
     field = page.get_by_placeholder("Type")
     field.focus()
     page.keyboard.press("ControlOrMeta+v")
@@ -114,7 +114,9 @@ def test_a_refused_call_shows_the_reason(page: Page, held: Served, faults: Fault
     page.get_by_test_id("bulk").get_by_role("button", name="Cancel").click()
     page.route(
         "**/api/jobs/*/cancel/",
-        lambda route: route.fulfill(status=400, json={"error": "ERROR_X", "detail": "job 1 is dear to us"}),
+        lambda route: route.fulfill(
+            status=400, json={"error": "ERROR_X", "detail": "job 1 is dear to us"}
+        ),
     )
     page.get_by_test_id("confirm").click()
     expect(page.get_by_test_id("notice-failed")).to_contain_text(

@@ -54,13 +54,19 @@ def test_a_job_that_is_left_alone_finishes_with_its_rows_and_shows_the_result(
     assert people(engine, job) == 30
 
 
-def test_a_failure_shows_a_text_for_users_and_details_for_developers(page: Page, node: Served) -> None:
+def test_a_failure_shows_a_text_for_users_and_details_for_developers(
+    page: Page, node: Served
+) -> None:
     job = node.begin("print_report", printer="in the cellar")
     page.goto(f"jobs/{job}")
-    expect(page.get_by_test_id("job-error")).to_have_text("The printer in the cellar does not answer; try another one.")
+    expect(page.get_by_test_id("job-error")).to_have_text(
+        "The printer in the cellar does not answer; try another one."
+    )
     expect(page.get_by_role("heading", name="Error details for developers")).to_be_visible()
     page.goto("jobs?states=failed")
-    expect(page.get_by_test_id(f"job-{job}")).to_contain_text("The printer in the cellar does not answer")
+    expect(page.get_by_test_id(f"job-{job}")).to_contain_text(
+        "The printer in the cellar does not answer"
+    )
     page.get_by_test_id("state-finished").click()
     expect(page).to_have_url(re.compile("states="))
 
@@ -73,7 +79,9 @@ def test_a_failed_job_is_retried_as_a_new_job(page: Page, node: Served) -> None:
     expect(page.get_by_role("link", name=f"#{job}", exact=True)).to_be_visible()
 
 
-def test_two_tabs_stay_in_step(context: BrowserContext, page: Page, node: Served, tmp_path: Path) -> None:
+def test_two_tabs_stay_in_step(
+    context: BrowserContext, page: Page, node: Served, tmp_path: Path
+) -> None:
     job = node.begin("wait_for_file", file=str(tmp_path / "gate"))
     other = context.new_page()
     page.goto(f"jobs/{job}")

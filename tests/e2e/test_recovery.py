@@ -19,7 +19,9 @@ pytestmark = pytest.mark.slow
 FETCHED = "view => performance.getEntriesByType('resource').some(each => each.name.includes(view))"
 
 
-def test_a_page_recovers_by_itself_when_the_server_is_restarted(page: Page, faults: Faults, node: Served) -> None:
+def test_a_page_recovers_by_itself_when_the_server_is_restarted(
+    page: Page, faults: Faults, node: Served
+) -> None:
     page.goto("jobs")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     page.evaluate("window.openedOnce = true")
@@ -30,11 +32,15 @@ def test_a_page_recovers_by_itself_when_the_server_is_restarted(page: Page, faul
     faults.forgive()  # requests failed while no server answered
     job = node.begin("import_people", rows=1)
     expect(page.get_by_test_id(f"job-{job}").locator(".badge--finished")).to_be_visible()
-    expect(page.get_by_role("status").filter(has_text="may be out of date")).to_have_count(0, timeout=40_000)
+    expect(page.get_by_role("status").filter(has_text="may be out of date")).to_have_count(
+        0, timeout=40_000
+    )
     assert page.evaluate("window.openedOnce") is True, "the page was reloaded"
 
 
-def test_a_page_reports_a_lost_server_and_recovers(page: Page, faults: Faults, node: Served) -> None:
+def test_a_page_reports_a_lost_server_and_recovers(
+    page: Page, faults: Faults, node: Served
+) -> None:
     page.goto("queues")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     wait_until(lambda: page.evaluate(FETCHED, "/views-"))
@@ -69,7 +75,9 @@ class TestLostDatabase:
         page.goto("jobs")
         live = page.get_by_test_id("live")
         expect(live).to_have_text("Live")
-        page.get_by_test_id("refresh").select_option("60")  # so that the events tell it, and not a request
+        page.get_by_test_id("refresh").select_option(
+            "60"
+        )  # so that the events tell it, and not a request
         server.halt("immediate")
         expect(live).to_have_text(re.compile(r"Data from \d+ s ago"))
         page.get_by_test_id("refresh-now").click()
@@ -81,7 +89,9 @@ class TestLostDatabase:
         faults.forgive()
 
 
-def test_a_view_that_cannot_be_fetched_is_no_dead_link(page: Page, faults: Faults, node: Served) -> None:
+def test_a_view_that_cannot_be_fetched_is_no_dead_link(
+    page: Page, faults: Faults, node: Served
+) -> None:
     page.route("**/assets/views-*.js", lambda route: route.abort())
     page.goto("")
     expect(page.get_by_test_id("live")).to_have_text("Live")

@@ -16,7 +16,9 @@ def schedule(node: Served, name: str) -> dict[str, Any]:
     return node.read(f"schedules/{found[0]['id']}/")  # type: ignore[no-any-return]
 
 
-def test_one_is_paused_with_a_note_and_goes_on_again(context: BrowserContext, page: Page, node: Served) -> None:
+def test_one_is_paused_with_a_note_and_goes_on_again(
+    context: BrowserContext, page: Page, node: Served
+) -> None:
     page.goto("schedules")
     page.get_by_test_id("schedules").get_by_role("link", name="back_up").click()
     expect(page.get_by_test_id("next-runs").get_by_role("listitem")).not_to_have_count(0)
@@ -26,7 +28,11 @@ def test_one_is_paused_with_a_note_and_goes_on_again(context: BrowserContext, pa
     expect(page.get_by_test_id("pause-note")).to_have_text("until the disk is mended")
     expect(page.get_by_test_id("schedule-state")).to_have_attribute("data-state", "disabled")
     paused = schedule(node, "back_up")
-    assert (paused["enabled"], paused["pause_note"], paused["next_runs"]) == (False, "until the disk is mended", [])
+    assert (paused["enabled"], paused["pause_note"], paused["next_runs"]) == (
+        False,
+        "until the disk is mended",
+        [],
+    )
     colleague = context.new_page()
     colleague.goto("schedules")
     expect(colleague.get_by_test_id("schedules")).to_contain_text("until the disk is mended")
@@ -52,4 +58,6 @@ def test_a_pause_and_a_run_by_hand_show_the_user(page: Page, node: Served) -> No
     page.get_by_test_id("run-now").click()
     expect(page.get_by_test_id("job-state")).to_be_visible()
     page.goto("changes")
-    expect(page.get_by_test_id("changes").get_by_role("row", name="schedule.run")).to_contain_text("local")
+    expect(page.get_by_test_id("changes").get_by_role("row", name="schedule.run")).to_contain_text(
+        "local"
+    )

@@ -148,7 +148,9 @@ def test_imported_rows_are_shown_copied_exported_and_counted(
 
 
 @ON_SQLITE
-def test_an_import_that_fails_says_why_and_leaves_nothing(alice: Page, engine: Engine, tmp_path: Path) -> None:
+def test_an_import_that_fails_says_why_and_leaves_nothing(
+    alice: Page, engine: Engine, tmp_path: Path
+) -> None:
     for text, problem in WRONG.items():
         job = begin_import(alice, write(tmp_path, "wrong.csv", text))
         expect(job.get_by_role("alert")).to_have_text(f"The file cannot be imported: {problem}")
@@ -177,7 +179,9 @@ def test_a_user_cannot_see_the_running_job_of_another(
 
 
 @ON_SQLITE
-def test_the_data_of_a_user_is_hidden_from_others(alice: Page, node: TablesApp, engine: Engine) -> None:
+def test_the_data_of_a_user_is_hidden_from_others(
+    alice: Page, node: TablesApp, engine: Engine
+) -> None:
     alice.get_by_label("Name").fill("Samples")
     alice.get_by_label("Rows").fill("250")
     alice.get_by_role("button", name="Create").click()
@@ -188,7 +192,9 @@ def test_the_data_of_a_user_is_hidden_from_others(alice: Page, node: TablesApp, 
     signed_in(alice, "bob")
     expect(alice.get_by_text("No tables yet")).to_be_visible()
     expect(job_of(alice, "New table")).to_have_count(0)
-    copied = ask(node, "bob", "POST", "background/api/jobs/types/duplicate_table/", {"table_id": table})
+    copied = ask(
+        node, "bob", "POST", "background/api/jobs/types/duplicate_table/", {"table_id": table}
+    )
     assert (copied.status_code, copied.json()["error"]) == (404, "ERROR_TABLE_DOES_NOT_EXIST")
     assert ask(node, "bob", "GET", f"api/tables/{table}/rows").status_code == 404
     assert ask(node, None, "GET", "api/tables").status_code == 401
@@ -213,7 +219,9 @@ def jobs_of(user: str, node: TablesApp) -> list[int]:
     return [job["id"] for job in ask(node, user, "GET", "background/api/jobs/").json()["jobs"]]
 
 
-def ask(node: TablesApp, user: str | None, method: str, path: str, body: object = None) -> httpx.Response:
+def ask(
+    node: TablesApp, user: str | None, method: str, path: str, body: object = None
+) -> httpx.Response:
     cookies = {} if user is None else {"user": user}
     with httpx.Client(base_url=node.url, cookies=cookies) as client:
         return client.request(method, path, json=body)

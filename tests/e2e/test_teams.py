@@ -32,13 +32,17 @@ def test_control_characters_are_shown_as_escapes(page: Page, node: Served) -> No
     job = node.begin("send_letter", customer=1, greeting="\u202elive\x1b[31m")
     page.goto(f"jobs/{job}")
     expect(page.get_by_test_id("logs")).to_contain_text(r"a letter to customer 1\u202elive\x1b[31m")
-    expect(page.get_by_label("parameters", exact=True)).to_contain_text(r'"greeting": "\u202elive\u001b[31m"')
+    expect(page.get_by_label("parameters", exact=True)).to_contain_text(
+        r'"greeting": "\u202elive\u001b[31m"'
+    )
 
 
 def test_a_pending_job_is_moved_to_another_time(page: Page, node: Served) -> None:
     job = node.begin("call_supplier")
     page.goto(f"jobs/{job}")
-    expect(page.get_by_test_id("retry-reason")).to_be_visible()  # its next attempt is due in an hour
+    expect(
+        page.get_by_test_id("retry-reason")
+    ).to_be_visible()  # its next attempt is due in an hour
     page.get_by_test_id("reschedule").click()
     page.get_by_label("Start at a time").check()
     page.get_by_label("Date and time").fill("2040-01-02T03:04")
@@ -51,11 +55,15 @@ def test_a_pending_job_is_moved_to_another_time(page: Page, node: Served) -> Non
 
 
 def test_a_schedule_is_run_for_past_times(page: Page, node: Served) -> None:
-    schedule = next(each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "back_up")
+    schedule = next(
+        each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "back_up"
+    )
     page.goto(f"schedules/{schedule}")
     page.get_by_test_id("backfill").click()
     preview = page.get_by_test_id("backfill-preview")
-    expect(preview).to_contain_text("There is nothing to run")  # in the last day, for most days of a year
+    expect(preview).to_contain_text(
+        "There is nothing to run"
+    )  # in the last day, for most days of a year
     page.get_by_label("From").fill("2021-06-01T00:00")
     page.get_by_label("Until").fill("2024-06-01T00:00")
     expect(preview).to_contain_text("3 runs will be added.")
@@ -70,19 +78,25 @@ def test_a_schedule_is_run_for_past_times(page: Page, node: Served) -> None:
 
 
 def test_past_times_that_wait_are_not_run(page: Page, node: Served) -> None:
-    schedule = next(each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "watch_gate")
+    schedule = next(
+        each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "watch_gate"
+    )
     page.goto(f"schedules/{schedule}")
     page.get_by_test_id("backfill").click()
     page.get_by_label("From").fill("2021-06-01T00:00")
     page.get_by_label("Until").fill("2024-06-01T00:00")
     page.get_by_test_id("confirm-backfill").click()  # the first run does not end by itself
     page.get_by_test_id("undo-backfill").click()
-    expect(page.get_by_test_id("notice-done").last).to_contain_text("2 past times of watch_gate will not be run.")
+    expect(page.get_by_test_id("notice-done").last).to_contain_text(
+        "2 past times of watch_gate will not be run."
+    )
     expect(page.get_by_test_id("backfill-waits")).to_have_count(0)
 
 
 def test_a_range_that_is_refused_is_explained(page: Page, node: Served, faults: Faults) -> None:
-    schedule = next(each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "back_up")
+    schedule = next(
+        each["id"] for each in node.read("schedules/")["schedules"] if each["name"] == "back_up"
+    )
     page.goto(f"schedules/{schedule}")
     page.get_by_test_id("backfill").click()
     page.get_by_label("From").fill("2030-06-01T00:00")
@@ -136,7 +150,11 @@ def test_a_group_is_started(page: Page, node: Served) -> None:
     assert (group["total"], group["finished"], group["on_failure"]) == (2, 2, "cancel")
     assert node.read(f"jobs/{group['then_id']}/")["type"] == "print_report"
     members = node.read(f"jobs/?group_id={group['id']}")["jobs"]
-    assert {member["id"] for member in members if "Ann" in str(node.read(f"jobs/{member['id']}/")["params"])}
+    assert {
+        member["id"]
+        for member in members
+        if "Ann" in str(node.read(f"jobs/{member['id']}/")["params"])
+    }
 
 
 def test_a_group_that_is_refused_can_be_corrected(page: Page, node: Served, faults: Faults) -> None:
@@ -180,7 +198,12 @@ def test_all_jobs_that_match_are_deleted_by_a_job(page: Page, node: Served) -> N
     for _ in range(3):
         node.begin("print_report")
     kept = node.begin("send_letter", customer=1)
-    wait_until(lambda: len(node.read("jobs/?states=failed,finished&types=print_report,send_letter")["jobs"]) == 4)
+    wait_until(
+        lambda: (
+            len(node.read("jobs/?states=failed,finished&types=print_report,send_letter")["jobs"])
+            == 4
+        )
+    )
     page.goto("jobs?q=type:print_report")
     page.get_by_test_id("change-matching").click()
     page.get_by_label("Delete").check()

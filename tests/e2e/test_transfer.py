@@ -65,5 +65,7 @@ def test_a_first_visit_is_small_and_everything_long_is_compressed(page: Page, no
     scripts = {address for address in transfers.bytes if address.endswith((".js", ".css"))}
     large = {address for address in scripts if transfers.bytes[address] > 2000}
     assert {transfers.encodings[address] for address in large} <= {"br", "gzip"}
-    assert {transfers.encodings[address] for address in transfers.bytes if "/api/jobs/" in address} == {"gzip"}
+    assert {
+        transfers.encodings[address] for address in transfers.bytes if "/api/jobs/" in address
+    } == {"gzip"}
     assert sum(transfers.bytes.values()) <= FIRST_VISIT

@@ -29,7 +29,9 @@ VIEWS: Final = (
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 SMALL: Final = 375
 """Pixels; the width of a small telephone."""
-TOO_WIDE: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+TOO_WIDE: Final = (
+    "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+)
 
 
 @pytest.fixture
@@ -39,13 +41,19 @@ def views(node: Served, tmp_path: Path) -> list[str]:
     running = node.begin("wait_for_file", file=str(tmp_path / "gate"))
     wait_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) >= 2)
     schedule = node.read("schedules/")["schedules"][0]["id"]
-    return [*VIEWS, f"schedules/{schedule}", *(f"jobs/{job}" for job in (failed, finished, running))]
+    return [
+        *VIEWS,
+        f"schedules/{schedule}",
+        *(f"jobs/{job}" for job in (failed, finished, running)),
+    ]
 
 
 @pytest.fixture
 def searched(browser: Browser, node: Served) -> Iterator[BrowserContext]:
     """A browser that ignores the page's Content-Security-Policy, so that a test can inject a script."""
-    with browser.new_context(base_url=node.url, bypass_csp=True, reduced_motion="reduce") as context:
+    with browser.new_context(
+        base_url=node.url, bypass_csp=True, reduced_motion="reduce"
+    ) as context:
         yield context
 
 
@@ -58,7 +66,9 @@ def settle(page: Page) -> None:
 
 def violations(page: Page) -> list[str]:
     """Return the accessibility violations that axe finds."""
-    report: dict[str, Any] = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    report: dict[str, Any] = page.evaluate(
+        "() => axe.run(document, { resultTypes: ['violations'] })"
+    )
     return [
         f"{rule['id']} ({rule['impact']}): {node['html'][:200]} {node['failureSummary']}"
         for rule in report["violations"]
@@ -131,7 +141,13 @@ def test_keys_lead_everywhere_and_escape_closes_what_is_open(page: Page, views: 
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    for key, title in (("j", "Jobs"), ("s", "Schedules"), ("n", "Nodes"), ("q", "Queues"), ("o", "Overview")):
+    for key, title in (
+        ("j", "Jobs"),
+        ("s", "Schedules"),
+        ("n", "Nodes"),
+        ("q", "Queues"),
+        ("o", "Overview"),
+    ):
         wait_until(partial(goes, page, key, title))
 
 

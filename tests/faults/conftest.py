@@ -13,7 +13,9 @@ HERE = Path(__file__).parent
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start the fork server before the first test: on a busy machine its imports took longer than a test may take."""
-    if not session.config.option.collectonly and any(item.path.is_relative_to(HERE) for item in session.items):
+    if not session.config.option.collectonly and any(
+        item.path.is_relative_to(HERE) for item in session.items
+    ):
         start_fork_server()
 
 

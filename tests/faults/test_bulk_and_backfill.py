@@ -36,7 +36,9 @@ def horae(database: Database) -> Iterator[Horae]:
 
 def noted(horae: Horae) -> int:
     """Return how many jobs the order has changed so far."""
-    return int(rows(horae, "SELECT coalesce(sum(changed), 0) AS changed FROM horae_bulk_runs")[0].changed)
+    return int(
+        rows(horae, "SELECT coalesce(sum(changed), 0) AS changed FROM horae_bulk_runs")[0].changed
+    )
 
 
 def has_ended(horae: Horae, runs: int) -> bool:
@@ -65,14 +67,20 @@ def test_a_change_of_many_jobs_goes_on_after_its_node_was_killed(
     assert list(horae.audit().findings) == []
 
 
-def test_past_times_are_run_once_although_nodes_are_killed(horae: Horae, database: Database, tmp_path: Path) -> None:
+def test_past_times_are_run_once_although_nodes_are_killed(
+    horae: Horae, database: Database, tmp_path: Path
+) -> None:
     end = database.autocommit(reading.now).replace(minute=0, second=0, microsecond=0)
-    schedule = horae.schedules.add("threaded", cron="0 * * * *", config={"seed": 1}, overlap="allow_all", name="hourly")
+    schedule = horae.schedules.add(
+        "threaded", cron="0 * * * *", config={"seed": 1}, overlap="allow_all", name="hourly"
+    )
     nodes = [NodeProcess(database, tmp_path, concurrency=2, silence=SILENCE) for _ in "ab"]
     with nodes[0], nodes[1]:
         ids = [node.ready() for node in nodes]
         horae.schedules.backfill("hourly", end - timedelta(hours=HOURS), end)
-        busy = wait_until(lambda: rows(horae, "SELECT node_id FROM horae_jobs WHERE node_id IS NOT NULL"))
+        busy = wait_until(
+            lambda: rows(horae, "SELECT node_id FROM horae_jobs WHERE node_id IS NOT NULL")
+        )
         nodes[ids.index(busy[0].node_id)].kill()
         wait_until(lambda: has_ended(horae, HOURS), within=60)
     ticks = horae.schedules.ticks("hourly")

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 LIMITS = Limits(
     beat=0.2, lock=1.0, silence=1.5, last_attempts=20.0, margin=0.5, lock_margin=0.4, gap=0.7
-)  # fmt: skip
+)
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
 Fault = Literal["silent", "cut"]
 
@@ -90,7 +90,9 @@ class Log:
 
 
 @pytest.fixture
-async def apart(horae: Horae, url: str, network: Network, own_server: PostgresServer) -> AsyncIterator[Horae]:
+async def apart(
+    horae: Horae, url: str, network: Network, own_server: PostgresServer
+) -> AsyncIterator[Horae]:
     """The same application behind a network that may fail."""
     with closing(Horae(url.replace(str(own_server.port), str(network.port)))) as apart:
         yield apart
@@ -162,7 +164,10 @@ async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
         node.stop()
         began = time.monotonic()
     assert time.monotonic() - began < 0.2 + 5
-    assert f"the results of 1 jobs could not be written, because the database does not answer; another node will find these jobs unfinished: {job.id}" in caplog.text  # fmt: skip
+    assert (
+        f"the results of 1 jobs could not be written, because the database does not answer; another node will find these jobs unfinished: {job.id}"
+        in caplog.text
+    )
     network.resume()
     assert findings(horae.components.database, body_log, over=False) == []
 
@@ -220,5 +225,8 @@ async def test_stopped_jobs_run_again_when_the_server_is_back(
         assert attempts_of(horae, job.id) == ["failed", "finished"]
         assert node.id == incarnation
         [(error,)] = rows(horae, "SELECT error FROM horae_job_attempts WHERE outcome = 'failed'")
-        assert error == "the node lost contact with its database and stopped the job before others might run it"
+        assert (
+            error
+            == "the node lost contact with its database and stopped the job before others might run it"
+        )
     assert findings(horae.components.database, body_log) == []

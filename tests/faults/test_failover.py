@@ -122,7 +122,9 @@ def test_acknowledged_jobs_survive_and_nodes_find_the_promoted_standby(
     with cluster() as (primary, standby, url), ExitStack() as stack:
         horae = stack.enter_context(closing(fault_application(url)))
         database = horae.components.database
-        nodes = [stack.enter_context(NodeProcess(database, tmp_path, silence=SILENCE)) for _ in range(2)]
+        nodes = [
+            stack.enter_context(NodeProcess(database, tmp_path, silence=SILENCE)) for _ in range(2)
+        ]
         for node in nodes:
             node.ready()
         with Callers(horae) as callers:
@@ -130,7 +132,9 @@ def test_acknowledged_jobs_survive_and_nodes_find_the_promoted_standby(
             stack.enter_context(fault(primary))
             standby.promote()
             promoted = time.monotonic()
-            seen = stack.enter_context(closing(fault_application(standby.url(database.url.database or ""))))
+            seen = stack.enter_context(
+                closing(fault_application(standby.url(database.url.database or "")))
+            )
             [(since,)] = rows(seen, "SELECT clock_timestamp()")
             probe = seen.jobs.start("looped", seed=0)
             pids = {node.process.pid for node in nodes}

@@ -45,7 +45,10 @@ def test_then_runs_once_although_nodes_are_killed_as_the_last_members_end(
     draw = Random(SEED)
     groups: list[Group] = []
     with ExitStack() as stack:
-        nodes = [stack.enter_context(NodeProcess(database, tmp_path, concurrency=2, silence=SILENCE)) for _ in "ab"]
+        nodes = [
+            stack.enter_context(NodeProcess(database, tmp_path, concurrency=2, silence=SILENCE))
+            for _ in "ab"
+        ]
         for node in nodes:
             node.ready()
         for number in range(ROUNDS):
@@ -58,10 +61,16 @@ def test_then_runs_once_although_nodes_are_killed_as_the_last_members_end(
             short = horae.jobs.start_group(["brief", "brief"], then=("threaded", {"seed": number}))
             time.sleep(draw.uniform(0.0, 0.05))
             nodes[number % 2].kill()
-            nodes[number % 2] = stack.enter_context(NodeProcess(database, tmp_path, concurrency=2, silence=SILENCE))
+            nodes[number % 2] = stack.enter_context(
+                NodeProcess(database, tmp_path, concurrency=2, silence=SILENCE)
+            )
             groups += [horae.jobs.wait_for_group(each.id, timeout="60s") for each in (group, short)]
     for group in groups:
         effects = rows(horae, "SELECT attempt FROM effects WHERE job = :job", job=group.then_id)
-        assert (group.unfinished, horae.jobs.get(group.then_id or 0).state, len(effects)) == (0, "finished", 1)
+        assert (group.unfinished, horae.jobs.get(group.then_id or 0).state, len(effects)) == (
+            0,
+            "finished",
+            1,
+        )
     assert list(horae.audit().findings) == []
     assert findings(database, tmp_path / BODY_LOG) == []

@@ -20,7 +20,9 @@ SILENCE = 1.5
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-async def test_its_node_does_not_count_as_dead(database: Database, tmp_path: Path, body_log: Path) -> None:
+async def test_its_node_does_not_count_as_dead(
+    database: Database, tmp_path: Path, body_log: Path
+) -> None:
     with (
         closing(fault_application(url_of(database))) as horae,
         NodeProcess(database, tmp_path, silence=SILENCE) as process,

@@ -34,7 +34,12 @@ def test_jobs_of_a_killed_node_are_rescued(database: Database, tmp_path: Path) -
 @pytest.mark.timeout(240)
 def test_each_finished_job_has_one_effect_under_kills(database: Database, tmp_path: Path) -> None:
     with Chaos(database, tmp_path, SEED + 1, silence=1.0) as chaos:
-        for fault in (chaos.kill_quickly, chaos.stop_and_go_on, chaos.kill_quickly, chaos.kill_quickly):
+        for fault in (
+            chaos.kill_quickly,
+            chaos.stop_and_go_on,
+            chaos.kill_quickly,
+            chaos.kill_quickly,
+        ):
             chaos.feed()
             fault()
             chaos.kill_quickly()

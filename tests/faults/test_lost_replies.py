@@ -63,7 +63,11 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Peers.run": "only after some seconds, and only with other nodes: tests/runtime/test_peers.py",
     "Heartbeat._beat_here": "only while the server accepts no new connection: tests/runtime/test_used_up_connections.py",
 }
-ONLY_ON: Final = {"DatabaseMembership": POSTGRESQL, "FileMembership": SQLITE, "Sweeper._read_clock": POSTGRESQL}
+ONLY_ON: Final = {
+    "DatabaseMembership": POSTGRESQL,
+    "FileMembership": SQLITE,
+    "Sweeper._read_clock": POSTGRESQL,
+}
 """Classes and functions that call only one kind of database."""
 
 
@@ -86,7 +90,11 @@ def network(database: Database, request: pytest.FixtureRequest) -> Iterator[Netw
 
 def url_through(network: Network | None, database: Database) -> str:
     url = url_of(database)
-    return url if network is None else make_url(url).set(port=network.port).render_as_string(hide_password=False)
+    return (
+        url
+        if network is None
+        else make_url(url).set(port=network.port).render_as_string(hide_password=False)
+    )
 
 
 def expected(database: Database) -> set[str]:
@@ -95,19 +103,24 @@ def expected(database: Database) -> set[str]:
         str(site)
         for site in SITES
         if NOT_REACHED.keys().isdisjoint({site.function, f"{site.function}:{site.statement}"})
-        and {ONLY_ON.get(name) for name in (site.function, site.function.split(".")[0])} <= {None, database.dialect}
+        and {ONLY_ON.get(name) for name in (site.function, site.function.split(".")[0])}
+        <= {None, database.dialect}
     }
 
 
 @pytest.mark.slow
-def test_every_call_in_the_source_is_reached(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_call_in_the_source_is_reached(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     striking = Striking(Sites(), (), None)
     striking.install(monkeypatch)
     story = Story(url_of(database), monkeypatch)
     story.run()
     assert story.problems == []
     missed = expected(database) - {str(site) for site in striking.calls}
-    assert missed == set(), "let `Story` reach these calls, or name them in NOT_REACHED or LEFT_OUT with the reason"
+    assert missed == set(), (
+        "let `Story` reach these calls, or name them in NOT_REACHED or LEFT_OUT with the reason"
+    )
 
 
 @pytest.mark.slow

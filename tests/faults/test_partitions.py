@@ -54,7 +54,7 @@ class Site(NamedTuple):
 
 
 @contextmanager
-def namespaced(pooled: bool) -> Generator[Site]:  # noqa: FBT001 - behind a pooler or not
+def namespaced(pooled: bool) -> Generator[Site]:
     """Open a site on a network namespace, with a server that it reaches."""
     with ExitStack() as stack:
         host = stack.enter_context(NamespaceHost())
@@ -63,7 +63,9 @@ def namespaced(pooled: bool) -> Generator[Site]:  # noqa: FBT001 - behind a pool
         access = folder / "pg_hba.conf"
         access.write_text(host.access_file)
         addresses = f"127.0.0.1,{host.here}"
-        server = PostgresServer({**THROW_AWAY, "listen_addresses": addresses, "hba_file": str(access)})
+        server = PostgresServer(
+            {**THROW_AWAY, "listen_addresses": addresses, "hba_file": str(access)}
+        )
         url = migrated(stack.enter_context(server))
         if pooled:
             url = stack.enter_context(
@@ -74,7 +76,7 @@ def namespaced(pooled: bool) -> Generator[Site]:  # noqa: FBT001 - behind a pool
 
 
 @contextmanager
-def proxied(server: PostgresServer, pooled: bool) -> Generator[Site]:  # noqa: FBT001 - as above
+def proxied(server: PostgresServer, pooled: bool) -> Generator[Site]:
     """Open a site behind a proxy."""
     with ExitStack() as stack:
         url, port = migrated(server), server.port
@@ -148,7 +150,9 @@ def test_a_node_that_is_cut_off_stops_its_bodies_before_others_run_their_jobs(
     ):
         lost.ready()
         other.ready()
-        time.sleep(SILENCE * 1.2)  # a node declares no other dead before it has been connected for so long
+        time.sleep(
+            SILENCE * 1.2
+        )  # a node declares no other dead before it has been connected for so long
         for direction in site.directions:
             job_id = begun_on(horae, lost, body_log)
             with site.host.apart(direction):
@@ -215,7 +219,10 @@ def test_a_slow_network_and_one_that_resets_connections_lose_and_repeat_nothing(
     answer, in the middle.
     """
     url = database.url.set(port=network.port)
-    with closing(Database(url)) as apart, Chaos(apart, tmp_path, SEED, nodes=2, silence=SILENCE) as chaos:
+    with (
+        closing(Database(url)) as apart,
+        Chaos(apart, tmp_path, SEED, nodes=2, silence=SILENCE) as chaos,
+    ):
         chaos.feed()
         network.delay = 0.1
         chaos.kill_quickly()

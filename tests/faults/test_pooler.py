@@ -66,7 +66,9 @@ def test_nothing_is_lost_or_repeated_whatever_happens_to_the_pooler(
         assert not chaos.horae.audit().findings
 
 
-async def test_a_body_outlives_a_restart_of_the_pooler(database: Database, pooler: PgBouncer, body_log: Path) -> None:
+async def test_a_body_outlives_a_restart_of_the_pooler(
+    database: Database, pooler: PgBouncer, body_log: Path
+) -> None:
     """The node holds no lock that other nodes could see free, so only its silence counts."""
     release, began = threading.Event(), Record[int]()
     with closing(Horae(url_of(database))) as horae:
@@ -82,7 +84,9 @@ async def test_a_body_outlives_a_restart_of_the_pooler(database: Database, poole
         async with running_node(horae, liveness=PATIENT) as node:
             job = await horae.aio.jobs.start(lasting)
             await began.reaches(1)
-            await until(lambda: vars(heartbeat_of(node))["_helper_beat_at"] > 0)  # its process has connected
+            await until(
+                lambda: vars(heartbeat_of(node))["_helper_beat_at"] > 0
+            )  # its process has connected
             with pooler.away():
                 await asyncio.sleep(4 * PATIENT.lock)
             release.set()
@@ -91,7 +95,9 @@ async def test_a_body_outlives_a_restart_of_the_pooler(database: Database, poole
     assert findings(database, body_log) == []
 
 
-def test_a_rolling_restart_loses_and_repeats_nothing(database: Database, tmp_path: Path, body_log: Path) -> None:
+def test_a_rolling_restart_loses_and_repeats_nothing(
+    database: Database, tmp_path: Path, body_log: Path
+) -> None:
     done = restart_one_by_one(database, tmp_path, types=("threaded", "looped", "fragile"))
     assert set(done.exit_codes) == {0}
     assert done.states == {"finished": done.jobs}

@@ -10,7 +10,9 @@ from tests.harness.rolling_restart import QUICK, REPEATABLE, SCHEDULED, restart_
 
 
 @pytest.mark.slow
-def test_jobs_that_end_within_the_grace_run_once(database: Database, tmp_path: Path, body_log: Path) -> None:
+def test_jobs_that_end_within_the_grace_run_once(
+    database: Database, tmp_path: Path, body_log: Path
+) -> None:
     done = restart_one_by_one(database, tmp_path, types=QUICK, scheduled=SCHEDULED)
     assert set(done.exit_codes) == {0}
     assert done.states == {"finished": done.jobs + done.runs}

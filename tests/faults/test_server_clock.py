@@ -48,7 +48,9 @@ async def test_no_node_counts_as_dead(database: Database, body_log: Path, second
             await asyncio.sleep(LIMITS.silence + 0.5)  # as long as they declare no node dead
             for step in (seconds, 0.0):
                 clock.step(step)
-                await asyncio.sleep(2 * LIMITS.beat)  # each node looks at the other before and after its next beat
+                await asyncio.sleep(
+                    2 * LIMITS.beat
+                )  # each node looks at the other before and after its next beat
             release.set()
             for job_id in ids:
                 await until_state(one, job_id, "finished", "failed")

@@ -77,10 +77,19 @@ async def incarnations_but(horae: Horae, process: NodeProcess, former: str) -> l
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("early", [True, False])
 async def test_on_sqlite_it_still_counts_as_alive(
-    database: Database, tmp_path: Path, body_log: Path, monkeypatch: pytest.MonkeyPatch, *, early: bool
+    database: Database,
+    tmp_path: Path,
+    body_log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    early: bool,
 ) -> None:
     """On SQLite a lock on a file proves that a node is alive: it continues where it stopped, even with the write lock."""
-    gate, looks, find_dead = tmp_path / "gate", list[dict[NodeId, Death]](), FileMembership.find_dead
+    gate, looks, find_dead = (
+        tmp_path / "gate",
+        list[dict[NodeId, Death]](),
+        FileMembership.find_dead,
+    )
 
     def noted(self: FileMembership) -> dict[NodeId, Death]:
         looks.append(dict(find_dead(self)))
@@ -100,7 +109,10 @@ async def test_on_sqlite_it_still_counts_as_alive(
             begun, seen = asyncio.get_running_loop().time(), len(looks)
             enough = 0 if early else 3  # a sweeper that has to write waits for the lock as well
             await until(
-                lambda: len(looks) >= seen + enough and asyncio.get_running_loop().time() > begun + 1.5 * SILENCE
+                lambda: (
+                    len(looks) >= seen + enough
+                    and asyncio.get_running_loop().time() > begun + 1.5 * SILENCE
+                )
             )
             assert not any(looks)
             process.go_on()
@@ -116,7 +128,10 @@ async def test_on_sqlite_it_still_counts_as_alive(
 async def test_a_node_that_is_asked_to_stop_leaves_no_jobs_behind(
     database: Database, tmp_path: Path, body_log: Path
 ) -> None:
-    with closing(fault_application(url_of(database))) as horae, NodeProcess(database, tmp_path) as process:
+    with (
+        closing(fault_application(url_of(database))) as horae,
+        NodeProcess(database, tmp_path) as process,
+    ):
         execute(horae, SCHEMA)
         await asyncio.to_thread(process.ready)
         for _ in range(3):

@@ -36,9 +36,14 @@ def limit_jobs(horae: Horae, **limits: Any) -> None:
     """Give the client for jobs other limits than the usual ones."""
     made = horae.components
     vars(horae)["jobs"] = Jobs(
-        made.database, made.registry, made.live, made.wakeup,
-        keep=horae.settings.keep, inline=InlineNode(made), limits=JobLimits(**limits),
-    )  # fmt: skip
+        made.database,
+        made.registry,
+        made.live,
+        made.wakeup,
+        keep=horae.settings.keep,
+        inline=InlineNode(made),
+        limits=JobLimits(**limits),
+    )
 
 
 @contextmanager
@@ -51,7 +56,9 @@ def own_engine(database: Database) -> Generator[Engine]:
         engine.dispose()
 
 
-def claim_as_another_node(horae: Horae, limit: int = 100, queues: Sequence[str] | None = None) -> list[Claim]:
+def claim_as_another_node(
+    horae: Horae, limit: int = 100, queues: Sequence[str] | None = None
+) -> list[Claim]:
     """Claim the due jobs, as a node that knows every type."""
     scope = ClaimScope(node=ELSEWHERE, types=tuple(horae.registry.by_name), queues=queues)
     return horae.components.database.autocommit(claims.claim, scope, limit)
@@ -59,7 +66,9 @@ def claim_as_another_node(horae: Horae, limit: int = 100, queues: Sequence[str] 
 
 def rows(horae: Horae, statement: str, **values: Any) -> list[Any]:
     """Query the database without Horae's code."""
-    return horae.components.database.autocommit(lambda connection: list(connection.execute(text(statement), values)))
+    return horae.components.database.autocommit(
+        lambda connection: list(connection.execute(text(statement), values))
+    )
 
 
 def execute(horae: Horae, statement: str, **values: Any) -> None:

@@ -17,7 +17,14 @@ LOG_VARIABLE: Final = "HORAE_BODY_LOG"
 def log_body(what: str, job: JobContext) -> None:
     """Log `begin`, `effect` or `end` of a body, with the monotonic clock that all processes of a machine share."""
     if (file := os.environ.get(LOG_VARIABLE)) is not None:
-        append(Path(file), what=what, job=job.id, attempt=job.attempt, lease=job.claim.lease, node=str(os.getpid()))
+        append(
+            Path(file),
+            what=what,
+            job=job.id,
+            attempt=job.attempt,
+            lease=job.claim.lease,
+            node=str(os.getpid()),
+        )
 
 
 @contextmanager

@@ -28,21 +28,46 @@ class CeleryWorker(Program):
     NAME: ClassVar[str] = "celery"
 
     def __init__(  # noqa: PLR0913 - the options of a worker
-        self, folder: Path, database: str, broker: str, *, pool: str = "prefork", concurrency: int = 2,
-        application: str = "tests.contrib.celery_application", log: Path | None = None,
-        environment: Mapping[str, str] = NONE, options: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        database: str,
+        broker: str,
+        *,
+        pool: str = "prefork",
+        concurrency: int = 2,
+        application: str = "tests.contrib.celery_application",
+        log: Path | None = None,
+        environment: Mapping[str, str] = NONE,
+        options: tuple[str, ...] = (),
+    ) -> None:
         """`folder`: of its own log; `log`: the log of the bodies."""
         super().__init__(folder / f"worker-{time.monotonic_ns()}.log")
         self._environment = {
-            "HORAE_DATABASE": database, "CELERY_BROKER_URL": broker,
+            "HORAE_DATABASE": database,
+            "CELERY_BROKER_URL": broker,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-            **({} if log is None else {LOG_VARIABLE: str(log)}), **environment,
-        }  # fmt: skip
+            **({} if log is None else {LOG_VARIABLE: str(log)}),
+            **environment,
+        }
         self._command = [
-            sys.executable, "-m", "celery", "-A", f"{application}:app", "worker", "-P", pool, "-c", str(concurrency),
-            "-l", "info", "-n", f"{self._log_file.stem}@test", "--without-mingle", "--without-gossip", *options,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            f"{application}:app",
+            "worker",
+            "-P",
+            pool,
+            "-c",
+            str(concurrency),
+            "-l",
+            "info",
+            "-n",
+            f"{self._log_file.stem}@test",
+            "--without-mingle",
+            "--without-gossip",
+            *options,
+        ]
         self._starts = 0
         """How many starts the log tells of before the current one."""
 
@@ -50,7 +75,9 @@ class CeleryWorker(Program):
     def children(self) -> list[int]:
         """The ids of the processes of its pool."""
         assert self.process is not None
-        found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        found = (
+            Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        )
         return [int(pid) for pid in found if b"celery" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
     def run_to_its_end(self) -> int:

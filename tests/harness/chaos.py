@@ -31,9 +31,13 @@ DEAD_CONNECTIONS: Final = 20
 HELD: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node")
 STARTED: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node AND state = 'started'")
 PENDING: Final = text("SELECT count(*) FROM horae_jobs WHERE state = 'pending'")
-ACTIVE: Final = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
+ACTIVE: Final = text(
+    "SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL"
+)
 CRASHES: Final = text("SELECT count(*) FROM horae_job_attempts WHERE outcome = 'crashed'")
-STATES: Final = text("SELECT type, state, count(*) FROM horae_jobs GROUP BY type, state ORDER BY type, state")
+STATES: Final = text(
+    "SELECT type, state, count(*) FROM horae_jobs GROUP BY type, state ORDER BY type, state"
+)
 
 FAILED_WITHOUT_A_CRASH: Final = text(
     "SELECT id FROM horae_jobs WHERE state = 'failed' AND NOT EXISTS "
@@ -58,7 +62,9 @@ class Chaos:
         self.draw = Random(self.seed)
         self._stack = ExitStack()
         self.database.transact(lambda connection: connection.execute(text(SCHEMA)))
-        self.horae: Horae = fault_application(self.database.url.render_as_string(hide_password=False))
+        self.horae: Horae = fault_application(
+            self.database.url.render_as_string(hide_password=False)
+        )
         self._stack.callback(self.horae.close)
         self.horae.queues.fair(FAIR, "owner")
         self.processes = [self._started() for _ in range(self.nodes)]
@@ -81,7 +87,9 @@ class Chaos:
         """Add a few jobs of the kinds about which the outside checker knows rules of their own."""
         seeds = [{"seed": self.draw.randrange(1_000_000)} for _ in range(MEMBERS)]
         for kind in OPTIONS:
-            self._again(partial(self.horae.jobs.start_many, kind, seeds, owner=self.draw.choice(OWNERS)))
+            self._again(
+                partial(self.horae.jobs.start_many, kind, seeds, owner=self.draw.choice(OWNERS))
+            )
         self._again(partial(self.horae.jobs.start, "single", seed=self.draw.randrange(2)))
         members = [("polled", seed) for seed in seeds]
         self._again(partial(self.horae.jobs.start_group, members, then="combined"))
@@ -145,7 +153,9 @@ class Chaos:
     def findings(self, *, interrupted: bool = False) -> list[str]:
         """Return the rules that are broken. `interrupted`: connections to the database were cut meanwhile."""
         log, frozen = self.logs / BODY_LOG, interrupted or self.stops > 0
-        failed = [f"job {job} failed without a crash" for (job,) in self._all(FAILED_WITHOUT_A_CRASH)]
+        failed = [
+            f"job {job} failed without a crash" for (job,) in self._all(FAILED_WITHOUT_A_CRASH)
+        ]
         return failed + findings(self.database, log, frozen_processes=frozen)
 
     def summary(self) -> str:
@@ -156,7 +166,9 @@ class Chaos:
         return f"seed {self.seed}: {faults}; rescued within {quantiles(self.recoveries)}; {ended}"
 
     def _started(self) -> NodeProcess:
-        return self._stack.enter_context(NodeProcess(self.database, self.logs, silence=self.silence))
+        return self._stack.enter_context(
+            NodeProcess(self.database, self.logs, silence=self.silence)
+        )
 
     def _replace(self, process: NodeProcess) -> None:
         self.processes[self.processes.index(process)] = self._started()

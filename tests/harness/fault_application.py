@@ -116,7 +116,12 @@ def _declare_limited(horae: Horae) -> None:
 def _declare_lasting(horae: Horae) -> None:
     """Declare jobs that are retried until they finish; their effect is committed together with their end."""
 
-    @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
+    @horae.job(
+        transaction="read committed",
+        max_attempts=MANY_ATTEMPTS,
+        backoff=SHORT_BACKOFF,
+        max_count=None,
+    )
     def threaded(job: JobContext, seed: int) -> int:
         draw = Random(seed + job.attempt)
         with logged(job):
@@ -126,7 +131,12 @@ def _declare_lasting(horae: Horae) -> None:
             time.sleep(draw.choice([0.0, 0.0, 0.005, 0.02]))
             return job.attempt
 
-    @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
+    @horae.job(
+        transaction="read committed",
+        max_attempts=MANY_ATTEMPTS,
+        backoff=SHORT_BACKOFF,
+        max_count=None,
+    )
     async def looped(job: JobContext, seed: int) -> int:
         draw = Random(seed + job.attempt)
         with logged(job):
@@ -180,7 +190,7 @@ def _declare_short(horae: Horae) -> None:
             time.sleep(0.02)
 
 
-def end_process_if(deadly: bool) -> None:  # noqa: FBT001 - the condition
+def end_process_if(deadly: bool) -> None:
     """Kill this process, so that its bodies end without a chance to do anything."""
     if deadly:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -206,7 +216,12 @@ def _declare_stalling(horae: Horae) -> None:
 def _declare_obedient(horae: Horae) -> None:
     """Declare a job whose first attempt goes on until it is told to stop."""
 
-    @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
+    @horae.job(
+        transaction="read committed",
+        max_attempts=MANY_ATTEMPTS,
+        backoff=SHORT_BACKOFF,
+        max_count=None,
+    )
     def obedient(job: JobContext, *, early: bool = False) -> int:
         """`early`: write before that, and so hold a lock that the next attempt needs."""
         with logged(job):
@@ -226,5 +241,7 @@ def _declare_holding(horae: Horae) -> None:
     @horae.job(max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
     def holding(job: JobContext, seconds: float) -> int:
         with logged(job):
-            ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))  # unlike CDLL this keeps the interpreter's lock
+            ctypes.PyDLL(None).usleep(
+                int(seconds * 1_000_000)
+            )  # unlike CDLL this keeps the interpreter's lock
             return job.attempt

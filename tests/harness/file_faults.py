@@ -35,7 +35,9 @@ def write_lock_held(file: Path) -> Generator[None]:
 def small_disk(megabytes: int) -> Generator[Path]:
     """Mount a small file system in memory, which only root may do, and return its folder."""
     folder = Path(tempfile.mkdtemp(prefix="horae-disk-"))
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)], check=True
+    )
     try:
         yield folder
     finally:

@@ -22,12 +22,26 @@ from dataclasses import dataclass, field
 from typing import Final
 
 PRELOADED: Final = (
-    "aiosqlite", "psycopg", "psycopg_binary", "sqlalchemy.dialects.postgresql.psycopg",
-    "sqlalchemy.dialects.sqlite.aiosqlite", "sqlalchemy.ext.asyncio", "alembic.command", "uvicorn.lifespan.on",
-    "uvicorn.loops.auto", "uvicorn.protocols.http.auto", "horae.adapters", "horae.api.application",
-    "horae.api.serving.server", "horae.app", "horae.cli.commands.run", "horae.cli.main", "horae.runtime.node.node",
-    "tests.harness.fault_application", "tests.harness.node_process",
-)  # fmt: skip
+    "aiosqlite",
+    "psycopg",
+    "psycopg_binary",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite.aiosqlite",
+    "sqlalchemy.ext.asyncio",
+    "alembic.command",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.http.auto",
+    "horae.adapters",
+    "horae.api.application",
+    "horae.api.serving.server",
+    "horae.app",
+    "horae.cli.commands.run",
+    "horae.cli.main",
+    "horae.runtime.node.node",
+    "tests.harness.fault_application",
+    "tests.harness.node_process",
+)
 """What a node imports."""
 LARGEST_REQUEST: Final = 1 << 18
 """Bytes; a request holds all variables of the environment."""
@@ -74,7 +88,7 @@ class ForkServer:
     def __post_init__(self) -> None:
         self.wakes, self.woken = socket.socketpair()
         for one in (self.wakes, self.woken):
-            one.setblocking(False)  # noqa: FBT003 - the signature of the standard library
+            one.setblocking(False)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the processes of the tests end first
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self.woken.fileno())
@@ -88,7 +102,9 @@ class ForkServer:
                 self.wakes.recv(1024)
                 self._report_ended()
             if self.requests in ready:
-                message, descriptors, _, _ = socket.recv_fds(self.requests, LARGEST_REQUEST, STANDARD + 1)
+                message, descriptors, _, _ = socket.recv_fds(
+                    self.requests, LARGEST_REQUEST, STANDARD + 1
+                )
                 if not message:
                     self._kill_all()
                     return None
@@ -97,7 +113,9 @@ class ForkServer:
                     return request
 
     def _fork(self, message: bytes, descriptors: list[int]) -> Request | None:
-        assert threading.active_count() == 1, "a lock of another thread would stay locked in the forked process"
+        assert threading.active_count() == 1, (
+            "a lock of another thread would stay locked in the forked process"
+        )
         *standard, report = descriptors
         process = os.fork()
         if process == 0:

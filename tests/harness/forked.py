@@ -23,17 +23,28 @@ _one_at_a_time = threading.Lock()
 class ForkedProcess:
     """A process that runs a module. `stdin` and `stdout` are pipes if they were asked for with `subprocess.PIPE`."""
 
-    def __init__(  # noqa: PLR0913 - as of `subprocess.Popen`
-        self, module: str, arguments: Sequence[str], *, environment: Mapping[str, str], folder: Path = ROOT,
-        stdin: int = subprocess.DEVNULL, stdout: int | IO[bytes] | IO[str] = subprocess.DEVNULL,
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: Path = ROOT,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | IO[bytes] | IO[str] = subprocess.DEVNULL,
         stderr: int | IO[bytes] | IO[str] = subprocess.DEVNULL,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.args = [sys.executable, "-m", module, *arguments]
         self.stdin: IO[bytes] | None = None
         self.stdout: IO[str] | None = None
         self.returncode: int | None = None
         request = json.dumps(
-            {"module": module, "arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
+            {
+                "module": module,
+                "arguments": [*arguments],
+                "folder": str(folder),
+                "environment": {**environment},
+            }
         )
         self._report, report = os.pipe()
         given = [self._input(stdin), self._output(stdout), self._output(stderr), report]
@@ -117,8 +128,11 @@ def _server() -> socket.socket:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.harness.fork_server"], cwd=ROOT, env=environment, stdin=its.fileno()
-    )  # fmt: skip
+        [sys.executable, "-m", "tests.harness.fork_server"],
+        cwd=ROOT,
+        env=environment,
+        stdin=its.fileno(),
+    )
     its.close()
     atexit.register(_end, ours, server)
     ours.recv(LARGEST_ANSWER)

@@ -28,7 +28,9 @@ UPLINK: Final = "uplink"
 """The name that the link to this machine has in a namespace."""
 IN_HOST: Final = 'hostname "$1" && shift && exec "$@"'
 """Runs a command under a host name, so that nodes take it for another machine."""
-TRUSTED: Final = "local all all trust\nhost all all 127.0.0.1/32 trust\nhost all all {network} trust\n"
+TRUSTED: Final = (
+    "local all all trust\nhost all all 127.0.0.1/32 trust\nhost all all {network} trust\n"
+)
 """The access file of a server on a link of its own."""
 
 
@@ -86,14 +88,39 @@ class NamespaceHost(Host):
         self.name = f"horae{secrets.token_hex(3)}"
         block = secrets.randbelow(2**14) * 4  # four addresses, of which two are for hosts
         self._network = f"10.231.{block // 256}.{block % 256}/30"
-        self.here, self._there = (f"10.231.{block // 256}.{block % 256 + number}" for number in (1, 2))
-        self.prefix = ["ip", "netns", "exec", self.name, "unshare", "--uts", "sh", "-c", IN_HOST, "sh", self.name]
+        self.here, self._there = (
+            f"10.231.{block // 256}.{block % 256 + number}" for number in (1, 2)
+        )
+        self.prefix = [
+            "ip",
+            "netns",
+            "exec",
+            self.name,
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            IN_HOST,
+            "sh",
+            self.name,
+        ]
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             ip("netns", "add", self.name)
             stack.callback(self._remove)
-            ip("link", "add", self._device, "type", "veth", "peer", "name", UPLINK, "netns", self.name)
+            ip(
+                "link",
+                "add",
+                self._device,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                UPLINK,
+                "netns",
+                self.name,
+            )
             ip("addr", "add", f"{self.here}/30", "dev", self._device)
             ip("link", "set", self._device, "up")
             self._ip_there("addr", "add", f"{self._there}/30", "dev", UPLINK)
@@ -103,7 +130,10 @@ class NamespaceHost(Host):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._remove()
 
@@ -119,9 +149,21 @@ class NamespaceHost(Host):
     @override
     def cut(self, lost: Lost = "both") -> None:
         if lost != "answers":
-            self._ip_there("neigh", "replace", self.here, "lladdr", NOWHERE, "dev", UPLINK, "nud", "permanent")
+            self._ip_there(
+                "neigh", "replace", self.here, "lladdr", NOWHERE, "dev", UPLINK, "nud", "permanent"
+            )
         if lost != "requests":
-            ip("neigh", "replace", self._there, "lladdr", NOWHERE, "dev", self._device, "nud", "permanent")
+            ip(
+                "neigh",
+                "replace",
+                self._there,
+                "lladdr",
+                NOWHERE,
+                "dev",
+                self._device,
+                "nud",
+                "permanent",
+            )
 
     @override
     def heal(self) -> None:
@@ -138,7 +180,9 @@ class NamespaceHost(Host):
         ip("-n", self.name, *arguments)
 
     def _remove(self) -> None:
-        with suppress(subprocess.CalledProcessError):  # goes with the namespace, if no process is left in it
+        with suppress(
+            subprocess.CalledProcessError
+        ):  # goes with the namespace, if no process is left in it
             ip("link", "del", self._device)
         ip("netns", "del", self.name)
 

@@ -22,7 +22,9 @@ from tests.harness.postgres_protocol import Commit, Dialogue
 REQUESTS: Final = "requests"
 ANSWERS: Final = "answers"
 CHUNK: Final = 65_536
-RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER with zero seconds: closing the socket resets the connection
+RESET: Final = struct.pack(
+    "ii", 1, 0
+)  # SO_LINGER with zero seconds: closing the socket resets the connection
 
 
 @dataclass
@@ -33,7 +35,9 @@ class _Link:
     server: socket.socket
     dialogue: Dialogue
     loses_answers: bool = False
-    late: deque[tuple[float, socket.socket, bytes]] = field(default_factory=deque[tuple[float, socket.socket, bytes]])
+    late: deque[tuple[float, socket.socket, bytes]] = field(
+        default_factory=deque[tuple[float, socket.socket, bytes]]
+    )
 
     def until_due(self) -> float:
         """Return the seconds until the next bytes are to be sent, at most a twentieth."""
@@ -74,7 +78,10 @@ class Network:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._ended = True
         for passing in self._passing.values():
@@ -172,13 +179,14 @@ class Network:
             selector.register(client, selectors.EVENT_READ)
             selector.register(server, selectors.EVENT_READ)
             while not self._ended and all(
-                self._forward(link, key.fileobj is client) for key, _ in selector.select(link.until_due())
+                self._forward(link, key.fileobj is client)
+                for key, _ in selector.select(link.until_due())
             ):
                 link.send_due()
             link.send_due()
         self._hang_up(client, server)
 
-    def _forward(self, link: _Link, is_request: bool) -> bool:  # noqa: FBT001 - the direction
+    def _forward(self, link: _Link, is_request: bool) -> bool:
         """Take what has arrived from one side; return False if the connection is over."""
         passing = self._passing[REQUESTS if is_request else ANSWERS]
         if not passing.is_set():

@@ -33,10 +33,14 @@ def shrunk(silence: float) -> Limits:
     usual = Limits()
     share = silence / usual.silence
     return Limits(
-        beat=usual.beat * min(1.0, 2 * share), lock=usual.lock * min(1.0, 2 * share), silence=silence,
-        last_attempts=usual.last_attempts * share, margin=usual.margin * share,
-        lock_margin=usual.lock_margin * min(1.0, 2 * share), gap=usual.gap * min(1.0, 2 * share),
-    )  # fmt: skip
+        beat=usual.beat * min(1.0, 2 * share),
+        lock=usual.lock * min(1.0, 2 * share),
+        silence=silence,
+        last_attempts=usual.last_attempts * share,
+        margin=usual.margin * share,
+        lock_margin=usual.lock_margin * min(1.0, 2 * share),
+        gap=usual.gap * min(1.0, 2 * share),
+    )
 
 
 def end_with_the_parent() -> None:

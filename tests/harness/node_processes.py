@@ -72,7 +72,10 @@ class NodeProcess:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.kill()
 
@@ -117,9 +120,19 @@ def _started(
 ) -> ForkedProcess | subprocess.Popen[bytes]:
     """Start the process of a node; on a host with a network of its own without the fork server, which is here."""
     if host is None or not host.prefix:
-        return ForkedProcess(MODULE, arguments, environment=environment, stdin=subprocess.PIPE, stdout=log, stderr=log)
+        return ForkedProcess(
+            MODULE,
+            arguments,
+            environment=environment,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+        )
     return subprocess.Popen(
         [*host.prefix, sys.executable, "-m", MODULE, *arguments],
-        cwd=ROOT, env={**environment, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
-        stdin=subprocess.PIPE, stdout=log, stderr=log,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**environment, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+    )

@@ -75,12 +75,20 @@ class PgBouncer(Server):
     def command(self, text: str) -> list[dict[str, Any]]:
         """Run a command on the console, such as RECONNECT or SHOW POOLS, and return its rows."""
         with self._connect(CONSOLE) as connection:
-            result = connection.pgconn.exec_(text.encode())  # the console only speaks the simple protocol
-            if result.status not in (psycopg.pq.ExecStatus.COMMAND_OK, psycopg.pq.ExecStatus.TUPLES_OK):
+            result = connection.pgconn.exec_(
+                text.encode()
+            )  # the console only speaks the simple protocol
+            if result.status not in (
+                psycopg.pq.ExecStatus.COMMAND_OK,
+                psycopg.pq.ExecStatus.TUPLES_OK,
+            ):
                 raise RuntimeError(result.error_message.decode())
             names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
             return [
-                {name: (result.get_value(row, column) or b"").decode() for column, name in enumerate(names)}
+                {
+                    name: (result.get_value(row, column) or b"").decode()
+                    for column, name in enumerate(names)
+                }
                 for row in range(result.ntuples)
             ]
 
@@ -97,7 +105,9 @@ class PgBouncer(Server):
 
     @override
     def _launch(self) -> subprocess.Popen[bytes]:
-        return self._workplace.start([_program(), str(self.folder / "pgbouncer.ini")], self._log_file)
+        return self._workplace.start(
+            [_program(), str(self.folder / "pgbouncer.ini")], self._log_file
+        )
 
     @override
     def _is_ready(self) -> bool:
@@ -108,13 +118,17 @@ class PgBouncer(Server):
         return True
 
     def _connect(self, database: str) -> psycopg.Connection:
-        return psycopg.connect(f"host=127.0.0.1 port={self.port} user=postgres dbname={database}", autocommit=True)
+        return psycopg.connect(
+            f"host=127.0.0.1 port={self.port} user=postgres dbname={database}", autocommit=True
+        )
 
 
 @cache
 def tracks_prepared_statements() -> bool:
     """Return whether this version of PgBouncer can keep track of prepared statements."""
-    output = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [_program(), "--version"], capture_output=True, text=True, check=True
+    ).stdout
     numbers = re.search(r"(\d+)\.(\d+)", output)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) >= TRACKS_SINCE
 

@@ -102,12 +102,20 @@ class PostgresServer(Server):
         """
         name = f"horae_{secrets.token_hex(6)}"
         source = "template1" if template is None else database_name(template)
-        self._administer(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(source)))
+        self._administer(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                sql.Identifier(name), sql.Identifier(source)
+            )
+        )
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
         """Drop a database and end the remaining connections to it."""
-        self._administer(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database_name(url))))
+        self._administer(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(
+                sql.Identifier(database_name(url))
+            )
+        )
 
     def _administer(self, statement: sql.Composed) -> None:
         with psycopg.connect(self._administration, autocommit=True) as connection:
@@ -146,7 +154,9 @@ class PostgresServer(Server):
             "unix_socket_directories": str(self.folder),
             **self._settings,
         }
-        return self._run("postgres", *(part for item in settings.items() for part in ("-c", "=".join(item))))
+        return self._run(
+            "postgres", *(part for item in settings.items() for part in ("-c", "=".join(item)))
+        )
 
     def _run(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [str(self._programs / program), "-D", str(self.folder / "data"), *arguments]

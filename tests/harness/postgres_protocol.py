@@ -80,7 +80,11 @@ class Dialogue:
                 statement = body.rstrip(b"\0").decode()
                 if statement.upper().startswith("COMMIT"):
                     return True
-                self._statements = [] if statement.upper().startswith("ROLLBACK") else [*self._statements, statement]
+                self._statements = (
+                    []
+                    if statement.upper().startswith("ROLLBACK")
+                    else [*self._statements, statement]
+                )
                 return self._status == IDLE and not statement.upper().startswith("BEGIN")
             case b"P":
                 name, text, _ = body.split(b"\0", 2)

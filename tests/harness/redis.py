@@ -52,7 +52,13 @@ class RedisServer(Server):
         path, password = str(self.socket), password or self._settings.get("requirepass")
         once = Retry(NoBackoff(), 0)
         with closing(
-            Redis(unix_socket_path=path, db=number, password=password, decode_responses=True, retry=once)
+            Redis(
+                unix_socket_path=path,
+                db=number,
+                password=password,
+                decode_responses=True,
+                retry=once,
+            )
         ) as client:
             execute: Callable[..., Any] = client.execute_command
             return execute(*words)

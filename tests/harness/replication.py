@@ -57,7 +57,10 @@ class Standby(PostgresServer):
 
 def make_synchronous(primary: PostgresServer) -> None:
     """Let each commit on the primary wait until its standby has stored it too, and wait for that standby."""
-    for statement in (f"ALTER SYSTEM SET synchronous_standby_names = '{NAME}'", "SELECT pg_reload_conf()"):
+    for statement in (
+        f"ALTER SYSTEM SET synchronous_standby_names = '{NAME}'",
+        "SELECT pg_reload_conf()",
+    ):
         _run(primary, statement)
     _wait_until_true(primary, "SELECT 'sync' = ANY (SELECT sync_state FROM pg_stat_replication)")
 
@@ -70,7 +73,9 @@ def url_of_all(url: str, *servers: PostgresServer) -> str:
 
 def _position(server: PostgresServer, function: str) -> int:
     with administer(server.url()) as connection:
-        found = connection.execute(f"SELECT ({function} - '0/0'::pg_lsn)::bigint".encode()).fetchone()
+        found = connection.execute(
+            f"SELECT ({function} - '0/0'::pg_lsn)::bigint".encode()
+        ).fetchone()
     assert found is not None
     return int(found[0])
 

@@ -14,17 +14,34 @@ from sqlalchemy import make_url
 from tests.harness.postgres import PostgresServer
 
 CATALOGS: Final = (
-    "pg_attrdef", "pg_attribute", "pg_cast", "pg_constraint", "pg_default_acl", "pg_enum", "pg_event_trigger",
-    "pg_extension", "pg_index", "pg_inherits", "pg_policy", "pg_proc", "pg_publication", "pg_rewrite", "pg_sequence",
-    "pg_statistic_ext", "pg_trigger", "pg_type",
-)  # fmt: skip
+    "pg_attrdef",
+    "pg_attribute",
+    "pg_cast",
+    "pg_constraint",
+    "pg_default_acl",
+    "pg_enum",
+    "pg_event_trigger",
+    "pg_extension",
+    "pg_index",
+    "pg_inherits",
+    "pg_policy",
+    "pg_proc",
+    "pg_publication",
+    "pg_rewrite",
+    "pg_sequence",
+    "pg_statistic_ext",
+    "pg_trigger",
+    "pg_type",
+)
 """Catalogs to which no statement on rows writes."""
 FIRST_OF_USERS: Final = 16384
 """The object id from which on PostgreSQL numbers what users create; autovacuum analyzes its own catalogs at any time."""
 
 STRUCTURE: Final = (
     "SELECT ARRAY["
-    + ", ".join(f"(SELECT concat(count(*), ' ', sum(xmin::text::bigint)) FROM {name})" for name in CATALOGS)
+    + ", ".join(
+        f"(SELECT concat(count(*), ' ', sum(xmin::text::bigint)) FROM {name})" for name in CATALOGS
+    )
     + f""",
     (SELECT concat(count(*), ' ', sum(xmin::text::bigint)) FROM pg_statistic WHERE starelid >= {FIRST_OF_USERS}),
     (SELECT string_agg(concat_ws(' ', oid, relname, relkind, relpersistence, relowner, reloptions, relacl, relrowsecurity),
@@ -86,14 +103,22 @@ class ReusedDatabases:
         try:
             with connected(url) as connection:
                 connection.execute(END_OTHERS)
-                return _structure_of(connection) == self._as_created[url] and self._is_empty_again(connection)
+                return _structure_of(connection) == self._as_created[url] and self._is_empty_again(
+                    connection
+                )
         except psycopg.Error:  # a server that was stopped, a database that was dropped, or a role that has lost a right
             return False
 
     def _is_empty_again(self, connection: psycopg.Connection) -> bool:
-        if any(_rows_of(connection, name) != rows for name, rows in self._written_by_migrations.items()):
+        if any(
+            _rows_of(connection, name) != rows for name, rows in self._written_by_migrations.items()
+        ):
             return False
-        filled = [name for (name,) in connection.execute(FILLED) if name not in self._written_by_migrations]
+        filled = [
+            name
+            for (name,) in connection.execute(FILLED)
+            if name not in self._written_by_migrations
+        ]
         connection.execute(LOCK_WITHIN)
         if filled:
             connection.execute(f"TRUNCATE {', '.join(filled)} RESTART IDENTITY CASCADE".encode())

@@ -86,14 +86,22 @@ class Load(Background):
         draw = Random(1)
         while not self.done.wait(PAUSE):
             for name in self._types:
-                values = [{} if name == "quick" else {"seed": draw.randrange(10**6)} for _ in range(BATCH)]
+                values = [
+                    {} if name == "quick" else {"seed": draw.randrange(10**6)} for _ in range(BATCH)
+                ]
                 self.started += len(self._horae.jobs.start_many(name, values))
 
 
-def restart_one_by_one(  # noqa: PLR0913 - each is a choice of its own
-    database: Database, folder: Path, *, types: Sequence[str], scheduled: Sequence[str] = (), nodes: int = 2,
-    rounds: int = 1, grace: float | None = None,
-) -> RollingRestart:  # fmt: skip
+def restart_one_by_one(
+    database: Database,
+    folder: Path,
+    *,
+    types: Sequence[str],
+    scheduled: Sequence[str] = (),
+    nodes: int = 2,
+    rounds: int = 1,
+    grace: float | None = None,
+) -> RollingRestart:
     """Run nodes under load, replace each of them in each round, and wait until all jobs have ended.
 
     Each type of `scheduled` also has a schedule.
@@ -138,9 +146,15 @@ def _counted(
     attempts = {str(row.outcome): int(row.number) for row in rows(horae, COUNTS)}
     states = {state.value: count for state, count in horae.jobs.count().items()}
     schedules = horae.schedules.list()
-    faulty = [each.name for each in schedules if each.statistics.total_successes != each.statistics.total_runs]
+    faulty = [
+        each.name
+        for each in schedules
+        if each.statistics.total_successes != each.statistics.total_runs
+    ]
     runs = sum(each.statistics.total_runs for each in schedules)
-    return RollingRestart(started, seconds, stops, exit_codes, attempts, states, wrong_effects, again, runs, faulty)
+    return RollingRestart(
+        started, seconds, stops, exit_codes, attempts, states, wrong_effects, again, runs, faulty
+    )
 
 
 if __name__ == "__main__":
@@ -149,8 +163,12 @@ if __name__ == "__main__":
         new.migrate()
     with tempfile.TemporaryDirectory() as temporary, closing(Database(sys.argv[1])) as own:
         done = restart_one_by_one(
-            own, Path(temporary), types=QUICK if len(given) < GRACE_GIVEN else REPEATABLE,
-            scheduled=SCHEDULED, nodes=given[0] if given else 4, rounds=given[1] if len(given) > 1 else 3,
+            own,
+            Path(temporary),
+            types=QUICK if len(given) < GRACE_GIVEN else REPEATABLE,
+            scheduled=SCHEDULED,
+            nodes=given[0] if given else 4,
+            rounds=given[1] if len(given) > 1 else 3,
             grace=given[2] / 1000 if len(given) == GRACE_GIVEN else None,
-        )  # fmt: skip
+        )
         print(done)  # noqa: T201 - it is a program

@@ -3,7 +3,18 @@
 import dataclasses
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, NewType, NotRequired, Optional, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    Optional,
+    TypeVar,
+)
 
 import pydantic
 from pydantic import (

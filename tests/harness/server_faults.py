@@ -101,7 +101,9 @@ def connections_used_up(server: PostgresServer) -> Generator[None]:
 def table_locked(url: str, table: str) -> Generator[None]:
     """Hold a lock on the table that conflicts with all other uses of it, as `ALTER TABLE` does."""
     with administer(url) as connection, connection.transaction():
-        connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(table)))
+        connection.execute(
+            sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(table))
+        )
         yield
 
 
@@ -123,7 +125,9 @@ def _set_read_only(server: PostgresServer, value: str) -> None:
 
 def _max_connections(server: PostgresServer) -> int:
     with administer(server.url()) as connection:
-        found = connection.execute("SELECT setting::int FROM pg_settings WHERE name = 'max_connections'").fetchone()
+        found = connection.execute(
+            "SELECT setting::int FROM pg_settings WHERE name = 'max_connections'"
+        ).fetchone()
     return 0 if found is None else int(found[0])
 
 

@@ -39,7 +39,7 @@ def started(folder: Path, *arguments: str) -> ForkedProcess:
     pipe = subprocess.PIPE
     return ForkedProcess(
         "program", arguments, environment={"GIVEN": "yes"}, folder=folder, stdin=pipe, stdout=pipe
-    )  # fmt: skip
+    )
 
 
 def test_it_has_its_own_arguments_folder_environment_and_exit_code(

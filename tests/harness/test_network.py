@@ -34,7 +34,9 @@ def network(postgres_server: PostgresServer) -> Iterator[Network]:
 
 def answers(url: str) -> list[int]:
     with psycopg.connect(url) as connection:
-        return [answer for (answer,) in connection.execute("SELECT answer FROM answers ORDER BY answer")]
+        return [
+            answer for (answer,) in connection.execute("SELECT answer FROM answers ORDER BY answer")
+        ]
 
 
 def through(network: Network, url: str) -> str:
@@ -53,7 +55,10 @@ def test_the_server_commits_and_the_client_gets_an_error(
         return len(seen) == 3
 
     threshold = 0 if prepared else None
-    with network.losing_answers(is_third), psycopg.connect(through(network, url), autocommit=autocommit) as connection:
+    with (
+        network.losing_answers(is_third),
+        psycopg.connect(through(network, url), autocommit=autocommit) as connection,
+    ):
         connection.prepare_threshold = threshold
         for answer in (1, 2):
             connection.execute("INSERT INTO answers VALUES (%s)", [answer])
@@ -72,7 +77,10 @@ def test_the_server_commits_and_the_client_gets_an_error(
 
 
 def test_reads_and_rollbacks_are_no_commits(url: str, network: Network) -> None:
-    with network.losing_answers(lambda _: True), psycopg.connect(through(network, url)) as connection:
+    with (
+        network.losing_answers(lambda _: True),
+        psycopg.connect(through(network, url)) as connection,
+    ):
         connection.execute("INSERT INTO answers VALUES (1)")
         connection.execute("SELECT 1")
         connection.rollback()
@@ -81,7 +89,10 @@ def test_reads_and_rollbacks_are_no_commits(url: str, network: Network) -> None:
 
 
 def test_answers_get_lost_while_requests_arrive(url: str, network: Network) -> None:
-    with psycopg.connect(through(network, url), autocommit=True) as connection, ThreadPoolExecutor(1) as threads:
+    with (
+        psycopg.connect(through(network, url), autocommit=True) as connection,
+        ThreadPoolExecutor(1) as threads,
+    ):
         network.silence(requests=False)
         insert = threads.submit(connection.execute, "INSERT INTO answers VALUES (1)")
         wait_until(lambda: answers(url) == [1])
@@ -91,7 +102,10 @@ def test_answers_get_lost_while_requests_arrive(url: str, network: Network) -> N
 
 
 def test_requests_get_lost(url: str, network: Network) -> None:
-    with psycopg.connect(through(network, url), autocommit=True) as connection, ThreadPoolExecutor(1) as threads:
+    with (
+        psycopg.connect(through(network, url), autocommit=True) as connection,
+        ThreadPoolExecutor(1) as threads,
+    ):
         network.silence(answers=False)
         insert = threads.submit(connection.execute, "INSERT INTO answers VALUES (1)")
         assert answers(url) == []

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.postgres
 
 
 def connected(pooler: PgBouncer) -> psycopg.Connection:
-    return psycopg.connect(f"host=127.0.0.1 port={pooler.port} user=postgres dbname=postgres", autocommit=True)
+    return psycopg.connect(
+        f"host=127.0.0.1 port={pooler.port} user=postgres dbname=postgres", autocommit=True
+    )
 
 
 def session_of(connection: psycopg.Connection) -> int:
@@ -47,7 +49,9 @@ def test_transactions_wait_while_it_is_paused(pooler: PgBouncer) -> None:
         assert answer.result(timeout=30)
 
 
-def test_its_url_leads_to_the_same_database(pooler: PgBouncer, postgres_server: PostgresServer) -> None:
+def test_its_url_leads_to_the_same_database(
+    pooler: PgBouncer, postgres_server: PostgresServer
+) -> None:
     direct, pooled = make_url(postgres_server.url()), make_url(pooler.url(postgres_server.url()))
     assert pooled.set(port=direct.port) == direct
     assert pooled.port == pooler.port

@@ -51,7 +51,9 @@ def test_rows_are_deleted_and_identities_begin_again(databases: ReusedDatabases)
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET lock_timeout = 1', current_database()); END $$",
     ],
 )
-def test_a_database_with_any_other_change_is_dropped(databases: ReusedDatabases, statement: str) -> None:
+def test_a_database_with_any_other_change_is_dropped(
+    databases: ReusedDatabases, statement: str
+) -> None:
     first, second = used(databases, statement)
     assert first != second
     with pytest.raises(psycopg.OperationalError, match="does not exist"):

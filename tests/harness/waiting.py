@@ -57,7 +57,9 @@ def _finish(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def until_after(changes: Awaited, condition: Callable[[], Any], within: float = PATIENCE) -> Any:
+async def until_after(
+    changes: Awaited, condition: Callable[[], Any], within: float = PATIENCE
+) -> Any:
     """Return the first true value of the condition, which is checked now and after each change; or `TimeoutError`."""
     async with asyncio.timeout(within):
         while True:
@@ -111,7 +113,9 @@ async def until_logged(caplog: pytest.LogCaptureFixture, *texts: str) -> None:
     """Wait until each of these texts has been logged; raises TimeoutError."""
     changes = Changes()
     notifier = _Notifier(changes)
-    logging.getLogger().addHandler(notifier)  # after the one that captures, so it notifies of what is captured already
+    logging.getLogger().addHandler(
+        notifier
+    )  # after the one that captures, so it notifies of what is captured already
     try:
         await until_after(changes, lambda: all(text in caplog.text for text in texts))
     finally:

@@ -18,9 +18,14 @@ from tests.schedules.clock import MONDAY
 from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, Driver
 
 OUTCOMES: Final[list[Outcome | None]] = [
-    *(None,) * 6, ENDED_BADLY, Failed("late", timed_out=True), CRASHED, Snoozed(90.0, "later"),
-    StoppedEarly("the node stopped", again=True), StoppedEarly("the node stopped", again=False),
-]  # fmt: skip
+    *(None,) * 6,
+    ENDED_BADLY,
+    Failed("late", timed_out=True),
+    CRASHED,
+    Snoozed(90.0, "later"),
+    StoppedEarly("the node stopped", again=True),
+    StoppedEarly("the node stopped", again=False),
+]
 NAMES: Final = ("quarter", "late", "all", "buffered", "every", "grid", "cancels", "free", "nightly")
 
 
@@ -75,7 +80,17 @@ def _claim(driver: Driver, running: list[Claim], random: Random) -> None:
 def _change(driver: Driver, random: Random) -> None:
     name = random.choice(NAMES)
     change = random.choice(
-        [_pause, _resume_all, _resume_all, _run_now, _alter, _cancel_pending, _retry, _retry, _make_up]
+        [
+            _pause,
+            _resume_all,
+            _resume_all,
+            _run_now,
+            _alter,
+            _cancel_pending,
+            _retry,
+            _retry,
+            _make_up,
+        ]
     )
     change(driver, random, name)
 
@@ -111,7 +126,9 @@ def _alter(driver: Driver, random: Random, _name: str) -> None:
     if random.random() < 0.5:
         schedules.alter("late", catch_up=random.choice(["none", "last"]))
     else:
-        schedules.alter("quarter", cron=random.choice(["*/15 * * * *", "*/5 * * * *", "3,33 * * * *"]))
+        schedules.alter(
+            "quarter", cron=random.choice(["*/15 * * * *", "*/5 * * * *", "3,33 * * * *"])
+        )
 
 
 def _cancel_pending(driver: Driver, _random: Random, _name: str) -> None:
@@ -150,8 +167,12 @@ def _attempts(driver: Driver) -> None:
     """Let jobs end after attempts of all kinds; retry one, hand one back, and cancel others before and between them."""
     start, cancel = driver.horae.jobs.start, driver.horae.jobs.cancel
     histories: list[list[Outcome | None]] = [
-        [ENDED_BADLY, CRASHED, None], [ENDED_BADLY] * 3, [Snoozed(1.0, "later"), None], [None], [None],
-    ]  # fmt: skip
+        [ENDED_BADLY, CRASHED, None],
+        [ENDED_BADLY] * 3,
+        [Snoozed(1.0, "later"), None],
+        [None],
+        [None],
+    ]
     for outcomes in histories:
         start("task", tags=["north", "south"])
         for outcome in outcomes:
@@ -191,7 +212,9 @@ def _groups(driver: Driver) -> None:
 
 
 def _claim_tasks(driver: Driver, most: int = 100) -> list[Claim]:
-    return driver.database.autocommit(claims.claim, ClaimScope(node=HERE, types=["task", "last"]), most)
+    return driver.database.autocommit(
+        claims.claim, ClaimScope(node=HERE, types=["task", "last"]), most
+    )
 
 
 def _run(driver: Driver, *outcomes: Outcome | None, most: int = 100) -> None:
@@ -205,7 +228,9 @@ def _run(driver: Driver, *outcomes: Outcome | None, most: int = 100) -> None:
 
 def _run_limited(driver: Driver) -> None:
     driver.database.transact(filing.file)
-    found = driver.database.transact(lane_claims.claim, ClaimScope(node=HERE, types=["call"]), 100, 100)
+    found = driver.database.transact(
+        lane_claims.claim, ClaimScope(node=HERE, types=["call"]), 100, 100
+    )
     driver.clock.advance(seconds=2)
     for claim in found.claims:
         driver.end(claim)
@@ -214,7 +239,20 @@ def _run_limited(driver: Driver) -> None:
 def node() -> NodeView:
     """The node that runs jobs here; it has no free slots, so that nothing waits in vain."""
     return NodeView(
-        id=HERE, name="here", host="here", pid=1, version="1", concurrency=0, lock_key=None,
-        started_at=MONDAY, heartbeat_at=MONDAY, process_ended=False, silence=0.0, lock_free=None, running=0,
-        roles=["worker"], queues=None, types=[],
-    )  # fmt: skip
+        id=HERE,
+        name="here",
+        host="here",
+        pid=1,
+        version="1",
+        concurrency=0,
+        lock_key=None,
+        started_at=MONDAY,
+        heartbeat_at=MONDAY,
+        process_ended=False,
+        silence=0.0,
+        lock_free=None,
+        running=0,
+        roles=["worker"],
+        queues=None,
+        types=[],
+    )

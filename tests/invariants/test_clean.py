@@ -57,7 +57,10 @@ def test_a_sum_of_durations_from_before_an_upgrade_is_no_finding(driver: Driver)
     execute(driver.horae, "UPDATE horae_schedule_statistics SET " + added.format(3.05))
     assert list(driver.horae.audit().findings) == []
     execute(driver.horae, "UPDATE horae_schedule_statistics SET " + added.format(1))
-    assert [finding.invariant for finding in driver.horae.audit().findings] == ["statistics", "statistics"]
+    assert [finding.invariant for finding in driver.horae.audit().findings] == [
+        "statistics",
+        "statistics",
+    ]
 
 
 def declared(expression: str, *, more: bool) -> Horae:
@@ -101,8 +104,14 @@ def test_a_wait_between_two_statements_is_no_finding(driver: Driver) -> None:
     """On SQLite each statement of a transaction reads the clock."""
     driver.horae.jobs.start("work", sync=True)
     [attempt] = rows(driver.horae, "SELECT finished_at AS at FROM horae_job_attempts")
-    earlier = attempt.at - 5_000_000 if isinstance(attempt.at, int) else attempt.at - timedelta(seconds=5)
-    execute(driver.horae, "UPDATE horae_job_attempts SET finished_at = :at, started_at = :at", at=earlier)
+    earlier = (
+        attempt.at - 5_000_000 if isinstance(attempt.at, int) else attempt.at - timedelta(seconds=5)
+    )
+    execute(
+        driver.horae,
+        "UPDATE horae_job_attempts SET finished_at = :at, started_at = :at",
+        at=earlier,
+    )
     assert list(driver.horae.audit().findings) == []
 
 
@@ -153,7 +162,10 @@ def test_jobs_that_end_between_and_before_their_attempts_are_no_finding(driver: 
 
     start = driver.horae.jobs.start
     retried, snoozed, unbegun = (start("task", owner="ann").id for _ in range(3))
-    outcomes: dict[int, Outcome] = {retried: Failed("ValueError: "), snoozed: Snoozed(60.0, "later")}
+    outcomes: dict[int, Outcome] = {
+        retried: Failed("ValueError: "),
+        snoozed: Snoozed(60.0, "later"),
+    }
     for claim in driver.claim(types=["task"]):
         if claim.id == unbegun:
             driver.database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD)
@@ -200,7 +212,9 @@ def test_a_job_that_its_caller_runs_despite_a_pause_is_no_finding(driver: Driver
     assert list(driver.horae.audit().findings) == []
 
 
-def test_jobs_that_a_change_of_their_queue_takes_out_of_lanes_are_no_finding(driver: Driver) -> None:
+def test_jobs_that_a_change_of_their_queue_takes_out_of_lanes_are_no_finding(
+    driver: Driver,
+) -> None:
     job = driver.horae.jobs.start("work", owner="ann")
     driver.clock.advance(hours=1)
     driver.horae.queues.fair("default", by="owner")
@@ -209,7 +223,10 @@ def test_jobs_that_a_change_of_their_queue_takes_out_of_lanes_are_no_finding(dri
     driver.clock.advance(hours=1)
     with driver.database.snapshot() as connection:
         [finding] = audit(connection, [node()], timedelta(days=30)).findings
-    assert f"such as job {job.id}, have waited to be put into a lane for more than ten" in finding.message
+    assert (
+        f"such as job {job.id}, have waited to be put into a lane for more than ten"
+        in finding.message
+    )
 
 
 def learn(driver: Driver, version: Horae) -> None:

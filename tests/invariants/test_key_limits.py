@@ -21,7 +21,9 @@ SLIDING: Final = Limit(rate="2/s", window="sliding", key="{account}", name="part
 Span = tuple[str, float, float]
 
 
-def findings(database: Database, limit: Limit, spans: Sequence[Span], weight: int = 1, change: Any = None) -> list[str]:
+def findings(
+    database: Database, limit: Limit, spans: Sequence[Span], weight: int = 1, change: Any = None
+) -> list[str]:
     """Return what the audit finds after attempts of these accounts, from and to these seconds."""
     with application(database) as horae:
 
@@ -38,9 +40,16 @@ def findings(database: Database, limit: Limit, spans: Sequence[Span], weight: in
 
 
 def write_attempt(horae: Horae, job_id: int, lease: int, started: Any, finished: Any) -> None:
-    values: dict[str, Any] = {"job": job_id, "lease": lease, "started": started, "finished": finished}
+    values: dict[str, Any] = {
+        "job": job_id,
+        "lease": lease,
+        "started": started,
+        "finished": finished,
+    }
     if horae.components.database.dialect == "sqlite":
-        values |= {name: int(values[name].timestamp() * 1_000_000) for name in ("started", "finished")}
+        values |= {
+            name: int(values[name].timestamp() * 1_000_000) for name in ("started", "finished")
+        }
     execute(
         horae,
         "INSERT INTO horae_job_attempts (job_id, lease, attempt, started_at, finished_at, outcome) "
@@ -57,19 +66,35 @@ def write_attempt(horae: Horae, job_id: int, lease: int, started: Any, finished:
         (SLIDING, [("a", 0, 9), ("a", 0.1, 9), ("a", 1, 9), ("a", 1.1, 9)]),
     ],
 )
-def test_what_a_limit_allows_is_no_finding(database: Database, limit: Limit, spans: list[Span]) -> None:
+def test_what_a_limit_allows_is_no_finding(
+    database: Database, limit: Limit, spans: list[Span]
+) -> None:
     assert findings(database, limit, spans) == []
 
 
 @pytest.mark.parametrize(
     ("limit", "spans", "text"),
     [
-        (AT_A_TIME, [("a", 0, 2), ("a", 1, 3), ("a", 1.5, 4)], "allows 2 at a time for key 'a', but job 3 started"),
-        (BUCKET, [("a", 0, 9), ("a", 0, 9), ("a", 0.49, 9)], "allows 2 per second, burst 2 for key 'a'"),
-        (SLIDING, [("a", 0, 9), ("a", 0.1, 9), ("a", 0.99, 9)], "allows 2 per second, sliding window for key 'a'"),
+        (
+            AT_A_TIME,
+            [("a", 0, 2), ("a", 1, 3), ("a", 1.5, 4)],
+            "allows 2 at a time for key 'a', but job 3 started",
+        ),
+        (
+            BUCKET,
+            [("a", 0, 9), ("a", 0, 9), ("a", 0.49, 9)],
+            "allows 2 per second, burst 2 for key 'a'",
+        ),
+        (
+            SLIDING,
+            [("a", 0, 9), ("a", 0.1, 9), ("a", 0.99, 9)],
+            "allows 2 per second, sliding window for key 'a'",
+        ),
     ],
 )
-def test_one_too_many_is_found(database: Database, limit: Limit, spans: list[Span], text: str) -> None:
+def test_one_too_many_is_found(
+    database: Database, limit: Limit, spans: list[Span], text: str
+) -> None:
     (message,) = findings(database, limit, spans)
     assert text in message
     assert message.endswith("was one too many")
@@ -81,10 +106,20 @@ def test_weights_count(database: Database) -> None:
 
 def test_a_limit_that_was_changed_is_not_judged(database: Database) -> None:
     spans = [("a", 0, 2), ("a", 1, 3), ("a", 1.5, 4)]
-    assert findings(database, AT_A_TIME, spans, change=lambda horae: horae.limits.set("partner", concurrency=3)) == []
+    assert (
+        findings(
+            database,
+            AT_A_TIME,
+            spans,
+            change=lambda horae: horae.limits.set("partner", concurrency=3),
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize("declared", [BUCKET, Limit(rate="2/s", burst=9, key="{account}", name="partner")])
+@pytest.mark.parametrize(
+    "declared", [BUCKET, Limit(rate="2/s", burst=9, key="{account}", name="partner")]
+)
 def test_a_bucket_that_holds_more_than_a_burst_is_found_unless_newer_code_declares_more(
     database: Database, declared: Limit
 ) -> None:
@@ -99,4 +134,7 @@ def test_a_bucket_that_holds_more_than_a_burst_is_found_unless_newer_code_declar
 
     found = findings(database, BUCKET, [("b", 0, 9)], change=fill)
     assert len(found) == (declared == BUCKET)
-    assert all("allows 2 per second, burst 2 for key 'b', but 5 starts are stored as free" in each for each in found)
+    assert all(
+        "allows 2 per second, burst 2 for key 'b', but 5 starts are stored as free" in each
+        for each in found
+    )

@@ -52,7 +52,9 @@ def copy_without_constraints(driver: Driver, target: Path) -> str:
         connection.exec_driver_sql("CREATE SCHEMA bare")
         for name in names:
             numbered = "row_number() OVER () AS rowid"
-            connection.exec_driver_sql(f"CREATE TABLE bare.{name} AS SELECT {numbered}, * FROM public.{name}")
+            connection.exec_driver_sql(
+                f"CREATE TABLE bare.{name} AS SELECT {numbered}, * FROM public.{name}"
+            )
         connection.exec_driver_sql("SET LOCAL search_path = bare")
         for statement in (*INDEXES, "ANALYZE"):
             connection.exec_driver_sql(statement)
@@ -81,7 +83,9 @@ class Related:
     """Which jobs and groups a finding about a job may name instead of it: those that it is counted in, or waits for."""
 
     def __init__(self, connection: Connection) -> None:
-        rows = connection.execute(text("SELECT id, schedule_id, group_id, retry_of FROM horae_jobs")).all()
+        rows = connection.execute(
+            text("SELECT id, schedule_id, group_id, retry_of FROM horae_jobs")
+        ).all()
         self.schedules = {row.id: row.schedule_id for row in rows if row.schedule_id is not None}
         self.jobs: dict[int, set[int]] = defaultdict(set)
         self.groups: dict[int, set[int]] = defaultdict(set)
@@ -115,7 +119,9 @@ class Related:
         return planted.schedule is not None and schedule == planted.schedule
 
 
-def problem_of(connection: Connection, plant: Plant, random: Random, related: Related) -> str | None:
+def problem_of(
+    connection: Connection, plant: Plant, random: Random, related: Related
+) -> str | None:
     planted = plant(Ground(connection, random))
     if planted is None:
         return f"{plant.__name__}: the history has no place for it"

@@ -16,13 +16,17 @@ def main() -> int:
     for name, found in (*leases, *ticks):
         states += found.states
         wrong += found.violation is not None
-        print(f"{found.states:9,} states {found.steps:10,} steps  {name}: {found.violation or 'holds'}")
+        print(
+            f"{found.states:9,} states {found.steps:10,} steps  {name}: {found.violation or 'holds'}"
+        )
     print(f"{states:9,} states in all, {time.perf_counter() - began:.1f} s")
     for mutation in (*LEASES, *TICKS):
         violation = mutated(mutation).violation
         caught = violation is not None and violation.what == mutation.violates
         wrong += not caught
-        print(f"{'caught' if caught else 'MISSED'}: {mutation.what}: {violation and violation.what}")
+        print(
+            f"{'caught' if caught else 'MISSED'}: {mutation.what}: {violation and violation.what}"
+        )
     return 1 if wrong else 0
 
 

@@ -87,7 +87,9 @@ class Checker(Generic[S]):
                     return self._violated(what, state, step.action)
                 self._note(state, step, queue)
             if len(self._parents) > self._most_states:
-                raise RuntimeError(f"more than {self._most_states:,} states: the bounds of the model are too wide")
+                raise RuntimeError(
+                    f"more than {self._most_states:,} states: the bounds of the model are too wide"
+                )
         able = reachable(filter(self._model.is_done, self._parents), self._before.__getitem__)
         stuck = next((state for state in self._parents if state not in able), None)
         return self._checked(None) if stuck is None else self._violated(STUCK, stuck)

@@ -151,15 +151,21 @@ class LeaseModel:
             case Life.LIVE:
                 yield from self._interruptions(state, number, node)
             case Life.STALLED:
-                yield self._with_node(f"{number} continues", state, number, node._replace(life=Life.LIVE))
+                yield self._with_node(
+                    f"{number} continues", state, number, node._replace(life=Life.LIVE)
+                )
                 yield self._crash(state, number, node)
             case Life.GONE:
                 pass
         if self._may_be_declared_dead(state, number, node):
-            yield self._with_node(f"{number} is declared dead", state, number, node._replace(registered=False))
+            yield self._with_node(
+                f"{number} is declared dead", state, number, node._replace(registered=False)
+            )
 
     def _birth(self, state: Cluster, number: int, node: Node) -> Iterator[Step[Cluster]]:
-        if all(earlier.life is not Life.UNBORN for earlier in state.nodes[:number]):  # another order is the same
+        if all(
+            earlier.life is not Life.UNBORN for earlier in state.nodes[:number]
+        ):  # another order is the same
             born = node._replace(life=Life.LIVE, registered=True)
             yield self._with_node(f"{number} registers", state, number, born)
 
@@ -173,7 +179,9 @@ class LeaseModel:
             yield self._with_node(f"{number} notices its death", state, number, gone)
 
     def _crash(self, state: Cluster, number: int, node: Node) -> Step[Cluster]:
-        return self._with_node(f"{number} crashes", state, number, node._replace(life=Life.GONE))._replace(fault=True)
+        return self._with_node(
+            f"{number} crashes", state, number, node._replace(life=Life.GONE)
+        )._replace(fault=True)
 
     def _may_be_declared_dead(self, state: Cluster, number: int, node: Node) -> bool:
         if not node.registered or not any(
@@ -191,12 +199,24 @@ class LeaseModel:
         match held.phase:
             case Phase.CLAIMED | Phase.COUNTED:
                 begun = job if held.phase is Phase.COUNTED else job._replace(begins=job.begins + 1)
-                yield self._with(f"{number} begins {at}", state, number, at, begun, held._replace(phase=Phase.BEGUN))
+                yield self._with(
+                    f"{number} begins {at}",
+                    state,
+                    number,
+                    at,
+                    begun,
+                    held._replace(phase=Phase.BEGUN),
+                )
                 yield from self._hand_back(state, number, at, held)
             case Phase.BEGUN:
                 for phase in (Phase.SUCCEEDED, Phase.RAISED):
                     yield self._with(
-                        f"{number}'s body of {at} has {phase.value}", state, number, at, job, held._replace(phase=phase)
+                        f"{number}'s body of {at} has {phase.value}",
+                        state,
+                        number,
+                        at,
+                        job,
+                        held._replace(phase=phase),
                     )
                 yield from self._requeue(state, number, at, held)
                 yield from self._make_way(state, number, at, held)
@@ -211,16 +231,28 @@ class LeaseModel:
         job = state.jobs[at]
         if job.node == number and self.guards.find_lost_claims:  # a claim whose reply was lost
             found = self._back(job) if job.state is State.STARTED else job._replace(node=None)
-            yield self._with(f"{number} hands back {at}, which it does not know", state, number, at, found, None)
-        free = job.state is State.PENDING or (job.state is State.STARTED and not self.guards.claim_checks_state)
+            yield self._with(
+                f"{number} hands back {at}, which it does not know", state, number, at, found, None
+            )
+        free = job.state is State.PENDING or (
+            job.state is State.STARTED and not self.guards.claim_checks_state
+        )
         if not free or job.lease >= self.most_claims:
             return
         lease = job.lease + 1 if self.guards.claim_raises_lease else max(job.lease, 1)
-        claimed = job._replace(state=State.STARTED, lease=lease, node=number, attempt=job.attempt + 1)
-        yield self._with(f"{number} claims {at}", state, number, at, claimed, Held(lease, Phase.CLAIMED))
-        yield self._with(f"{number} claims {at}, and the reply is lost", state, number, at, claimed, None)
+        claimed = job._replace(
+            state=State.STARTED, lease=lease, node=number, attempt=job.attempt + 1
+        )
+        yield self._with(
+            f"{number} claims {at}", state, number, at, claimed, Held(lease, Phase.CLAIMED)
+        )
+        yield self._with(
+            f"{number} claims {at}, and the reply is lost", state, number, at, claimed, None
+        )
 
-    def _hand_back(self, state: Cluster, number: int, at: int, held: Held) -> Iterator[Step[Cluster]]:
+    def _hand_back(
+        self, state: Cluster, number: int, at: int, held: Held
+    ) -> Iterator[Step[Cluster]]:
         job = state.jobs[at]
         mine = job.lease == held.lease or not self.guards.hand_back_by_lease
         back = self._back(job) if job.state is State.STARTED and mine else job
@@ -228,7 +260,9 @@ class LeaseModel:
             back = job._replace(node=None)  # ended before its body began: it is only released
         yield self._with(f"{number} hands back {at}", state, number, at, back, None)
 
-    def _make_way(self, state: Cluster, number: int, at: int, held: Held) -> Iterator[Step[Cluster]]:
+    def _make_way(
+        self, state: Cluster, number: int, at: int, held: Held
+    ) -> Iterator[Step[Cluster]]:
         """A node stops its own body for the next run of a schedule, and settles it as cancelled."""
         job = state.jobs[at]
         if self.ended_from_outside and job.state is State.STARTED and job.lease == held.lease:
@@ -240,7 +274,14 @@ class LeaseModel:
         job = state.jobs[at]
         if self.max_attempts > 1 and job.state is State.STARTED and job.lease == held.lease:
             uncounted = self._back(job)._replace(begins=job.begins - 1)
-            yield self._with(f"{number} stops its body of {at}, which goes back", state, number, at, uncounted, None)
+            yield self._with(
+                f"{number} stops its body of {at}, which goes back",
+                state,
+                number,
+                at,
+                uncounted,
+                None,
+            )
 
     def _settle(self, state: Cluster, number: int, at: int, held: Held) -> Step[Cluster]:
         job = state.jobs[at]
@@ -249,7 +290,9 @@ class LeaseModel:
         after = self._settled(job, held.phase) if mine and right else job
         keeps = not mine or not right  # it still has to be released, if it was ended meanwhile
         remembers = (
-            held._replace(phase=Phase.BEGUN) if keeps and job.node == number and job.lease == held.lease else None
+            held._replace(phase=Phase.BEGUN)
+            if keeps and job.node == number and job.lease == held.lease
+            else None
         )
         return self._with(f"{number} settles {at}", state, number, at, after, remembers)
 
@@ -267,7 +310,9 @@ class LeaseModel:
         """A body stops because its job has ended, or belongs to another lease."""
         job = state.jobs[at]
         if job.lease == held.lease and job.state in ENDED and job.node == number:
-            yield self._with(f"{number} releases {at}", state, number, at, job._replace(node=None), None)
+            yield self._with(
+                f"{number} releases {at}", state, number, at, job._replace(node=None), None
+            )
         elif job.lease != held.lease or job.state is not State.STARTED:
             after = job if self.guards.release_by_lease else job._replace(node=None)
             yield self._with(f"{number}'s body of {at} stops", state, number, at, after, None)
@@ -282,7 +327,9 @@ class LeaseModel:
         yield self._rescue(state, number, at, job.node)
         if not self.guards.rescue_rechecks:  # as if it had read the row before
             crashed = self._failed_attempt(job)._replace(lease=job.lease)
-            yield self._with(f"{number} rescues {at} by what it read before", state, None, at, crashed, None)
+            yield self._with(
+                f"{number} rescues {at} by what it read before", state, None, at, crashed, None
+            )
 
     def _rescue(self, state: Cluster, number: int, at: int, owner: int) -> Step[Cluster]:
         """Decide by the journal of the dead node; as long as its process runs, all that it holds counts as begun."""
@@ -293,7 +340,9 @@ class LeaseModel:
         held = held if held is not None and held.lease == job.lease else None
         begun = held is not None and held.phase not in {Phase.CLAIMED, Phase.COUNTED}
         if begun or not self.guards.claim_is_no_start:
-            succeeded = held is not None and held.phase is Phase.SUCCEEDED and node.life is Life.GONE
+            succeeded = (
+                held is not None and held.phase is Phase.SUCCEEDED and node.life is Life.GONE
+            )
             after = self._settled(job, Phase.SUCCEEDED) if succeeded else self._failed_attempt(job)
             return self._with(action, state, None, at, after, None)
         if node.life is Life.GONE or not self.guards.journal_of_ended_only:
@@ -352,7 +401,10 @@ class LeaseModel:
         if all(node.life is Life.GONE for node in state.nodes):
             return True
         return all(
-            job.node is None and (job.state in ENDED or (job.state is State.PENDING and job.lease >= self.most_claims))
+            job.node is None
+            and (
+                job.state in ENDED or (job.state is State.PENDING and job.lease >= self.most_claims)
+            )
             for job in state.jobs
         )
 
@@ -367,7 +419,9 @@ def _normal(jobs: tuple[Job, ...], nodes: tuple[Node, ...]) -> Cluster:
     return Cluster(
         jobs,
         tuple(
-            Node(Life.GONE, held=(None,) * len(jobs)) if node.life is Life.GONE and number not in owners else node
+            Node(Life.GONE, held=(None,) * len(jobs))
+            if node.life is Life.GONE and number not in owners
+            else node
             for number, node in enumerate(nodes)
         ),
     )
@@ -391,12 +445,16 @@ def _running(state: Cluster, at: int) -> list[int]:
 
 Invariant = Callable[[LeaseModel, Cluster, int, Job], bool]
 INVARIANTS: dict[str, Invariant] = {
-    "a job ends once, and stays as it ended": lambda model, state, at, job: job.ended is None or job.state is job.ended,
+    "a job ends once, and stays as it ended": lambda model, state, at, job: (
+        job.ended is None or job.state is job.ended
+    ),
     "the end of a job commits exactly if it is finished": lambda model, state, at, job: (
         job.finishes == (job.state is State.FINISHED)
     ),
     "a pending job is held by no node, and a started one by one": lambda model, state, at, job: (
-        job.node is None if job.state is State.PENDING else job.state is not State.STARTED or job.node is not None
+        job.node is None
+        if job.state is State.PENDING
+        else job.state is not State.STARTED or job.node is not None
     ),
     "two nodes that are not declared dead run no body of one job": lambda model, state, at, job: (
         len(_running(state, at)) <= 1
@@ -407,5 +465,7 @@ INVARIANTS: dict[str, Invariant] = {
     "an attempt that counts has begun": lambda model, state, at, job: (
         job.state is not State.PENDING or 0 <= job.attempt <= job.begins
     ),
-    "no more bodies begin than attempts are allowed": lambda model, state, at, job: job.begins <= model.max_attempts,
+    "no more bodies begin than attempts are allowed": lambda model, state, at, job: (
+        job.begins <= model.max_attempts
+    ),
 }

@@ -38,11 +38,18 @@ NEW = Change("pending", 0, None, 0)
 def replay(changes: Sequence[Change], max_attempts: int) -> Refused | None:
     """Return the first change that the model does not allow, or None."""
     names = list(dict.fromkeys(change.node for change in changes if change.node is not None))
-    numbers: dict[str | None, int | None] = {None: None, **{name: at for at, name in enumerate(names)}}
+    numbers: dict[str | None, int | None] = {
+        None: None,
+        **{name: at for at, name in enumerate(names)},
+    }
     # One node more than the trace names: any other one, which may rescue what those leave.
     # A node that stalls leaves the same traces as one that is wrongly declared dead.
     model = LeaseModel(
-        nodes=len(names) + 1, max_attempts=max_attempts, most_claims=1_000, most_stalls=0, wrongly_declared=True
+        nodes=len(names) + 1,
+        max_attempts=max_attempts,
+        most_claims=1_000,
+        most_stalls=0,
+        wrongly_declared=True,
     )
     states = {model.initial()}
     before = NEW
@@ -50,7 +57,9 @@ def replay(changes: Sequence[Change], max_attempts: int) -> Refused | None:
         if change == before:
             continue
         wanted = (State(change.state), change.lease, numbers[change.node], change.attempt)
-        states = set(_matching(model, reachable(states, lambda state: _unseen(model, state)), wanted))
+        states = set(
+            _matching(model, reachable(states, lambda state: _unseen(model, state)), wanted)
+        )
         if not states:
             return Refused(index, before, change)
         before = change
@@ -71,4 +80,9 @@ def _matching(
     model: LeaseModel, states: Iterable[Cluster], wanted: tuple[State, int, int | None, int]
 ) -> Iterator[Cluster]:
     """Yield the states after a step that changes the row as it was seen."""
-    return (step.state for state in states for step in model.next(state) if _row(step.state.jobs[0]) == wanted)
+    return (
+        step.state
+        for state in states
+        for step in model.next(state)
+        if _row(step.state.jobs[0]) == wanted
+    )

@@ -33,4 +33,6 @@ def test_removing_a_guard_breaks_the_invariant(mutation: Mutation) -> None:
 
 def test_each_guard_has_a_mutation() -> None:
     for guards, mutations in ((Guards, LEASES), (TickGuards, TICKS)):
-        assert {guard.name for guard in fields(guards)} == {mutation.guard for mutation in mutations}
+        assert {guard.name for guard in fields(guards)} == {
+            mutation.guard for mutation in mutations
+        }

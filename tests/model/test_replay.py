@@ -39,10 +39,14 @@ def attempts(simulations: Simulator) -> Mapping[int, int]:
 
 
 @pytest.mark.parametrize("seed", [1000, 1001, 1002, 1004, 1005, 1006])
-def test_each_change_of_a_simulated_job_is_a_step_of_the_model(simulations: Simulator, seed: int) -> None:
+def test_each_change_of_a_simulated_job_is_a_step_of_the_model(
+    simulations: Simulator, seed: int
+) -> None:
     assert simulations.run(plan_of(seed)).violations == []
     allowed, jobs = attempts(simulations), histories(simulations)
-    assert {job: refused for job, changes in jobs.items() if (refused := replay(changes, allowed[job]))} == {}
+    assert {
+        job: refused for job, changes in jobs.items() if (refused := replay(changes, allowed[job]))
+    } == {}
     assert sum(map(len, jobs.values())) > 20
 
 
@@ -50,21 +54,45 @@ def started(lease: int, node: str, attempt: int = 1) -> Change:
     return Change("started", lease, node, attempt)
 
 
-RIGHT = [NEW, started(1, A), Change("pending", 1, None, 1), started(2, B, 2), Change("finished", 2, None, 2)]
+RIGHT = [
+    NEW,
+    started(1, A),
+    Change("pending", 1, None, 1),
+    started(2, B, 2),
+    Change("finished", 2, None, 2),
+]
 WRONG = {
-    "a start under the old lease": [NEW, started(1, A), Change("pending", 1, None, 0), started(1, B)],
+    "a start under the old lease": [
+        NEW,
+        started(1, A),
+        Change("pending", 1, None, 0),
+        started(1, B),
+    ],
     "a lease that falls": [NEW, started(1, A), Change("pending", 1, None, 0), started(0, B)],
     "a lease that jumps": [NEW, started(2, A)],
     "a job taken from a node": [NEW, started(1, A), started(2, B)],
-    "a finished job that is pending again": [NEW, started(1, A), Change("finished", 1, None, 1), Change("pending", 1, None, 1)],
-    "a cancelled job that finishes": [NEW, started(1, A), Change("cancelled", 1, A, 1), Change("finished", 1, None, 1)],
+    "a finished job that is pending again": [
+        NEW,
+        started(1, A),
+        Change("finished", 1, None, 1),
+        Change("pending", 1, None, 1),
+    ],
+    "a cancelled job that finishes": [
+        NEW,
+        started(1, A),
+        Change("cancelled", 1, A, 1),
+        Change("finished", 1, None, 1),
+    ],
     "a pending job that finishes": [NEW, Change("finished", 0, None, 0)],
     "a node on a pending job": [NEW, Change("pending", 0, A, 0)],
     "an attempt too many": [
-        *RIGHT[:4], Change("pending", 2, None, 2), started(3, A, 3), Change("pending", 3, None, 3),
+        *RIGHT[:4],
+        Change("pending", 2, None, 2),
+        started(3, A, 3),
+        Change("pending", 3, None, 3),
     ],
     "an attempt that vanishes": [*RIGHT[:3], Change("pending", 1, None, 0)],
-}  # fmt: skip
+}
 
 
 def test_a_right_history_is_allowed() -> None:

@@ -52,14 +52,26 @@ def trace(simulations: Simulator) -> list[Observed]:
                 enabled, token = bool(on), running
             else:
                 number = None if job is None else jobs.setdefault(job, len(jobs))
-                decisions += [(time, number) for time in range(nominal // PERIOD - first, until // PERIOD - first + 1)]
+                decisions += [
+                    (time, number)
+                    for time in range(nominal // PERIOD - first, until // PERIOD - first + 1)
+                ]
         run = None if token is None else jobs.setdefault(token, len(jobs))
-        found.append(Observed((min(clocks), max(clocks)), enabled, run, tuple(sorted(decisions, key=lambda d: d[0]))))
+        found.append(
+            Observed(
+                (min(clocks), max(clocks)),
+                enabled,
+                run,
+                tuple(sorted(decisions, key=lambda d: d[0])),
+            )
+        )
     return found[1:]  # the first transaction created it
 
 
 @pytest.mark.parametrize("seed", [0, 4, 7, 18, 36, 48, 57, 58])
-def test_each_change_of_a_simulated_schedule_is_a_step_of_the_model(simulations: Simulator, seed: int) -> None:
+def test_each_change_of_a_simulated_schedule_is_a_step_of_the_model(
+    simulations: Simulator, seed: int
+) -> None:
     assert simulations.run(plan(seed)).violations == []
     observed = trace(simulations)
     assert replay(observed) is None
@@ -72,14 +84,20 @@ def seen(clock: int, token: int | None, *decisions: int | None, enabled: bool = 
 
 
 RIGHT: Final = [
-    seen(1, 0, 0), seen(3, None, 0, None, None), seen(5, 1, 0, None, None, None, 1),
-    seen(5, 1, 0, None, None, None, 1, enabled=False), seen(6, None, 0, None, None, None, 1, enabled=False),
+    seen(1, 0, 0),
+    seen(3, None, 0, None, None),
+    seen(5, 1, 0, None, None, None, 1),
+    seen(5, 1, 0, None, None, None, 1, enabled=False),
+    seen(6, None, 0, None, None, None, 1, enabled=False),
     seen(6, None, 0, None, None, None, 1, None),
-]  # fmt: skip
+]
 WRONG: Final = {
     "a time is fired before it is due": [seen(0, 0, 0)],
     "a run begins beside another one": [seen(1, 0, 0), seen(2, 1, 0, 1)],
-    "a time has two decisions": [seen(1, 0, 0), seen(1, None, 0)._replace(decisions=((1, 0), (1, None)))],
+    "a time has two decisions": [
+        seen(1, 0, 0),
+        seen(1, None, 0)._replace(decisions=((1, 0), (1, None))),
+    ],
     "a time has no decision": [seen(1, 0, 0), seen(3, None, 0, None)],
     "a decision is lost": [seen(1, 0, 0), seen(1, None)],
     "a decision changes": [seen(1, 0, 0), seen(1, None, None)],
@@ -103,6 +121,8 @@ def test_a_trace_without_one_of_its_fires_is_refused(simulations: Simulator) -> 
     observed = trace(simulations)
     # The last one: without the first, the next change may be taken for the one that fired.
     fired = max(
-        index for index in range(1, len(observed)) if observed[index].token not in {None, observed[index - 1].token}
+        index
+        for index in range(1, len(observed))
+        if observed[index].token not in {None, observed[index - 1].token}
     )
     assert replay([*observed[:fired], *observed[fired + 1 :]]) is not None

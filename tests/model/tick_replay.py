@@ -48,7 +48,9 @@ def replay(trace: Sequence[Observed]) -> Refused | None:
         if all(_row(state) == item[1:] for state in states):
             continue
         states = {
-            after for clock in range(item.clock[0], item.clock[1] + 1) for after in _after(model, states, clock, item)
+            after
+            for clock in range(item.clock[0], item.clock[1] + 1)
+            for after in _after(model, states, clock, item)
         }
         if not states:
             return Refused(index, item)
@@ -73,4 +75,8 @@ def _unseen(model: TickModel, state: World, clock: int) -> Iterator[World]:
 
 def _row(state: World) -> tuple[bool, int | None, tuple[tuple[int, int | None], ...]]:
     schedule = state.schedule
-    return schedule.enabled, schedule.token, tuple(sorted((each.nominal, each.job) for each in state.ledger))
+    return (
+        schedule.enabled,
+        schedule.token,
+        tuple(sorted((each.nominal, each.job) for each in state.ledger)),
+    )

@@ -89,7 +89,9 @@ class TickModel:
         if schedule.deployment < self.deployments:
             yield Step("another version is deployed", self._deployed(world))
         word = "paused" if schedule.enabled else "resumed"
-        yield Step(f"the schedule is {word}", self._switched(world))._replace(fault=schedule.enabled)
+        yield Step(f"the schedule is {word}", self._switched(world))._replace(
+            fault=schedule.enabled
+        )
 
     def _node_steps(self, world: World, node: int) -> Iterator[Step[World]]:
         schedule, plan = world.schedule, world.plans[node]
@@ -114,7 +116,10 @@ class TickModel:
         after = self._with_plan(world, node, None)
         if not due or not valid:
             return Step(f"{node} drops its plan", after)
-        return Step(f"{node} fires time {plan.nominal} as planned", self._fired(after, plan.nominal, plan.deployment))
+        return Step(
+            f"{node} fires time {plan.nominal} as planned",
+            self._fired(after, plan.nominal, plan.deployment),
+        )
 
     def _fire_row(self, world: World, node: int) -> Iterator[Step[World]]:
         """Plan from the locked row and carry that out: idle, enabled and due; of several due times the last one fires."""
@@ -123,14 +128,20 @@ class TickModel:
         due = nominal <= world.clock or (not guards.fire_needs_due_time and nominal <= self.ticks)
         idle = schedule.token is None or not guards.fire_needs_idle
         if due and idle and (schedule.enabled or not guards.pause_is_checked):
-            yield Step(f"{node} fires time {nominal}", self._fired(world, nominal, schedule.deployment))
+            yield Step(
+                f"{node} fires time {nominal}", self._fired(world, nominal, schedule.deployment)
+            )
         if due and idle and schedule.enabled and not guards.row_is_locked and self.nodes > 1:
-            twice = self._fired(self._fired(world, nominal, schedule.deployment), nominal, schedule.deployment)
+            twice = self._fired(
+                self._fired(world, nominal, schedule.deployment), nominal, schedule.deployment
+            )
             yield Step(f"two nodes fire time {nominal} from the same row", twice)
 
     def _fired(self, world: World, nominal: int, deployment: int) -> World:
         schedule, job = world.schedule, len(world.jobs)
-        missed = tuple(Decided(each, None, deployment) for each in range(schedule.mark + 1, nominal))
+        missed = tuple(
+            Decided(each, None, deployment) for each in range(schedule.mark + 1, nominal)
+        )
         return _changed(world)._replace(
             schedule=schedule._replace(mark=max(schedule.mark, nominal), token=job),
             ledger=(*world.ledger, *missed, Decided(nominal, job, deployment)),
@@ -147,17 +158,24 @@ class TickModel:
             return Step(f"run {job} ends, which the schedule does not wait for", ended)
         if world.schedule.enabled:
             return Step(f"run {job} ends", self._passed_over(ended, token=None))
-        return Step(f"run {job} ends", _changed(ended)._replace(schedule=world.schedule._replace(token=None)))
+        return Step(
+            f"run {job} ends",
+            _changed(ended)._replace(schedule=world.schedule._replace(token=None)),
+        )
 
     def _end_again(self, world: World, job: int) -> Step[World]:
         """Report an end that was reported before, because its answer was lost."""
         freed = self._passed_over(world, token=None)
-        return Step(f"the end of run {job} is reported again", world if self.guards.end_needs_token else freed)
+        return Step(
+            f"the end of run {job} is reported again",
+            world if self.guards.end_needs_token else freed,
+        )
 
     def _passed_over(self, world: World, token: int | None) -> World:
         schedule = world.schedule
         skipped = tuple(
-            Decided(nominal, None, schedule.deployment) for nominal in range(schedule.mark + 1, world.clock + 1)
+            Decided(nominal, None, schedule.deployment)
+            for nominal in range(schedule.mark + 1, world.clock + 1)
         )
         after = schedule._replace(mark=max(schedule.mark, world.clock), token=token)
         return _changed(world)._replace(schedule=after, ledger=(*world.ledger, *skipped))

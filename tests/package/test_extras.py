@@ -14,7 +14,13 @@ from packaging.requirements import Requirement
 
 PYPROJECT: Final = Path(__file__).parents[2] / "pyproject.toml"
 USES: Final = {
-    "": ["horae.cli.main", "horae.runtime.node.node", "horae.storage.migrations.scripts", "horae.testing", "aiosqlite"],
+    "": [
+        "horae.cli.main",
+        "horae.runtime.node.node",
+        "horae.storage.migrations.scripts",
+        "horae.testing",
+        "aiosqlite",
+    ],
     "postgres": ["horae.wakeup.postgres", "psycopg_binary"],
     "redis": ["horae.live.redis", "horae.wakeup.redis", "redis.asyncio"],
     "web": ["horae.api.application", "uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.on"],
@@ -77,5 +83,7 @@ def test_what_an_extra_imports_is_declared(extras: str) -> None:
     }
     assert {"pytest", "mypy"} <= absent
     program = f"absent, names = {absent!r}, {USES[extras]!r}\n{IMPORT}"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")

@@ -30,7 +30,9 @@ def test_ci_runs_every_supported_python_on_both_databases(file: str) -> None:
     declared = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
     listed = re.findall(r"\"(3\.\d+)\"", text_of(file))
     assert set(declared) <= set(listed)
-    assert re.findall(r"\bpostgres\b", text_of(file)), "nothing chooses the tests that need PostgreSQL"
+    assert re.findall(r"\bpostgres\b", text_of(file)), (
+        "nothing chooses the tests that need PostgreSQL"
+    )
     assert "not postgres" in text_of(file)
 
 

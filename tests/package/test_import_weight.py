@@ -11,7 +11,15 @@ MOST_MODULES: Final = 460
 """With the interpreter's own. SQLAlchemy with its ORM and Pydantic alone are about 400."""
 
 NOT_BEFORE_USE: Final = frozenset(
-    {"alembic", "aiosqlite", "fastapi", "filelock", "multiprocessing", "prometheus_client", "psycopg"}
+    {
+        "alembic",
+        "aiosqlite",
+        "fastapi",
+        "filelock",
+        "multiprocessing",
+        "prometheus_client",
+        "psycopg",
+    }
     | {"pydantic_settings", "pythonjsonlogger", "sqlite3", "redis", "starlette", "uvicorn"}
 )
 
@@ -20,7 +28,11 @@ def modules_after(program: str) -> set[str]:
     """All that is loaded after a program, in an interpreter of its own."""
     ending = "import sys; print(*sys.modules, file=sys.stderr)"
     done = subprocess.run(
-        [sys.executable, "-c", f"import atexit\natexit.register(lambda: exec({ending!r}))\n{program}"],
+        [
+            sys.executable,
+            "-c",
+            f"import atexit\natexit.register(lambda: exec({ending!r}))\n{program}",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -29,14 +41,18 @@ def modules_after(program: str) -> set[str]:
 
 
 def command(argument: str) -> str:
-    return f"import sys; sys.argv = ['horae', {argument!r}]; from horae.cli.main import main; main()"
+    return (
+        f"import sys; sys.argv = ['horae', {argument!r}]; from horae.cli.main import main; main()"
+    )
 
 
 @pytest.mark.parametrize(
     "program",
     [
         pytest.param("import horae", id="import horae"),
-        pytest.param("from horae import Horae, JobContext, JobType, Secret", id="the names of every program"),
+        pytest.param(
+            "from horae import Horae, JobContext, JobType, Secret", id="the names of every program"
+        ),
         pytest.param(command("--version"), id="horae --version"),
         pytest.param(command("--help"), id="horae --help"),
     ],
@@ -44,17 +60,23 @@ def command(argument: str) -> str:
 def test_little_is_loaded_before_it_is_needed(program: str) -> None:
     loaded = modules_after(program)
     assert {name.partition(".")[0] for name in loaded} & NOT_BEFORE_USE == set()
-    assert [name for name in loaded if name.startswith(("horae.runtime", "horae.cli.commands"))] == []
+    assert [
+        name for name in loaded if name.startswith(("horae.runtime", "horae.cli.commands"))
+    ] == []
     assert len(loaded) <= MOST_MODULES
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help"])
-def test_a_program_that_only_describes_itself_loads_neither_database_nor_validation(argument: str) -> None:
+def test_a_program_that_only_describes_itself_loads_neither_database_nor_validation(
+    argument: str,
+) -> None:
     tops = {name.partition(".")[0] for name in modules_after(command(argument))}
     assert tops & {"pydantic", "sqlalchemy"} == set()
 
 
-def test_neither_the_driver_of_postgresql_nor_the_web_server_is_needed_on_sqlite(tmp_path: Path) -> None:
+def test_neither_the_driver_of_postgresql_nor_the_web_server_is_needed_on_sqlite(
+    tmp_path: Path,
+) -> None:
     program = f"""
 import sys
 for name in ("psycopg", "fastapi", "redis", "celery"):

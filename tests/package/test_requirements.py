@@ -11,12 +11,16 @@ LOCKS: Final = sorted((ROOT / "requirements").glob("*.txt"))
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
-def test_each_locked_requirement_has_a_hash_and_says_nothing_of_where_it_comes_from(lock: Path) -> None:
+def test_each_locked_requirement_has_a_hash_and_says_nothing_of_where_it_comes_from(
+    lock: Path,
+) -> None:
     text = lock.read_text(encoding="utf-8").replace("\\\n", "")
     lines = [line for line in text.splitlines() if line.strip()]
     assert len(lines) > 20
     assert [
-        line for line in lines if not re.fullmatch(r"[a-z0-9._-]+==\S+(\s+--hash=sha256:[0-9a-f]{64})+", line)
+        line
+        for line in lines
+        if not re.fullmatch(r"[a-z0-9._-]+==\S+(\s+--hash=sha256:[0-9a-f]{64})+", line)
     ] == []
 
 

@@ -23,7 +23,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
     shutil.copytree(ROOT / "src", checkout / "src", ignore=shutil.ignore_patterns("__pycache__"))
     if not (checkout / "src" / STATIC / "index.html").is_file():
         pytest.fail("the dashboard is not built: run `make web`")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), str(checkout)]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        str(made),
+        str(checkout),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return ZipFile(next(made.glob("*.whl")))
@@ -39,7 +47,10 @@ def test_it_has_the_dashboard_with_every_file_that_its_page_names(wheel: ZipFile
 
 @pytest.mark.slow
 def test_it_has_all_that_the_build_left_and_the_types(wheel: ZipFile) -> None:
-    built = {f"{STATIC}/{file.relative_to(ROOT / 'src' / STATIC)}" for file in (ROOT / "src" / STATIC).rglob("*.*")}
+    built = {
+        f"{STATIC}/{file.relative_to(ROOT / 'src' / STATIC)}"
+        for file in (ROOT / "src" / STATIC).rglob("*.*")
+    }
     assert built <= set(wheel.namelist())
     assert "horae/py.typed" in wheel.namelist()
 
@@ -48,8 +59,17 @@ def test_it_has_all_that_the_build_left_and_the_types(wheel: ZipFile) -> None:
 def test_it_has_the_licence_of_each_library_in_its_page(wheel: ZipFile) -> None:
     notices = wheel.read(f"{STATIC}/licenses.md").decode()
     named = re.findall(r"^## (\S+) - [\d.]+ \(MIT\)$", notices, re.MULTILINE)
-    assert {"@vue/reactivity", "@vue/runtime-core", "@vue/runtime-dom", "pinia", "uplot", "vue-router"} <= set(named)
-    assert len(re.findall(r"^## ", notices, re.MULTILINE)) == len(named), "a library under another licence than MIT"
+    assert {
+        "@vue/reactivity",
+        "@vue/runtime-core",
+        "@vue/runtime-dom",
+        "pinia",
+        "uplot",
+        "vue-router",
+    } <= set(named)
+    assert len(re.findall(r"^## ", notices, re.MULTILINE)) == len(named), (
+        "a library under another licence than MIT"
+    )
     assert notices.count("Permission is hereby granted") == len(named)
 
 

@@ -37,7 +37,9 @@ def missing_in(zone: str, start: datetime, length: timedelta) -> dict[datetime, 
     for moment in seconds_of(zone, start, length):
         jump = moment.wall - previous - SECOND
         if jump > timedelta(0):
-            missing[moment.instant] = [previous + (index + 1) * SECOND for index in range(jump // SECOND)]
+            missing[moment.instant] = [
+                previous + (index + 1) * SECOND for index in range(jump // SECOND)
+            ]
         previous = moment.wall
     return missing
 

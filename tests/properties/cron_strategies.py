@@ -99,9 +99,15 @@ def moments(draw: st.DrawFn) -> datetime:
 def times_near_a_change(draw: st.DrawFn, change: datetime) -> str:
     """An expression that is likely to fire within hours of the change, stars or none."""
     second = draw(st.sampled_from(["0", "0", "*/20", "30"]))
-    minute = draw(st.one_of(st.sampled_from(["0", "30", "*", "*/15", "0,30"]), items(FIELD_RANGES[1])))
-    hour = draw(st.one_of(st.sampled_from(["*", "0-3", "0", "1", "2", "23", "0,2"]), items(FIELD_RANGES[2])))
-    dates = st.sampled_from(["* * *", f"{change.day} * *", "* * */2", "* * 6,0", "1 * 0", "*/2 * *"])
+    minute = draw(
+        st.one_of(st.sampled_from(["0", "30", "*", "*/15", "0,30"]), items(FIELD_RANGES[1]))
+    )
+    hour = draw(
+        st.one_of(st.sampled_from(["*", "0-3", "0", "1", "2", "23", "0,2"]), items(FIELD_RANGES[2]))
+    )
+    dates = st.sampled_from(
+        ["* * *", f"{change.day} * *", "* * */2", "* * 6,0", "1 * 0", "*/2 * *"]
+    )
     text = f"{minute} {hour} {draw(dates)}"
     if draw(st.booleans()):
         text = f"{second} {text}"

@@ -14,7 +14,15 @@ from tests.properties.cron_strategies import FOLDS, GAPS, ZONES, expressions, in
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)  # half a day before Europe's clocks change
 
 # Fast enough that a history of some hours has many times, slow enough that a test can list them.
-TEXTS = ["* * * * *", "*/7 * * * *", "13 * * * *", "0 0-6 * * *", "*/20 * * * * *", "30 2 * * *", "0 0 1 1 * * 2027"]
+TEXTS = [
+    "* * * * *",
+    "*/7 * * * *",
+    "13 * * * *",
+    "0 0-6 * * *",
+    "*/20 * * * * *",
+    "30 2 * * *",
+    "0 0 1 1 * * 2027",
+]
 ZONES_OF_HISTORIES = ["UTC", "Europe/Berlin", "America/New_York"]
 
 moments_of_history = st.timedeltas(timedelta(0), timedelta(days=2)).map(START.__add__)
@@ -25,13 +33,19 @@ periods = st.sampled_from(["20s", "1m", "7m", "90m", "1 day"]).map(Interval.pars
 def fast_crons(draw: st.DrawFn) -> CronTrigger:
     zone = draw(st.sampled_from(ZONES_OF_HISTORIES))
     text = draw(st.sampled_from(TEXTS))
-    return CronTrigger(CronExpression.parse(text, timezone=zone, dst_gap=draw(GAPS), dst_fold=draw(FOLDS)))
+    return CronTrigger(
+        CronExpression.parse(text, timezone=zone, dst_gap=draw(GAPS), dst_fold=draw(FOLDS))
+    )
 
 
 @st.composite
-def fast_intervals(draw: st.DrawFn, fixed: st.SearchStrategy[bool] = st.booleans()) -> IntervalTrigger:  # noqa: B008
+def fast_intervals(
+    draw: st.DrawFn, fixed: st.SearchStrategy[bool] = st.booleans()
+) -> IntervalTrigger:
     start = draw(st.none() | moments_of_history)
-    return IntervalTrigger(draw(periods), draw(fixed), start, draw(st.sampled_from(ZONES_OF_HISTORIES)))
+    return IntervalTrigger(
+        draw(periods), draw(fixed), start, draw(st.sampled_from(ZONES_OF_HISTORIES))
+    )
 
 
 @st.composite
@@ -43,7 +57,9 @@ def any_triggers(draw: st.DrawFn) -> Trigger:
     days = st.integers(1, 400).map(lambda part: Interval(days=part))
     months = st.integers(1, 36).map(lambda part: Interval(months=part))
     start = draw(st.none() | instants(1970, 2090))
-    return IntervalTrigger(draw(micros | days | months), draw(st.booleans()), start, draw(st.sampled_from(ZONES)))
+    return IntervalTrigger(
+        draw(micros | days | months), draw(st.booleans()), start, draw(st.sampled_from(ZONES))
+    )
 
 
 jitters = st.sampled_from([0, 0, 1, 30, 600, 10**6]).map(lambda seconds: timedelta(seconds=seconds))
@@ -51,7 +67,9 @@ timed_triggers = st.one_of(fast_crons(), fast_intervals(fixed=st.just(value=True
 
 
 @st.composite
-def rules(draw: st.DrawFn, triggers: st.SearchStrategy[Trigger] = fast_crons() | fast_intervals()) -> Rules:  # noqa: B008
+def rules(
+    draw: st.DrawFn, triggers: st.SearchStrategy[Trigger] = fast_crons() | fast_intervals()
+) -> Rules:
     trigger = draw(triggers)
     drifts = isinstance(trigger, IntervalTrigger) and not trigger.fixed
     return Rules(
@@ -71,7 +89,10 @@ def rules(draw: st.DrawFn, triggers: st.SearchStrategy[Trigger] = fast_crons() |
 EXCLUSIONS = [
     (),
     ("2026-03-29",),
-    ("2026-03-28T14:00:00+00:00..2026-03-28T14:40:00+00:00", "2026-03-28T15:00:00+00:00..2026-03-29T01:30:00+00:00"),
+    (
+        "2026-03-28T14:00:00+00:00..2026-03-28T14:40:00+00:00",
+        "2026-03-28T15:00:00+00:00..2026-03-29T01:30:00+00:00",
+    ),
     ("2026-03-28..2099-12-31",),
 ]
 

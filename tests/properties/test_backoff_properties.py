@@ -28,7 +28,9 @@ def backoffs(draw: st.DrawFn) -> Backoff:
 
 @given(ATTEMPTS, backoffs(), SEEDS)
 @example(10**9, Backoff(base=LONGEST_DURATION, cap=LONGEST_DURATION, jitter=1), 0)
-def test_a_delay_is_never_negative_and_never_above_the_cap(attempt: int, backoff: Backoff, seed: int) -> None:
+def test_a_delay_is_never_negative_and_never_above_the_cap(
+    attempt: int, backoff: Backoff, seed: int
+) -> None:
     assert timedelta(0) <= retry_delay(attempt, backoff, Random(seed)) <= backoff.cap
 
 
@@ -54,7 +56,9 @@ def test_a_later_attempt_never_waits_less(first: int, second: int, backoff: Back
 
 
 @given(st.integers(1, 100), st.integers(1, 10**6))
-def test_a_cap_of_twenty_bases_ends_linear_growth_after_twenty_steps(attempt: int, milliseconds: int) -> None:
+def test_a_cap_of_twenty_bases_ends_linear_growth_after_twenty_steps(
+    attempt: int, milliseconds: int
+) -> None:
     base = timedelta(milliseconds=milliseconds)
     linear = Backoff(base=base, cap=20 * base, factor="linear")
     assert nominal_delay(attempt, linear) == base * min(attempt, 20)

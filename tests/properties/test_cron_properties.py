@@ -40,7 +40,9 @@ def utc(moment: datetime) -> datetime:
 
 
 @given(expressions(), moments())
-def test_the_next_fire_is_a_later_whole_second_in_the_zone(cron: CronExpression, moment: datetime) -> None:
+def test_the_next_fire_is_a_later_whole_second_in_the_zone(
+    cron: CronExpression, moment: datetime
+) -> None:
     fire = cron.next_after(moment)
     if fire is not None:
         assert utc(fire) > utc(moment)
@@ -49,7 +51,9 @@ def test_the_next_fire_is_a_later_whole_second_in_the_zone(cron: CronExpression,
 
 
 @given(expressions(), moments())
-def test_a_fire_is_its_own_answer_when_asked_inclusively(cron: CronExpression, moment: datetime) -> None:
+def test_a_fire_is_its_own_answer_when_asked_inclusively(
+    cron: CronExpression, moment: datetime
+) -> None:
     fire = cron.next_after(moment)
     assume(fire is not None)
     assert fire is not None
@@ -62,7 +66,7 @@ def test_a_later_moment_never_has_an_earlier_fire(
     cron: CronExpression,
     moment: datetime,
     wait: timedelta,
-    inclusive: bool,  # noqa: FBT001 - drawn by Hypothesis
+    inclusive: bool,
 ) -> None:
     fire = cron.next_after(moment, inclusive=inclusive)
     later = cron.next_after(utc(moment) + wait, inclusive=inclusive)
@@ -88,7 +92,9 @@ def test_every_moment_between_two_fires_has_the_same_next_one(
 
 
 @given(expressions(), moments(), st.integers(1, 20))
-def test_upcoming_fires_are_those_asked_for_one_by_one(cron: CronExpression, moment: datetime, count: int) -> None:
+def test_upcoming_fires_are_those_asked_for_one_by_one(
+    cron: CronExpression, moment: datetime, count: int
+) -> None:
     one_by_one: list[datetime] = []
     fire = cron.next_after(moment)
     while fire is not None and len(one_by_one) < count:
@@ -160,7 +166,9 @@ def by_cronsim(text: str, moment: datetime, count: int) -> list[datetime]:
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(data=st.data())
-def test_results_match_croniter_and_cronsim_where_they_agree(zone: str, data: st.DataObject) -> None:
+def test_results_match_croniter_and_cronsim_where_they_agree(
+    zone: str, data: st.DataObject
+) -> None:
     text = data.draw(cron_texts(counts=(5,)).filter(fires))
     assume(not RANGE_OF_ONE.search(text))
     moment = data.draw(instants(1990, 2060)).astimezone(ZoneInfo(zone))
@@ -168,12 +176,14 @@ def test_results_match_croniter_and_cronsim_where_they_agree(zone: str, data: st
         theirs = by_croniter(text, moment, 5)
         assume(theirs == by_cronsim(text, moment, 5))
     except (CroniterError, CronSimError, StopIteration):
-        assume(False)  # noqa: FBT003 - how Hypothesis drops an example
+        assume(False)
         raise
     assert to_utc(CronExpression.parse(text, timezone=zone).upcoming(moment, 5)) == theirs
 
 
-LOOKALIKES = st.text(st.sampled_from("0123456789*/-, \t?LW#@+_.\u0663\uff15MONSUJAFEBxyz\u00a0\n"), max_size=40)
+LOOKALIKES = st.text(
+    st.sampled_from("0123456789*/-, \t?LW#@+_.\u0663\uff15MONSUJAFEBxyz\u00a0\n"), max_size=40
+)
 
 
 @st.composite
@@ -220,7 +230,18 @@ NOTATIONS = [
     "*/0",
     "",
 ]
-NAMES = ["MON", "sun", "Sat-Mon", "FRI-TUE/2", "Wednesday", "JAN", "nov-feb", "OCT-MAR/3", "May/40", "MON-99"]
+NAMES = [
+    "MON",
+    "sun",
+    "Sat-Mon",
+    "FRI-TUE/2",
+    "Wednesday",
+    "JAN",
+    "nov-feb",
+    "OCT-MAR/3",
+    "May/40",
+    "MON-99",
+]
 
 
 @given(
@@ -228,7 +249,9 @@ NAMES = ["MON", "sun", "Sat-Mon", "FRI-TUE/2", "Wednesday", "JAN", "nov-feb", "O
     data=st.data(),
 )
 @settings(max_examples=300)
-def test_what_a_refusal_advises_to_write_can_be_read(field: FieldRange, data: st.DataObject) -> None:
+def test_what_a_refusal_advises_to_write_can_be_read(
+    field: FieldRange, data: st.DataObject
+) -> None:
     item = st.one_of(items(field), st.sampled_from([*NOTATIONS, *NAMES]))
     text = ",".join(data.draw(st.lists(item, min_size=1, max_size=3)))
     try:

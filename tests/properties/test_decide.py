@@ -31,7 +31,9 @@ from horae.domain.jobs.job import (
 
 
 def claimed(attempt: int, max_attempts: int, lease: int) -> Claim:
-    return Claim(JobId(7), "import", "default", 0, None, None, attempt, max_attempts, lease, None, "{}")
+    return Claim(
+        JobId(7), "import", "default", 0, None, None, attempt, max_attempts, lease, None, "{}"
+    )
 
 
 CLAIMS = st.builds(claimed, st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 10**9))
@@ -55,12 +57,14 @@ EVENTS: dict[type[Outcome], dict[JobState, JobEvent]] = {
 }
 
 
-def decided(claim: Claim, outcome: Outcome, backoff: Backoff = Backoff()) -> Settlement:  # noqa: B008 - frozen
+def decided(claim: Claim, outcome: Outcome, backoff: Backoff = Backoff()) -> Settlement:
     return decide(claim, outcome, backoff, Random(3))
 
 
 @given(CLAIMS, OUTCOMES, BACKOFFS)
-def test_every_outcome_is_a_move_that_the_table_has(claim: Claim, outcome: Outcome, backoff: Backoff) -> None:
+def test_every_outcome_is_a_move_that_the_table_has(
+    claim: Claim, outcome: Outcome, backoff: Backoff
+) -> None:
     settlement = decided(claim, outcome, backoff)
     event = EVENTS[type(outcome)][settlement.state]
     assert NEXT_STATE[JobState.STARTED, event] is settlement.state
@@ -68,11 +72,18 @@ def test_every_outcome_is_a_move_that_the_table_has(claim: Claim, outcome: Outco
 
 
 @given(CLAIMS, FAILED, BACKOFFS)
-def test_a_failure_is_retried_exactly_while_attempts_remain(claim: Claim, outcome: Failed, backoff: Backoff) -> None:
+def test_a_failure_is_retried_exactly_while_attempts_remain(
+    claim: Claim, outcome: Failed, backoff: Backoff
+) -> None:
     settlement = decided(claim, outcome, backoff)
     assert (settlement.state is JobState.PENDING) == (claim.attempt < claim.max_attempts)
-    assert settlement.outcome is (AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED)
-    assert (settlement.error, settlement.human_readable_error) == (outcome.error, outcome.human_readable_error)
+    assert settlement.outcome is (
+        AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED
+    )
+    assert (settlement.error, settlement.human_readable_error) == (
+        outcome.error,
+        outcome.human_readable_error,
+    )
     assert settlement.traceback == outcome.traceback
 
 
@@ -82,7 +93,9 @@ def test_a_crash_is_retried_while_attempts_remain_and_it_is_not_the_third(
 ) -> None:
     settlement = decided(claim, outcome, backoff)
     quarantined = outcome.crashes >= MAX_CRASHES
-    assert (settlement.state is JobState.PENDING) == (claim.attempt < claim.max_attempts and not quarantined)
+    assert (settlement.state is JobState.PENDING) == (
+        claim.attempt < claim.max_attempts and not quarantined
+    )
     assert settlement.outcome is AttemptOutcome.CRASHED
     assert settlement.human_readable_error == "The process that ran this job stopped unexpectedly."
     suffix = f"; quarantined after {outcome.crashes} crashes" if quarantined else ""
@@ -107,7 +120,9 @@ def test_a_success_has_no_error(claim: Claim, outcome: Succeeded, backoff: Backo
 
 
 @given(CLAIMS, CANCELLED, BACKOFFS)
-def test_a_cancelled_body_is_never_retried(claim: Claim, outcome: Cancelled, backoff: Backoff) -> None:
+def test_a_cancelled_body_is_never_retried(
+    claim: Claim, outcome: Cancelled, backoff: Backoff
+) -> None:
     assert decided(claim, outcome, backoff) == Settlement(
         claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED, cancelled_by=outcome.by
     )
@@ -116,7 +131,10 @@ def test_a_cancelled_body_is_never_retried(claim: Claim, outcome: Cancelled, bac
 @pytest.mark.parametrize("crashes", [1, 2, 3, 4])
 def test_three_crashes_are_quarantine(crashes: int) -> None:
     expected = JobState.FAILED if crashes >= 3 else JobState.PENDING
-    assert decided(claimed(crashes, 100, crashes), Crashed("node n1 stopped", crashes)).state is expected
+    assert (
+        decided(claimed(crashes, 100, crashes), Crashed("node n1 stopped", crashes)).state
+        is expected
+    )
 
 
 def test_terminal_states_absorb() -> None:
@@ -146,5 +164,9 @@ def test_only_a_claim_starts_a_job() -> None:
 def test_a_started_job_becomes_pending_only_in_these_ways() -> None:
     backs = {event for (_, event), state in NEXT_STATE.items() if state is JobState.PENDING}
     assert backs == {
-        JobEvent.RETRY, JobEvent.SNOOZE, JobEvent.INTERRUPT, JobEvent.RESCUE, JobEvent.HAND_BACK,
-    }  # fmt: skip
+        JobEvent.RETRY,
+        JobEvent.SNOOZE,
+        JobEvent.INTERRUPT,
+        JobEvent.RESCUE,
+        JobEvent.HAND_BACK,
+    }

@@ -32,20 +32,28 @@ outages = st.lists(
 
 @st.composite
 def bodies(draw: st.DrawFn) -> Bodies:
-    return Bodies(tuple(draw(st.lists(st.builds(Body, lengths, st.booleans()), min_size=1, max_size=3))))
+    return Bodies(
+        tuple(draw(st.lists(st.builds(Body, lengths, st.booleans()), min_size=1, max_size=3)))
+    )
 
 
 @st.composite
 def schedules(draw: st.DrawFn, name: str = "work") -> ForecastSchedule:
     snapshot = ScheduleSnapshot(rules=draw(rules()))
     made = plan(snapshot, Activated(), START, Random(1))
-    begun = replace(snapshot, last_tick=made.last_tick, next_start=made.next_start, disabled=made.disabled)
+    begun = replace(
+        snapshot, last_tick=made.last_tick, next_start=made.next_start, disabled=made.disabled
+    )
     return ForecastSchedule(name=name, snapshot=begun, bodies=draw(bodies()))
 
 
-def forecast(*of: ForecastSchedule, slots: int | None = None, outages: tuple[Outage, ...] = ()) -> Forecast:
+def forecast(
+    *of: ForecastSchedule, slots: int | None = None, outages: tuple[Outage, ...] = ()
+) -> Forecast:
     end = START + LENGTH
-    return simulate(Scenario(start=START, end=end, schedules=of, slots=slots, outages=outages, keep=10_000))
+    return simulate(
+        Scenario(start=START, end=end, schedules=of, slots=slots, outages=outages, keep=10_000)
+    )
 
 
 def decided(found: ScheduleForecast, of: Rules) -> list[datetime]:
@@ -67,12 +75,16 @@ def test_each_nominal_time_has_exactly_one_decision(
     schedule: ForecastSchedule, outages: list[Outage], slots: int | None
 ) -> None:
     found = forecast(schedule, slots=slots, outages=tuple(outages))["work"]
-    assert sum(found.decisions.values()) == len(found.runs) + sum(each.count for each in found.dropped)
+    assert sum(found.decisions.values()) == len(found.runs) + sum(
+        each.count for each in found.dropped
+    )
     assert found.fired == len(found.runs) == found.count(Decision.FIRED)
     if schedule.rules.finish_trigger is None:
         times = decided(found, schedule.rules)
         timeline, expected = Timeline.of(schedule.rules), list[datetime]()
-        while len(expected) < len(times) and (following := timeline.after(expected[-1] if expected else START)):
+        while len(expected) < len(times) and (
+            following := timeline.after(expected[-1] if expected else START)
+        ):
             expected.append(following)
         assert times == expected
 
@@ -82,7 +94,11 @@ def test_schedules_in_one_group_fare_as_each_would_alone(
     schedule: ForecastSchedule, count: int, outages: list[Outage]
 ) -> None:
     several = [
-        replace(schedule, name=f"work{number}", snapshot=replace(schedule.snapshot, rules=schedule.rules))
+        replace(
+            schedule,
+            name=f"work{number}",
+            snapshot=replace(schedule.snapshot, rules=schedule.rules),
+        )
         for number in range(count)
     ]
     together = forecast(*several, outages=tuple(outages))
@@ -100,7 +116,9 @@ def test_ended_and_open_runs_add_up(schedule: ForecastSchedule, outages: list[Ou
 
 
 @given(schedules(), schedules())
-def test_a_comparison_leads_from_one_list_of_runs_to_the_other(old: ForecastSchedule, new: ForecastSchedule) -> None:
+def test_a_comparison_leads_from_one_list_of_runs_to_the_other(
+    old: ForecastSchedule, new: ForecastSchedule
+) -> None:
     before, after = forecast(old), forecast(new)
     changes = [change for found in compare(before, after, {}).schedules for change in found.changes]
     dues = [run.due for run in before["work"].runs]

@@ -29,13 +29,26 @@ from horae.wakeup.payload import LARGEST_ID, decode
 
 FIRST = JobId(1)
 NESTED = "[" * 3_000
-numbers = st.one_of(st.integers(-(2**70), 2**70), st.sampled_from([1, 50, 999, 2**63]), st.text(max_size=3))
+numbers = st.one_of(
+    st.integers(-(2**70), 2**70), st.sampled_from([1, 50, 999, 2**63]), st.text(max_size=3)
+)
 values = st.one_of(
     st.text(max_size=200),
     st.sampled_from(
-        ["null", '"label"', NESTED, '"' + "x" * 2_000_000 + '"', '"\\ud800"', '"a\\nb"', '"pending"', "1e999"]
+        [
+            "null",
+            '"label"',
+            NESTED,
+            '"' + "x" * 2_000_000 + '"',
+            '"\\ud800"',
+            '"a\\nb"',
+            '"pending"',
+            "1e999",
+        ]
     ),
-    st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists).map(json.dumps),
+    st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists).map(
+        json.dumps
+    ),
 )
 entries = st.one_of(
     st.binary(max_size=100).map(lambda data: data.decode(errors="replace")),
@@ -63,7 +76,14 @@ def test_a_report_on_redis_is_ignored_or_is_one_that_a_body_can_make(text: str) 
 
 
 @pytest.mark.parametrize(
-    "text", ['1 999 "x"', '1 50 "\\ud800"', f"1 50 {NESTED}", '1 50 "' + "x" * 2_000_000 + '"', '1 50 "a\\u001b"']
+    "text",
+    [
+        '1 999 "x"',
+        '1 50 "\\ud800"',
+        f"1 50 {NESTED}",
+        '1 50 "' + "x" * 2_000_000 + '"',
+        '1 50 "a\\u001b"',
+    ],
 )
 def test_a_forged_report_is_ignored(text: str) -> None:
     assert read_report(FIRST, text) is None
@@ -93,11 +113,16 @@ def test_the_name_of_a_file_is_no_announcement_or_one_to_which_can_be_sent(name:
         assert found.secret.isascii()
 
 
-@given(values | st.builds('{{"weight": {}, "limits": [["name", {}, {}]]}}'.format, numbers, values, values))
+@given(
+    values
+    | st.builds('{{"weight": {}, "limits": [["name", {}, {}]]}}'.format, numbers, values, values)
+)
 def test_what_is_no_limit_of_a_job_limits_nothing(text: str) -> None:
     weight, entries = own_limits(text)
     assert 0 < weight < 2**31
-    assert all(name and len(name) <= LONGEST_NAME and len(key) <= LONGEST_NAME for name, key, _ in entries)
+    assert all(
+        name and len(name) <= LONGEST_NAME and len(key) <= LONGEST_NAME for name, key, _ in entries
+    )
 
 
 @given(values)
@@ -116,22 +141,36 @@ def test_secrets_are_looked_for_in_parameters_of_any_form(text: str) -> None:
 
 
 stored = st.one_of(
-    st.integers(-(2**63), 2**63 - 1), st.floats(), st.binary(), st.text(st.characters(codec="utf-8")), st.none()
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.binary(),
+    st.text(st.characters(codec="utf-8")),
+    st.none(),
 )
 
 
 @pytest.fixture(scope="module")
-def side_car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DatabaseLiveStore, sqlite3.Connection]]:
+def side_car(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[DatabaseLiveStore, sqlite3.Connection]]:
     folder: Path = tmp_path_factory.mktemp("live")
-    with closing(Database(f"sqlite:///{folder}/horae.db")) as database, closing(DatabaseLiveStore(database)) as store:
+    with (
+        closing(Database(f"sqlite:///{folder}/horae.db")) as database,
+        closing(DatabaseLiveStore(database)) as store,
+    ):
         store.request_cancel(FIRST, CancelRequest("alice"))
         store.publish([LiveReport(FIRST, 1, 50)])
-        with closing(sqlite3.connect(f"{folder}/horae.db-live", isolation_level=None)) as connection:
+        with closing(
+            sqlite3.connect(f"{folder}/horae.db-live", isolation_level=None)
+        ) as connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
             yield store, connection
 
 
-@given(cells=st.tuples(stored, stored, stored, stored, stored), cell=st.sampled_from(["?", "CAST(? AS TEXT)"]))
+@given(
+    cells=st.tuples(stored, stored, stored, stored, stored),
+    cell=st.sampled_from(["?", "CAST(? AS TEXT)"]),
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_of_the_side_car_file_are_ignored_or_readable(
     side_car: tuple[DatabaseLiveStore, sqlite3.Connection], cells: tuple[Any, ...], cell: str
@@ -140,7 +179,9 @@ def test_rows_of_the_side_car_file_are_ignored_or_readable(
     try:
         report = f"lease = {cell}, progress_percentage = {cell}, label = {cell}"
         connection.execute(f"UPDATE horae_live_jobs SET {report}", cells[:3])
-        connection.execute(f"UPDATE horae_live_cancels SET requested_by = {cell}, forced = {cell}", cells[3:])
+        connection.execute(
+            f"UPDATE horae_live_cancels SET requested_by = {cell}, forced = {cell}", cells[3:]
+        )
     except sqlite3.IntegrityError:
         return  # null
     assert all(0 <= report.progress_percentage <= 100 for report in store.read([FIRST]).values())

@@ -29,9 +29,16 @@ on_failures = st.sampled_from(OnFailure)
 def new(total: int, on_failure: OnFailure) -> Group:
     """A group whose members are inserted."""
     return Group(
-        id=GroupId(1), owner=None, on_failure=on_failure, then_id=JobId(1), total=total, finished=0, failed=0,
-        cancelled=0, created_at=NOW,
-    )  # fmt: skip
+        id=GroupId(1),
+        owner=None,
+        on_failure=on_failure,
+        then_id=JobId(1),
+        total=total,
+        finished=0,
+        failed=0,
+        cancelled=0,
+        created_at=NOW,
+    )
 
 
 def played(group: Group, batches: Sequence[Sequence[JobState]]) -> tuple[Group, list[ThenStep]]:
@@ -71,7 +78,9 @@ def test_then_is_decided_exactly_once_in_any_order_of_ends(
 
 
 @given(ends.filter(bool), on_failures, st.data())
-def test_then_waits_while_a_member_is_left(states: list[JobState], on_failure: OnFailure, data: st.DataObject) -> None:
+def test_then_waits_while_a_member_is_left(
+    states: list[JobState], on_failure: OnFailure, data: st.DataObject
+) -> None:
     batches = data.draw(batches_of(states))
     group, steps = played(new(len(states) + 1, on_failure), batches)
     assert ThenStep.RELEASE not in steps
@@ -82,9 +91,12 @@ def test_then_waits_while_a_member_is_left(states: list[JobState], on_failure: O
 
 
 @given(ends, st.data())
-def test_a_group_that_is_being_inserted_ends_when_that_is_done(states: list[JobState], data: st.DataObject) -> None:
+def test_a_group_that_is_being_inserted_ends_when_that_is_done(
+    states: list[JobState], data: st.DataObject
+) -> None:
     group, steps = played(
-        replace(new(len(states), OnFailure.CONTINUE), inserting_at=NOW), data.draw(batches_of(states))
+        replace(new(len(states), OnFailure.CONTINUE), inserting_at=NOW),
+        data.draw(batches_of(states)),
     )
     assert steps == []
     assert end_if_complete(replace(group, inserting_at=None), NOW).then is ThenStep.RELEASE
@@ -94,7 +106,9 @@ def test_a_group_that_is_being_inserted_ends_when_that_is_done(states: list[JobS
 def test_a_cancelled_group_never_releases_then(
     states: list[JobState], on_failure: OnFailure, data: st.DataObject
 ) -> None:
-    cancelled = end_if_complete(replace(new(len(states) + 1, on_failure), cancelled_at=NOW), NOW, cancels=True)
+    cancelled = end_if_complete(
+        replace(new(len(states) + 1, on_failure), cancelled_at=NOW), NOW, cancels=True
+    )
     assert cancelled.then is ThenStep.CANCEL
     group, steps = played(cancelled.group, [*data.draw(batches_of(states)), [JobState.CANCELLED]])
     assert steps == []
@@ -107,7 +121,9 @@ def test_progress_is_100_only_when_all_have_ended(ended: int, left: int, live: l
     progress = progress_of(group, live[:left])
     assert 0 <= progress <= 100
     assert (progress == 100) == (left == 0)
-    assert progress <= progress_of(replace(group, finished=ended + bool(left)), live[: max(left - 1, 0)])
+    assert progress <= progress_of(
+        replace(group, finished=ended + bool(left)), live[: max(left - 1, 0)]
+    )
 
 
 @given(

@@ -56,7 +56,9 @@ def test_an_interval_later_is_later(interval: Interval, moment: datetime, zone: 
 
 
 @given(grids(), moments())
-def test_the_next_point_is_after_the_finish_and_not_before_the_anchor(grid: Grid, finish: datetime) -> None:
+def test_the_next_point_is_after_the_finish_and_not_before_the_anchor(
+    grid: Grid, finish: datetime
+) -> None:
     point = grid.first_after(finish)
     assert point > finish.astimezone(UTC)
     assert point >= grid.anchor.astimezone(UTC)
@@ -72,7 +74,9 @@ def test_each_point_of_a_grid_is_returned_once(grid: Grid, index: int) -> None:
 
 
 @given(st.integers(1, 60), moments(), st.integers(0, 200), zones)
-def test_a_calendar_grid_keeps_the_time_on_the_wall(days: int, anchor: datetime, index: int, zone: str) -> None:
+def test_a_calendar_grid_keeps_the_time_on_the_wall(
+    days: int, anchor: datetime, index: int, zone: str
+) -> None:
     info = ZoneInfo(zone)
     wall = anchor.astimezone(info).replace(tzinfo=None) + timedelta(days=days * index)
     point = Grid(Interval(days=days), anchor, zone).point(index).astimezone(info)
@@ -88,7 +92,11 @@ def test_the_wait_after_failures_is_positive_and_bounded(
     failures: int, retry: Interval, interval: Interval, growth: Growth, seed: int
 ) -> None:
     wait = failure_delay(failures, retry, interval, growth, Random(seed))
-    factor = {"exponential": 1 << min(failures - 1, 90), "linear": min(failures, 20), "constant": 1}[growth]
+    factor = {
+        "exponential": 1 << min(failures - 1, 90),
+        "linear": min(failures, 20),
+        "constant": 1,
+    }[growth]
     middle = min(retry.nominal // MICROSECOND * factor, 5 * interval.nominal // MICROSECOND)
     bound = min(middle, timedelta(days=36_525) // MICROSECOND)
     assert wait > timedelta(0)

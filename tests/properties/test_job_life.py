@@ -79,7 +79,9 @@ T = TypeVar("T")
 EXAMPLES: Final = int(os.environ.get("HORAE_JOB_LIFE_EXAMPLES", "20"))
 STEP: Final = 1000
 RETRIES: Final = {
-    seconds: Backoff(base=timedelta(seconds=seconds), cap=timedelta(seconds=STEP), factor="constant", jitter=0.0)
+    seconds: Backoff(
+        base=timedelta(seconds=seconds), cap=timedelta(seconds=STEP), factor="constant", jitter=0.0
+    )
     for seconds in (0, STEP)
 }
 HARD_LIMIT: Final = 2.5 * STEP
@@ -200,7 +202,9 @@ class JobLife(RuleBasedStateMachine):
         self.crashed: set[NodeId] = set()
         self.paused: set[str] = set()
         self.limits: dict[str, int] = {}
-        self.held: list[tuple[NodeId, Claim]] = []  # and never let go of: what is over is a zombie's
+        self.held: list[
+            tuple[NodeId, Claim]
+        ] = []  # and never let go of: what is over is a zombie's
         self.written: list[tuple[NodeId, Settlement]] = []
         self.nodes_so_far = 0
         self.removed: set[JobId] = set()
@@ -223,9 +227,17 @@ class JobLife(RuleBasedStateMachine):
         self.nodes_so_far += 1
         node = NodeId(f"n{self.nodes_so_far}")
         record = NodeRecord(
-            id=node, name="n", host="h", pid=1, version="1", roles="[]", queues=None, types="[]", concurrency=1,
+            id=node,
+            name="n",
+            host="h",
+            pid=1,
+            version="1",
+            roles="[]",
+            queues=None,
+            types="[]",
+            concurrency=1,
             lock_key=None,
-        )  # fmt: skip
+        )
         self.database.transact(nodes.register, record)
         self.alive.append(node)
 
@@ -254,7 +266,8 @@ class JobLife(RuleBasedStateMachine):
             self.clock.microseconds += STEP * 1_000_000
             return
         moved = ", ".join(
-            f"{column} = {column} - make_interval(secs => {STEP})" for column in ("run_at", "started_at", "finished_at")
+            f"{column} = {column} - make_interval(secs => {STEP})"
+            for column in ("run_at", "started_at", "finished_at")
         )
         with self.database.engine.begin() as connection:
             connection.execute(text(f"UPDATE horae_jobs SET {moved}"))
@@ -274,18 +287,31 @@ class JobLife(RuleBasedStateMachine):
     @rule(queue=st.sampled_from(QUEUES), most=st.sampled_from([None, 1, 1, 2]))
     def limit(self, queue: str, most: int | None) -> None:
         self.database.transact(queues.limit, queue, most)
-        self.limits = {name: number for name, number in {**self.limits, queue: most}.items() if number is not None}
+        self.limits = {
+            name: number
+            for name, number in {**self.limits, queue: most}.items()
+            if number is not None
+        }
 
     # Callers
 
     @rule(wish=WISHES)
     def start(self, wish: Wish) -> None:
         options = StartOptions(
-            owner=wish.owner, unique_key=wish.key, queue=wish.queue, priority=wish.priority,
-            max_attempts=wish.max_attempts, delay=timedelta(seconds=wish.delay), backoff=RETRIES[wish.retry],
-        )  # fmt: skip
+            owner=wish.owner,
+            unique_key=wish.key,
+            queue=wish.queue,
+            priority=wish.priority,
+            max_attempts=wish.max_attempts,
+            delay=timedelta(seconds=wish.delay),
+            backoff=RETRIES[wish.retry],
+        )
         wanted = handler.checked(Work(), options, {})
-        taken = [job.id for job in self.jobs.values() if wish.key and job.wish.key == wish.key and job.state in ACTIVE]
+        taken = [
+            job.id
+            for job in self.jobs.values()
+            if wish.key and job.wish.key == wish.key and job.state in ACTIVE
+        ]
         full = wish.owner is not None and self._occupying(wish.owner) >= MAX_COUNT
         if taken or full:
             with pytest.raises(DuplicateJob if taken else MaxJobCountExceeded):
@@ -323,7 +349,9 @@ class JobLife(RuleBasedStateMachine):
             if job.state in ENDED and job.held_by is None and self.now - job.finished_at > KEEP
         ]
         self.database.transact(owed_hooks.forget, ["work"])
-        found = self.database.transact(owed_hooks.past_keeping, ["work"], KEEP, after=JobId(0), limit=100)
+        found = self.database.transact(
+            owed_hooks.past_keeping, ["work"], KEEP, after=JobId(0), limit=100
+        )
         assert found == old
         assert self.database.transact(deletion.delete_jobs, found) == set(old)
         for job_id in old:
@@ -341,8 +369,14 @@ class JobLife(RuleBasedStateMachine):
         """`knows`: whether the node has heard of limits; if not, it takes nothing of a queue that has one."""
         node = self.alive[which % len(self.alive)]
         room = {name: self._room(name) if knows else 0 for name in self.limits}
-        due = [job for job in self.jobs.values() if self._is_due(job, scope) and room.get(job.wish.queue, 1) > 0]
-        rows = {row.id: row for row in self.database.transact(reading.get_many, [job.id for job in due])}
+        due = [
+            job
+            for job in self.jobs.values()
+            if self._is_due(job, scope) and room.get(job.wish.queue, 1) > 0
+        ]
+        rows = {
+            row.id: row for row in self.database.transact(reading.get_many, [job.id for job in due])
+        }
         due.sort(key=lambda job: (-job.wish.priority, rows[job.id].run_at, job.id))
         expected = list[JobId]()
         for job in due[:limit]:
@@ -354,7 +388,12 @@ class JobLife(RuleBasedStateMachine):
         for claim in taken:
             job = self.jobs[claim.id]
             job.move(JobEvent.CLAIM, self.now)
-            job.attempt, job.lease, job.held_by, job.started_at = job.attempt + 1, job.lease + 1, node, self.now
+            job.attempt, job.lease, job.held_by, job.started_at = (
+                job.attempt + 1,
+                job.lease + 1,
+                node,
+                self.now,
+            )
             assert (claim.lease, claim.attempt) == (job.lease, job.attempt)
         self.held.extend((node, claim) for claim in taken)
 
@@ -373,12 +412,18 @@ class JobLife(RuleBasedStateMachine):
     def settle_twice(self, which: int, percentage: int) -> None:
         """The answer to the commit was lost."""
         node, claim = self._recent(self.held, which)
-        settlement = decide(claim, Succeeded("1"), backoff_of(claim, None), Random(0))._replace(progress=percentage)
+        settlement = decide(claim, Succeeded("1"), backoff_of(claim, None), Random(0))._replace(
+            progress=percentage
+        )
         for _ in range(2):
             self._settle(node, [settlement])
 
     @precondition(lambda self: self.held)
-    @rule(which=st.lists(WHICH, min_size=1, max_size=3), outcome=OUTCOMES, percentage=st.none() | st.integers(0, 100))
+    @rule(
+        which=st.lists(WHICH, min_size=1, max_size=3),
+        outcome=OUTCOMES,
+        percentage=st.none() | st.integers(0, 100),
+    )
     def settle(self, which: list[int], outcome: Outcome, percentage: int | None) -> None:
         pairs = [self._recent(self.held, number) for number in which]
         node = pairs[0][0]
@@ -420,19 +465,23 @@ class JobLife(RuleBasedStateMachine):
     @rule()
     def expire_started(self) -> None:
         late = {
-            job.id for job in self.jobs.values()
+            job.id
+            for job in self.jobs.values()
             if job.state is JobState.STARTED and self.now - job.started_at > HARD_LIMIT
-        }  # fmt: skip
+        }
         failed = arrange.expired(self.database, {"work": HARD_LIMIT, "other": 1.0})
         self._expire(late, failed)
 
     @rule()
     def expire_pending(self) -> None:
         late = {
-            job.id for job in self.jobs.values()
-            if job.state is JobState.PENDING and job.attempt == 0 and job.wish.owner is not None
+            job.id
+            for job in self.jobs.values()
+            if job.state is JobState.PENDING
+            and job.attempt == 0
+            and job.wish.owner is not None
             and self.now - job.run_at > PENDING_LIMIT
-        }  # fmt: skip
+        }
         failed = arrange.expired_pending(self.database, {"work": PENDING_LIMIT})
         self._expire(late, failed)
 
@@ -444,14 +493,33 @@ class JobLife(RuleBasedStateMachine):
         assert rows.keys() == self.jobs.keys()
         for job_id, job in self.jobs.items():
             row = rows[job_id]
-            assert (row.state, row.attempt, row.lease, row.node_id, row.cancelled_by, row.progress_percentage) == (
-                job.state, job.attempt, job.lease, job.held_by, job.cancelled_by, job.progress,
-            )  # fmt: skip
+            assert (
+                row.state,
+                row.attempt,
+                row.lease,
+                row.node_id,
+                row.cancelled_by,
+                row.progress_percentage,
+            ) == (
+                job.state,
+                job.attempt,
+                job.lease,
+                job.held_by,
+                job.cancelled_by,
+                job.progress,
+            )
             assert 0 <= row.progress_percentage <= 100
             assert row.occupied == job.occupied
-            assert row.state in ENDED or (row.error, row.human_readable_error, row.result) == (None, None, None)
+            assert row.state in ENDED or (row.error, row.human_readable_error, row.result) == (
+                None,
+                None,
+                None,
+            )
             if job.last_words is not None:
-                assert {**asdict(row), "node_id": None} == {**asdict(job.last_words), "node_id": None}
+                assert {**asdict(row), "node_id": None} == {
+                    **asdict(job.last_words),
+                    "node_id": None,
+                }
             elif job.state in ENDED:
                 job.last_words = row
 
@@ -461,7 +529,11 @@ class JobLife(RuleBasedStateMachine):
             rows = connection.execute(select(job_attempts)).all()
         kept = {(row.job_id, row.lease): AttemptOutcome(row.outcome) for row in rows}
         assert len(kept) == len(rows)
-        assert kept == {(job.id, lease): how for job in self.jobs.values() for lease, how in job.attempts.items()}
+        assert kept == {
+            (job.id, lease): how
+            for job in self.jobs.values()
+            for lease, how in job.attempts.items()
+        }
         assert all(row.started_at <= row.finished_at for row in rows)
 
     @invariant()
@@ -487,23 +559,35 @@ class JobLife(RuleBasedStateMachine):
         return sum(job.wish.owner == owner and job.occupied for job in self.jobs.values())
 
     def _claim(self, scope: ClaimScope, limit: int, *, knows: bool) -> list[Claim]:
-        names = self.database.autocommit(limited_claims.limited_queues_with_room, scope, limit) if knows else []
+        names = (
+            self.database.autocommit(limited_claims.limited_queues_with_room, scope, limit)
+            if knows
+            else []
+        )
         if not names:
             return self.database.autocommit(claims.claim, scope, limit)
         return self.database.transact(limited_claims.claim, scope, limit, names).claims
 
     def _room(self, queue: str) -> int:
-        held = sum(job.held_by is not None and job.wish.queue == queue for job in self.jobs.values())
+        held = sum(
+            job.held_by is not None and job.wish.queue == queue for job in self.jobs.values()
+        )
         return self.limits[queue] - held
 
     def _is_due(self, job: Expected, scope: list[str] | None) -> bool:
-        served_now = (scope is None or job.wish.queue in scope) and job.wish.queue not in self.paused
+        served_now = (
+            scope is None or job.wish.queue in scope
+        ) and job.wish.queue not in self.paused
         return job.can(JobEvent.CLAIM) and job.run_at <= self.now and served_now
 
     def _running(self, claim: Claim) -> Expected | None:
         """The job, if this claim's lease is the one that runs it."""
         job = self.jobs.get(claim.id)
-        return job if job is not None and job.lease == claim.lease and job.state is JobState.STARTED else None
+        return (
+            job
+            if job is not None and job.lease == claim.lease and job.state is JobState.STARTED
+            else None
+        )
 
     def _settle(self, node: NodeId, batch: list[Settlement]) -> None:
         recorded, released = set[JobId](), dict[JobId, JobState]()
@@ -529,7 +613,10 @@ class JobLife(RuleBasedStateMachine):
                 uncounted = item.outcome in UNCOUNTED
                 job.move(UNCOUNTED_EVENTS.get(item.outcome, JobEvent.RETRY), self.now)
                 job.attempt -= uncounted
-                job.run_at, job.progress = self.now + (round(item.delay) if uncounted else job.wish.retry), 0
+                job.run_at, job.progress = (
+                    self.now + (round(item.delay) if uncounted else job.wish.retry),
+                    0,
+                )
             case JobState.FINISHED:
                 job.move(JobEvent.SUCCEED, self.now)
                 job.progress = 100
@@ -589,5 +676,7 @@ def test_jobs_follow_the_state_machine(database: Database, clock: Clock) -> None
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     run_state_machine_as_test(
         Here,
-        settings=settings(max_examples=EXAMPLES, stateful_step_count=60, deadline=None, suppress_health_check=slow),
+        settings=settings(
+            max_examples=EXAMPLES, stateful_step_count=60, deadline=None, suppress_health_check=slow
+        ),
     )

@@ -16,7 +16,9 @@ steps = st.lists(st.integers(0, 3 * SECOND), min_size=1, max_size=30)
 weights = st.lists(st.integers(1, 3), min_size=60, max_size=60)
 
 
-def starts(numbers: LimitNumbers, pauses: Sequence[int], heavy: Sequence[int]) -> list[tuple[int, int]]:
+def starts(
+    numbers: LimitNumbers, pauses: Sequence[int], heavy: Sequence[int]
+) -> list[tuple[int, int]]:
     """Ask for a start after each pause; the moments and weights of those that were allowed."""
     now, stored, started = 10**15, None, []
     for pause, weight in zip(pauses, heavy, strict=False):
@@ -52,7 +54,12 @@ def test_no_sliding_window_has_more_starts_than_allowed(
         assert sum(weight for moment, weight in found if begin <= moment < begin + period) <= amount
 
 
-@given(st.integers(1, 20), st.integers(1, 10 * SECOND), st.integers(0, 10 * SECOND), st.lists(st.integers(0, SECOND)))
+@given(
+    st.integers(1, 20),
+    st.integers(1, 10 * SECOND),
+    st.integers(0, 10 * SECOND),
+    st.lists(st.integers(0, SECOND)),
+)
 def test_no_sliding_window_has_more_starts_where_each_comes_as_soon_as_allowed(
     amount: int, period: int, first: int, pauses: list[int]
 ) -> None:
@@ -64,15 +71,24 @@ def test_no_sliding_window_has_more_starts_where_each_comes_as_soon_as_allowed(
         now += pause + state.wait(numbers, 1)
         stored = after_start(state_now(numbers, stored, now), numbers, 1).to_json()
         moments.append(now)
-    assert all(later - earlier >= period for earlier, later in zip(moments, moments[amount:], strict=False))
+    assert all(
+        later - earlier >= period for earlier, later in zip(moments, moments[amount:], strict=False)
+    )
 
 
-@given(st.sampled_from(["bucket", "sliding"]), st.integers(1, 50), st.integers(1000, 10 * SECOND), st.data())
+@given(
+    st.sampled_from(["bucket", "sliding"]),
+    st.integers(1, 50),
+    st.integers(1000, 10 * SECOND),
+    st.data(),
+)
 def test_a_start_is_allowed_after_the_wait_and_not_before(
     window: str, amount: int, period: int, data: st.DataObject
 ) -> None:
     burst = data.draw(st.integers(1, 10)) if window == "bucket" else None
-    numbers = LimitNumbers(amount=amount, period=period, burst=burst, window="bucket" if burst else "sliding")
+    numbers = LimitNumbers(
+        amount=amount, period=period, burst=burst, window="bucket" if burst else "sliding"
+    )
     now, state = 10**15, state_now(numbers, None, 10**15)
     for _ in range(data.draw(st.integers(1, 80))):
         wait = state.wait(numbers, 1)
@@ -86,22 +102,31 @@ def test_a_start_is_allowed_after_the_wait_and_not_before(
 @given(st.sampled_from(["bucket", "sliding"]), st.integers(5, 40))
 def test_frequent_polling_starts_as_many_as_allowed(window: str, amount: int) -> None:
     numbers = LimitNumbers(
-        amount=amount, period=SECOND, burst=amount if window == "bucket" else None,
+        amount=amount,
+        period=SECOND,
+        burst=amount if window == "bucket" else None,
         window="bucket" if window == "bucket" else "sliding",
-    )  # fmt: skip
+    )
     pauses = [SECOND // (4 * amount)] * (4 * amount * 5)
     count = len(starts(numbers, pauses, [1] * len(pauses)))
-    assert 0.99 * 5 * amount <= count + 1 <= 5 * amount + 1 + (numbers.burst or 0) + amount // 20 + 1
+    assert (
+        0.99 * 5 * amount <= count + 1 <= 5 * amount + 1 + (numbers.burst or 0) + amount // 20 + 1
+    )
 
 
 def lanes_of(sizes: dict[str, int], place: int = 0) -> list[Lane]:
     return [
         Lane(
-            id=number, priority=0, place=place, weight=1, buckets=(), owner=("mail", 0, owner),
+            id=number,
+            priority=0,
+            place=place,
+            weight=1,
+            buckets=(),
+            owner=("mail", 0, owner),
             jobs=[(1000 * number + each, place) for each in range(size)],
         )
         for number, (owner, size) in enumerate(sorted(sizes.items()), 1)
-    ]  # fmt: skip
+    ]
 
 
 @given(
@@ -135,7 +160,8 @@ def test_a_job_is_passed_by_at_most_one_job_of_each_other_owner(
 
 def test_an_owner_with_several_lanes_gets_one_turn_in_each_round() -> None:
     mine = [
-        Lane(number, 0, 0, 1, (), [(number * 10 + each, 0) for each in range(3)], ("q", 0, "a")) for number in (1, 2)
+        Lane(number, 0, 0, 1, (), [(number * 10 + each, 0) for each in range(3)], ("q", 0, "a"))
+        for number in (1, 2)
     ]
     other = Lane(3, 0, 0, 1, (), [(30, 0), (31, 0), (32, 0)], ("q", 0, "b"))
     chosen = Chooser([*mine, other], {}, 1000).choose(6).jobs
@@ -159,7 +185,9 @@ def test_lanes_and_plain_jobs_have_one_order() -> None:
 
 
 @given(st.integers(1, 50), st.integers(1000, 10 * SECOND), st.integers(2, 50), st.data())
-def test_no_start_is_lost_while_starts_gather(amount: int, period: int, burst: int, data: st.DataObject) -> None:
+def test_no_start_is_lost_while_starts_gather(
+    amount: int, period: int, burst: int, data: st.DataObject
+) -> None:
     numbers = LimitNumbers(amount=amount, period=period, burst=burst, window="bucket")
     now, started = 10**15, 0
     state = state_now(numbers, None, now)

@@ -5,7 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.client.schedules.definition import Definition, altered, declared_values, fields_of, redeclared, restored
+from horae.client.schedules.definition import (
+    Definition,
+    altered,
+    declared_values,
+    fields_of,
+    redeclared,
+    restored,
+)
 from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.trigger import parse_trigger
 from horae.storage.schedules.rows import STATISTICS, StoredSchedule
@@ -27,7 +34,13 @@ def definitions(draw: st.DrawFn) -> Definition:
     params = draw(st.sampled_from([None, '{"region": "eu"}', '{"region": "us"}']))
     queue, priority = draw(st.sampled_from(["default", "slow"])), draw(st.integers(0, 2))
     return Definition(
-        name="purge", job_type="purge", params=params, rules=rules, queue=queue, priority=priority, module="shop"
+        name="purge",
+        job_type="purge",
+        params=params,
+        rules=rules,
+        queue=queue,
+        priority=priority,
+        module="shop",
     )
 
 
@@ -54,7 +67,11 @@ class AnyParameters(Registry):
     def get(self, name: str) -> Any:
         del name
         loads_anything = type("Any", (), {"load": staticmethod(lambda _text: None)})
-        return type("Kind", (), {"parameters": loads_anything, "named_limits": (), "tags": (), "max_attempts": 1})
+        return type(
+            "Kind",
+            (),
+            {"parameters": loads_anything, "named_limits": (), "tags": (), "max_attempts": 1},
+        )
 
 
 @given(definitions(), st.lists(definitions(), min_size=1, max_size=4), definitions())
@@ -65,7 +82,9 @@ def test_a_field_keeps_its_change_unless_its_declaration_changes(
     for change in changes:
         row = stored(altered(row, change))
     first, current, new = fields(declared), fields_of(row._asdict()), fields(again)
-    assert declared_values(row) == {name: first[name] for name in FIELDS if current[name] != first[name]}
+    assert declared_values(row) == {
+        name: first[name] for name in FIELDS if current[name] != first[name]
+    }
 
     after = fields(redeclared(row, again, AnyParameters()))
     for name in FIELDS:

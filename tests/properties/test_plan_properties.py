@@ -62,7 +62,9 @@ class History:
     runs: list[tuple[datetime, bool]] = field(default_factory=list[tuple[datetime, bool]])
     ticks: list[Ticks] = field(default_factory=list[Ticks])
     streak: int = 0
-    past: datetime = START - timedelta(days=365, microseconds=1)  # where backfills begin; no nominal time
+    past: datetime = START - timedelta(
+        days=365, microseconds=1
+    )  # where backfills begin; no nominal time
 
     @classmethod
     def of(cls, of: Rules, seed: int = 0, *, start: datetime = START) -> "History":
@@ -91,12 +93,18 @@ class History:
         self.check(before, event, made)
         return made
 
-    def end(self, outcome: RunOutcome, index: int = 0, *, scheduler_started: datetime | None = None) -> Plan:
+    def end(
+        self, outcome: RunOutcome, index: int = 0, *, scheduler_started: datetime | None = None
+    ) -> Plan:
         started, by_hand = self.runs[index]
         others = len(self.runs) - 1
         return self.happen(
             RunEnded(
-                outcome=outcome, started=started, by_hand=by_hand, others=others, scheduler_started=scheduler_started
+                outcome=outcome,
+                started=started,
+                by_hand=by_hand,
+                others=others,
+                scheduler_started=scheduler_started,
             )
         )
 
@@ -118,7 +126,9 @@ class History:
 
     def check(self, before: ScheduleSnapshot, event: Event, made: Plan) -> None:
         check_counts(made)
-        check_decisions(event.before if isinstance(event, Altered) else before.rules, before.last_tick, made)
+        check_decisions(
+            event.before if isinstance(event, Altered) else before.rules, before.last_tick, made
+        )
         check_next_start(self.snapshot, event, self.now, changed=made != Plan.unchanged(before))
         check_repetition(self.ticks)
         assert made.statistics.streak(len(self.runs)) == self.streak
@@ -127,20 +137,39 @@ class History:
             used_up = most is not None and event.outcome in BAD and self.streak > most
             assert (made.disabled is DisabledReason.RETRIES_USED_UP) == used_up
         for tick in made.ticks:
-            if tick.decision is Decision.FIRED and tick.reason not in {Reason.RETRY, Reason.MANUAL, Reason.MOVED}:
-                assert reason_to_skip(before.rules, before.change, tick.first) is None or tick.reason is Reason.BACKFILL
+            if tick.decision is Decision.FIRED and tick.reason not in {
+                Reason.RETRY,
+                Reason.MANUAL,
+                Reason.MOVED,
+            }:
+                assert (
+                    reason_to_skip(before.rules, before.change, tick.first) is None
+                    or tick.reason is Reason.BACKFILL
+                )
             if tick.reason in IN_GAPS:
                 assert tick.last <= self.now
                 assert reason_to_skip(before.rules, before.change, tick.first) is tick.reason
                 assert reason_to_skip(before.rules, before.change, tick.last) is tick.reason
-        if isinstance(event, Due) and before.disabled is None and not before.executing and before.next_start:
+        if (
+            isinstance(event, Due)
+            and before.disabled is None
+            and not before.executing
+            and before.next_start
+        ):
             waits_still = made.next_start is None or made.next_start > self.now
-            assert made.fire is not None or waits_still or any(tick.reason in IN_GAPS for tick in made.ticks)
+            assert (
+                made.fire is not None
+                or waits_still
+                or any(tick.reason in IN_GAPS for tick in made.ticks)
+            )
 
 
 def check_counts(made: Plan) -> None:
     numbers = made.statistics
-    assert numbers.total_runs == numbers.total_successes + numbers.total_failures + numbers.total_crashes
+    assert (
+        numbers.total_runs
+        == numbers.total_successes + numbers.total_failures + numbers.total_crashes
+    )
     fired = [tick.first for tick in made.ticks if tick.decision is Decision.FIRED]
     assert fired == ([] if made.fire is None else [made.fire])
     assert all(tick.reason in REASONS[tick.decision] for tick in made.ticks)
@@ -163,7 +192,9 @@ def check_decisions(old: Rules, mark: datetime | None, made: Plan) -> None:
     assert all(tick.last <= made.last_tick for tick in ticks)
 
 
-def check_next_start(after: ScheduleSnapshot, event: Event, now: datetime, *, changed: bool) -> None:
+def check_next_start(
+    after: ScheduleSnapshot, event: Event, now: datetime, *, changed: bool
+) -> None:
     """No schedule waits for ever: it has a next start, now or later, or it runs, or is disabled."""
     if after.disabled is not None:
         assert after.next_start is None
@@ -198,7 +229,9 @@ def change_start(history: History, what: str, wait: timedelta) -> None:
         return
     if what == "backfill" and not history.snapshot.backfill:
         history.past -= timedelta(days=1)
-        history.snapshot = replace(history.snapshot, backfill=(history.past, history.past + timedelta(seconds=1)))
+        history.snapshot = replace(
+            history.snapshot, backfill=(history.past, history.past + timedelta(seconds=1))
+        )
     with suppress(InvalidRequest):  # nothing is next, or a run executes
         history.happen(events[what])
 
@@ -208,7 +241,9 @@ def step(history: History, data: st.DataObject) -> None:
     match data.draw(st.sampled_from(STEPS)):
         case "end" if history.runs:
             index = data.draw(st.integers(0, len(history.runs) - 1))
-            history.end(data.draw(outcomes), index, scheduler_started=history.now - data.draw(waits))
+            history.end(
+                data.draw(outcomes), index, scheduler_started=history.now - data.draw(waits)
+            )
         case "hand":
             history.happen(RunByHand())
         case "pause":
@@ -220,8 +255,12 @@ def step(history: History, data: st.DataObject) -> None:
         case "skip" | "move" | "withdraw" | "backfill" as what:
             change_start(history, what, data.draw(waits))
         case "alter":
-            overlap = history.snapshot.rules.overlap  # whether runs may be parallel cannot change during one
-            history.alter(data.draw(rules().filter(lambda new: new.overlap is overlap or not history.runs)))
+            overlap = (
+                history.snapshot.rules.overlap
+            )  # whether runs may be parallel cannot change during one
+            history.alter(
+                data.draw(rules().filter(lambda new: new.overlap is overlap or not history.runs))
+            )
         case _:
             history.happen(Due())
 
@@ -245,7 +284,9 @@ def test_after_any_history_a_schedule_runs_again_when_its_next_start_comes(
     if history.snapshot.disabled is not None:
         history.happen(Resumed())
     fires = 0
-    for _ in range(2):  # the first may have waited until it is late, or until a run by hand made it needless
+    for _ in range(
+        2
+    ):  # the first may have waited until it is late, or until a run by hand made it needless
         if history.snapshot.next_start is not None and not fires:
             history.now = max(history.now, history.snapshot.next_start)
             fires += history.happen(Due()).fire is not None
@@ -253,7 +294,9 @@ def test_after_any_history_a_schedule_runs_again_when_its_next_start_comes(
 
 
 @given(st.data(), rules(), seeds)
-def test_a_run_by_hand_does_not_move_the_next_start(data: st.DataObject, of: Rules, seed: int) -> None:
+def test_a_run_by_hand_does_not_move_the_next_start(
+    data: st.DataObject, of: Rules, seed: int
+) -> None:
     history = History.of(of, seed)
     for _ in range(data.draw(st.integers(0, 10))):
         step(history, data)
@@ -270,7 +313,9 @@ def test_a_run_by_hand_does_not_move_the_next_start(data: st.DataObject, of: Rul
 
 
 @given(st.data(), rules(), seeds)
-def test_rules_that_decide_the_same_times_move_nothing(data: st.DataObject, of: Rules, seed: int) -> None:
+def test_rules_that_decide_the_same_times_move_nothing(
+    data: st.DataObject, of: Rules, seed: int
+) -> None:
     history = History.of(of, seed)
     for _ in range(data.draw(st.integers(0, 10))):
         step(history, data)
@@ -294,7 +339,13 @@ def test_a_resume_runs_no_missed_times(data: st.DataObject, of: Rules, seed: int
     assert made.next_start is None or made.next_start > history.now or others
 
 
-@given(rules(fast_intervals()), st.lists(st.sampled_from(sorted(BAD)), min_size=1, max_size=12), waits, waits, seeds)
+@given(
+    rules(fast_intervals()),
+    st.lists(st.sampled_from(sorted(BAD)), min_size=1, max_size=12),
+    waits,
+    waits,
+    seeds,
+)
 def test_a_back_off_ends_by_the_next_point_and_a_crash_waits_five_minutes(
     of: Rules, ends: list[RunOutcome], length: timedelta, uptime: timedelta, seed: int
 ) -> None:
@@ -319,8 +370,12 @@ def test_a_back_off_ends_by_the_next_point_and_a_crash_waits_five_minutes(
 
 
 @given(rules(fast_crons()), outcomes, waits, seeds)
-def test_cron_has_no_back_off_of_its_own(of: Rules, outcome: RunOutcome, length: timedelta, seed: int) -> None:
-    of = replace(of, retry_period=None, max_retries=None, overlap=Overlap.SKIP, catch_up=CatchUp.LAST)
+def test_cron_has_no_back_off_of_its_own(
+    of: Rules, outcome: RunOutcome, length: timedelta, seed: int
+) -> None:
+    of = replace(
+        of, retry_period=None, max_retries=None, overlap=Overlap.SKIP, catch_up=CatchUp.LAST
+    )
     history = History.of(of, seed)
     assert history.snapshot.next_start is not None
     history.now = history.snapshot.next_start
@@ -339,7 +394,9 @@ def test_cron_has_no_back_off_of_its_own(of: Rules, outcome: RunOutcome, length:
     st.timedeltas(timedelta(hours=1), timedelta(days=1)),
     st.timedeltas(NOTHING, timedelta(hours=2)),
 )
-def test_a_backlog_is_worked_off(of: Rules, catch_up: CatchUp, outage: timedelta, length: timedelta) -> None:
+def test_a_backlog_is_worked_off(
+    of: Rules, catch_up: CatchUp, outage: timedelta, length: timedelta
+) -> None:
     """However long the runs take: with `skip` each of them makes the backlog shorter."""
     of = replace(of, overlap=Overlap.SKIP, catch_up=catch_up, catch_up_limit=5)
     history = History.of(of)

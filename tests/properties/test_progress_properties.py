@@ -17,7 +17,9 @@ from horae.domain.jobs.progress_arithmetic import Amount
 class NaiveNode:
     """What a node means, said with fractions and without any haste."""
 
-    def __init__(self, total: Fraction, parent: "NaiveNode | None" = None, represents: Fraction = Fraction(0)) -> None:
+    def __init__(
+        self, total: Fraction, parent: "NaiveNode | None" = None, represents: Fraction = Fraction(0)
+    ) -> None:
         self.total = total
         self.parent = parent
         self.represents = represents
@@ -119,7 +121,9 @@ def test_a_tree_shows_what_exact_fractions_say(total: Amount, reports: Sequence[
 
 
 @given(AMOUNTS, plays())
-def test_there_is_an_event_for_every_change_and_for_nothing_else(total: Amount, reports: Sequence[Report]) -> None:
+def test_there_is_an_event_for_every_change_and_for_nothing_else(
+    total: Amount, reports: Sequence[Report]
+) -> None:
     events: list[tuple[int, str | None]] = [(0, None)]
     root = Progress(total, on_change=lambda shown, label: events.append((shown, label)))
     nodes, expected = [root], [(0, None), (root.percentage, root.label)]
@@ -131,7 +135,9 @@ def test_there_is_an_event_for_every_change_and_for_nothing_else(total: Amount, 
 
 
 @given(AMOUNTS, plays())
-def test_shown_progress_never_falls_or_leaves_the_range(total: Amount, reports: Sequence[Report]) -> None:
+def test_shown_progress_never_falls_or_leaves_the_range(
+    total: Amount, reports: Sequence[Report]
+) -> None:
     nodes = [Progress(total)]
     for report in reports:
         before = [node.percentage for node in nodes]
@@ -152,11 +158,14 @@ def test_every_report_passes_one_checkpoint(reports: Sequence[Report]) -> None:
 
 
 @given(st.data(), st.integers(1, 100), st.lists(st.integers(1, 60), min_size=1, max_size=8))
-def test_finished_children_add_up_to_exactly_their_share(data: st.DataObject, whole: int, totals: list[int]) -> None:
+def test_finished_children_add_up_to_exactly_their_share(
+    data: st.DataObject, whole: int, totals: list[int]
+) -> None:
     weights = [data.draw(st.integers(1, 50)) for _ in totals]
     root = Progress()
     children = [
-        root.child(Fraction(whole * weight, sum(weights)), total) for weight, total in zip(weights, totals, strict=True)
+        root.child(Fraction(whole * weight, sum(weights)), total)
+        for weight, total in zip(weights, totals, strict=True)
     ]
     steps = [child for child, total in zip(children, totals, strict=True) for _ in range(total)]
     for child in data.draw(st.permutations(steps)) if len(steps) < 50 else steps:

@@ -24,9 +24,15 @@ from horae.errors import InvalidRequest
 
 values = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=30)
 names = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclude_characters='":.\\'), min_size=1, max_size=9
+    st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclude_characters='":.\\'),
+    min_size=1,
+    max_size=9,
 )
-days = st.dates(min_value=datetime(2000, 1, 1, tzinfo=UTC).date()).map(str).filter(lambda day: day < "9999")
+days = (
+    st.dates(min_value=datetime(2000, 1, 1, tzinfo=UTC).date())
+    .map(str)
+    .filter(lambda day: day < "9999")
+)
 pieces = st.sampled_from(
     [
         "type:",
@@ -56,14 +62,20 @@ def quote(text: str) -> str:
 
 @given(
     terms=st.lists(
-        st.tuples(st.booleans(), st.sampled_from(["owner", "queue", "key", "tag", "error"]), values),
+        st.tuples(
+            st.booleans(), st.sampled_from(["owner", "queue", "key", "tag", "error"]), values
+        ),
         min_size=1,
         max_size=5,
     )
 )
 def test_quoted_texts_are_read_as_they_were(terms: list[tuple[bool, str, str]]) -> None:
-    text = " ".join(f"{'-' if negated else ''}{field}:{quote(value)}" for negated, field, value in terms)
-    assert parse_query(text).terms == tuple(Term(Is(Field(field), value), negated) for negated, field, value in terms)
+    text = " ".join(
+        f"{'-' if negated else ''}{field}:{quote(value)}" for negated, field, value in terms
+    )
+    assert parse_query(text).terms == tuple(
+        Term(Is(Field(field), value), negated) for negated, field, value in terms
+    )
 
 
 @given(path=st.lists(names, min_size=1, max_size=4), value=values)
@@ -115,7 +127,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("created:7d..1d", InTime(Field.CREATED, timedelta(days=7), timedelta(days=1))),
         ("created:>2026-11-01", InTime(Field.CREATED, datetime(2026, 11, 2, tzinfo=UTC), None)),
         ("created:<2026-11-01", InTime(Field.CREATED, None, datetime(2026, 11, 1, tzinfo=UTC))),
-        ("created:..2026-11-01T12:00+02:00", InTime(Field.CREATED, None, datetime(2026, 11, 1, 10, tzinfo=UTC))),
+        (
+            "created:..2026-11-01T12:00+02:00",
+            InTime(Field.CREATED, None, datetime(2026, 11, 1, 10, tzinfo=UTC)),
+        ),
         ("duration:>30s", Lasted(timedelta(seconds=30), None, strictly=True)),
         ("duration:30s..5m", Lasted(timedelta(seconds=30), timedelta(minutes=5))),
     ],

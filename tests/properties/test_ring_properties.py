@@ -38,7 +38,10 @@ def test_the_load_is_even(nodes: list[NodeId]) -> None:
 def test_few_partitions_move_when_a_node_joins_or_leaves(count: int, seed: int) -> None:
     *stay, newcomer = random_nodes(count + 1, seed)
     fewer, more = Ring(stay), Ring([*stay, newcomer])
-    moved = sum(set(fewer.owners(partition)) != set(more.owners(partition)) for partition in range(PARTITIONS))
+    moved = sum(
+        set(fewer.owners(partition)) != set(more.owners(partition))
+        for partition in range(PARTITIONS)
+    )
     assert moved <= MOST_MOVED / len(more.nodes) * PARTITIONS
 
 
@@ -60,7 +63,9 @@ def test_a_node_that_leaves_is_mostly_followed_by_its_second(count: int, seed: i
     nodes = random_nodes(count, seed)
     before, after = Ring(nodes), Ring(nodes[1:])
     led = [partition for partition in range(PARTITIONS) if before.owners(partition)[0] == nodes[0]]
-    followed = [partition for partition in led if after.owners(partition)[0] == before.owners(partition)[1]]
+    followed = [
+        partition for partition in led if after.owners(partition)[0] == before.owners(partition)[1]
+    ]
     assert len(followed) >= 0.75 * len(led)
 
 

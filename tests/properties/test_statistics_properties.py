@@ -38,14 +38,19 @@ class Runs:
 
     def check(self) -> None:
         numbers, counted = self.statistics, self.ended.count
-        assert numbers.total_runs == numbers.total_successes + numbers.total_failures + numbers.total_crashes
+        assert (
+            numbers.total_runs
+            == numbers.total_successes + numbers.total_failures + numbers.total_crashes
+        )
         assert numbers.total_successes == counted(RunOutcome.SUCCEEDED)
         assert numbers.total_failures == counted(RunOutcome.FAILED) + counted(RunOutcome.CANCELLED)
         assert numbers.total_crashes == counted(RunOutcome.CRASHED) + len(self.going)
 
 
 @given(st.lists(st.tuples(outcomes, waits, waits), max_size=30))
-def test_one_run_at_a_time_is_counted_exactly(history: list[tuple[RunOutcome, timedelta, timedelta]]) -> None:
+def test_one_run_at_a_time_is_counted_exactly(
+    history: list[tuple[RunOutcome, timedelta, timedelta]],
+) -> None:
     runs, now = Runs(), START
     last_start: datetime | None = None
     last_success: bool | None = None
@@ -59,7 +64,10 @@ def test_one_run_at_a_time_is_counted_exactly(history: list[tuple[RunOutcome, ti
         assert runs.statistics.last_finish == now
         if outcome is not RunOutcome.UNCOUNTED:
             last_start, last_success = began, outcome is RunOutcome.SUCCEEDED
-        assert (runs.statistics.last_start, runs.statistics.last_run_success) == (last_start, last_success)
+        assert (runs.statistics.last_start, runs.statistics.last_run_success) == (
+            last_start,
+            last_success,
+        )
         durations[outcome] += duration
     assert runs.statistics.total_duration == durations[RunOutcome.SUCCEEDED]
     failed = durations[RunOutcome.FAILED] + durations[RunOutcome.CANCELLED]
@@ -67,7 +75,9 @@ def test_one_run_at_a_time_is_counted_exactly(history: list[tuple[RunOutcome, ti
 
 
 @given(st.data(), st.lists(st.none() | outcomes, max_size=40))
-def test_runs_at_the_same_time_are_counted_exactly(data: st.DataObject, history: list[RunOutcome | None]) -> None:
+def test_runs_at_the_same_time_are_counted_exactly(
+    data: st.DataObject, history: list[RunOutcome | None]
+) -> None:
     runs, now = Runs(), START
     for outcome in history:
         now += timedelta(seconds=1)
@@ -82,7 +92,9 @@ def test_runs_at_the_same_time_are_counted_exactly(data: st.DataObject, history:
 
 
 @given(st.lists(outcomes, max_size=10), outcomes, st.booleans())
-def test_a_resume_resets_the_streak(before: list[RunOutcome], last: RunOutcome, during: bool) -> None:  # noqa: FBT001
+def test_a_resume_resets_the_streak(
+    before: list[RunOutcome], last: RunOutcome, during: bool
+) -> None:
     runs = Runs()
     for outcome in before:
         runs.start(START)

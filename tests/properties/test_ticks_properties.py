@@ -24,11 +24,27 @@ from horae.domain.schedules.tick import (
 )
 from horae.domain.schedules.timeline import MICROSECOND, Timeline, hashed_delay
 from horae.domain.schedules.trigger import Trigger, parse_trigger
-from tests.properties.cron_strategies import CHANGES, FOLDS, GAPS, expressions, fires, moments, times_near_a_change
-from tests.properties.schedule_strategies import START, any_triggers, jitters, moments_of_history, rules, timed_triggers
+from tests.properties.cron_strategies import (
+    CHANGES,
+    FOLDS,
+    GAPS,
+    expressions,
+    fires,
+    moments,
+    times_near_a_change,
+)
+from tests.properties.schedule_strategies import (
+    START,
+    any_triggers,
+    jitters,
+    moments_of_history,
+    rules,
+    timed_triggers,
+)
 
 lengths = st.one_of(
-    st.timedeltas(timedelta(0), timedelta(minutes=20)), st.timedeltas(timedelta(0), timedelta(hours=40))
+    st.timedeltas(timedelta(0), timedelta(minutes=20)),
+    st.timedeltas(timedelta(0), timedelta(hours=40)),
 )
 
 
@@ -59,22 +75,41 @@ def test_a_trigger_reads_back_from_its_text(trigger: Trigger) -> None:
 SECOND_PASS = datetime(2026, 10, 25, 1, 20, tzinfo=UTC).astimezone(ZoneInfo("Europe/Berlin"))
 
 
-@given(expressions(), moments(), st.integers(1, 60), st.timedeltas(timedelta(0), timedelta(minutes=40)))
-@example(CronExpression.parse("* * * * *", timezone="Europe/Berlin"), SECOND_PASS, 1, timedelta(minutes=10))
+@given(
+    expressions(), moments(), st.integers(1, 60), st.timedeltas(timedelta(0), timedelta(minutes=40))
+)
+@example(
+    CronExpression.parse("* * * * *", timezone="Europe/Berlin"),
+    SECOND_PASS,
+    1,
+    timedelta(minutes=10),
+)
 def test_fires_are_counted_as_they_come(
     expression: CronExpression, start: datetime, count: int, more: timedelta
 ) -> None:
     listed = expression.upcoming(start, count)
     assume(listed)
     assert expression.count(start, listed[-1]) == len(listed)
-    until = listed[-1].astimezone(UTC) + more  # a sum of wall times would leave the second pass of a fold
+    until = (
+        listed[-1].astimezone(UTC) + more
+    )  # a sum of wall times would leave the second pass of a fold
     rest = takewhile(lambda fire: fire <= until, expression.upcoming(listed[-1], 2_500))
     assert expression.count(start, until) == len(listed) + sum(1 for _ in rest)
 
 
-@given(st.data(), st.sampled_from(CHANGES), st.timedeltas(timedelta(0), timedelta(hours=15)), GAPS, FOLDS)
+@given(
+    st.data(),
+    st.sampled_from(CHANGES),
+    st.timedeltas(timedelta(0), timedelta(hours=15)),
+    GAPS,
+    FOLDS,
+)
 def test_fires_are_counted_through_a_change_of_the_clocks(
-    data: st.DataObject, zone_and_change: tuple[str, datetime], away: timedelta, gap: DstGap, fold: DstFold
+    data: st.DataObject,
+    zone_and_change: tuple[str, datetime],
+    away: timedelta,
+    gap: DstGap,
+    fold: DstFold,
 ) -> None:
     zone, change = zone_and_change
     text = data.draw(times_near_a_change(change).filter(fires))
@@ -117,7 +152,9 @@ def test_a_start_lies_between_its_time_and_the_next_one(
 
 @given(st.text(max_size=20), moments(), st.timedeltas(timedelta(0), timedelta(days=36_525)))
 @example("", START, timedelta(0))
-def test_jitter_spreads_over_less_than_its_room(key: str, moment: datetime, room: timedelta) -> None:
+def test_jitter_spreads_over_less_than_its_room(
+    key: str, moment: datetime, room: timedelta
+) -> None:
     jitter = hashed_delay(key, moment, room)
     assert timedelta(0) <= jitter < max(room, MICROSECOND)
     assert jitter == hashed_delay(key, moment.astimezone(START.tzinfo), room)
@@ -134,7 +171,9 @@ def assert_covers(judgement: Judgement, due: list[datetime]) -> None:
 
 
 @given(rules(timed_triggers), st.timedeltas(timedelta(0), timedelta(days=1)), lengths)
-def test_late_times_are_dropped_or_kept_by_the_policy(of: Rules, offset: timedelta, length: timedelta) -> None:
+def test_late_times_are_dropped_or_kept_by_the_policy(
+    of: Rules, offset: timedelta, length: timedelta
+) -> None:
     timeline, mark = Timeline.of(of), START + offset
     now = mark + length
     due = due_times(timeline, mark, now)
@@ -149,7 +188,9 @@ def test_late_times_are_dropped_or_kept_by_the_policy(of: Rules, offset: timedel
     }
     assert judgement.kept == expected[of.catch_up]
     assert sum(tick.count for tick in judgement.dropped if tick.reason == "window") == (
-        0 if of.catch_up is CatchUp.NONE or (of.catch_up is CatchUp.LAST and recent) else len(due) - len(recent)
+        0
+        if of.catch_up is CatchUp.NONE or (of.catch_up is CatchUp.LAST and recent)
+        else len(due) - len(recent)
     )
 
 
@@ -182,7 +223,9 @@ def test_overlapping_times_are_dropped_or_kept_by_the_policy(
 def gaps(draw: st.DrawFn) -> list[Gap]:
     """Disjoint gaps, in order; they may touch."""
     ends = sorted(draw(st.lists(moments_of_history, max_size=8, unique=True)))
-    return [Gap(start, end, Reason.EXCLUDED) for start, end in zip(ends[::2], ends[1::2], strict=False)]
+    return [
+        Gap(start, end, Reason.EXCLUDED) for start, end in zip(ends[::2], ends[1::2], strict=False)
+    ]
 
 
 @given(timelines(), gaps(), st.timedeltas(timedelta(0), timedelta(days=1)), lengths)
@@ -194,7 +237,9 @@ def test_times_in_no_gap_are_counted_and_found_as_they_are_listed(
     every = times(timeline, mark, until)
     listed = [moment for moment in every if not any(gap.start <= moment < gap.end for gap in gaps)]
     assert runs.count(mark, until) == len(listed)
-    assert runs.due(mark, until) == len([moment for moment in listed if timeline.start_of(moment) <= until])
+    assert runs.due(mark, until) == len(
+        [moment for moment in listed if timeline.start_of(moment) <= until]
+    )
     for index in {1, 2, 9, 10, len(listed) // 2, len(listed)}:
         if 1 <= index <= len(listed):
             assert runs.nth(mark, index, until) == listed[index - 1]

@@ -15,9 +15,17 @@ from horae.domain.jobs.uniqueness import Debounce, Unique, UniqueKey
 from horae.errors import InvalidRequest
 from horae.types.values.unique_key import PREFIX, check_names, key_of
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
 DATA = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
 )
 
 
@@ -66,7 +74,10 @@ def test_the_order_of_sets_does_not_matter(values: set[Any], rng: Any) -> None:
     assert len(values) < 1 or key(values) != key(values - {mixed[0]})
 
 
-@given(st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1)), st.integers(-720, 720))  # noqa: DTZ001
+@given(
+    st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1)),  # noqa: DTZ001
+    st.integers(-720, 720),
+)
 def test_one_moment_has_one_key_in_every_zone(moment: datetime, minutes: int) -> None:
     utc = moment.replace(tzinfo=UTC)
     assert key(utc) == key(utc.astimezone(timezone(timedelta(minutes=minutes))))
@@ -83,7 +94,10 @@ def test_owners_never_share_a_key(value: str, owner: str, other: str) -> None:
 
 
 def test_only_the_named_parameters_count() -> None:
-    one, other = Anything(value={"id": 1, "name": "a"}, other=1), Anything(value={"id": 1, "name": "b"}, other=2)
+    one, other = (
+        Anything(value={"id": 1, "name": "a"}, other=1),
+        Anything(value={"id": 1, "name": "b"}, other=2),
+    )
     assert key_of(None, one, None) != key_of(None, other, None)
     assert key_of(None, one, ("value.id",)) == key_of(None, other, ("value.id",))
     assert key_of(None, one, ("value.name",)) != key_of(None, other, ("value.name",))
@@ -95,7 +109,9 @@ def test_nested_models_count_by_their_fields() -> None:
         city: str
         street: str
 
-    one, other = (Anything(value=Address(city="Athens", street=street)) for street in ("Ermou", "Athinas"))
+    one, other = (
+        Anything(value=Address(city="Athens", street=street)) for street in ("Ermou", "Athinas")
+    )
     assert key_of(None, one, ("value.city",)) == key_of(None, other, ("value.city",))
     assert key_of(None, one, ("value",)) != key_of(None, other, ("value",))
 
@@ -103,7 +119,10 @@ def test_nested_models_count_by_their_fields() -> None:
 def test_no_secret_is_in_a_key() -> None:
     account = create_model("Account", name=(str, ...), key=(Annotated[str, Secret()], ...))
     model = create_model(
-        "Login", password=(Annotated[SecretStr, Secret()], ...), user=(str, ...), account=(account, ...)
+        "Login",
+        password=(Annotated[SecretStr, Secret()], ...),
+        user=(str, ...),
+        account=(account, ...),
     )
     for by, named in (
         (None, "all parameters are compared, and of them 'password'"),
@@ -114,7 +133,9 @@ def test_no_secret_is_in_a_key() -> None:
         with pytest.raises(InvalidRequest, match=f"{named}, which is secret or contains a secret"):
             check_names(by, model)
     check_names(["user", "account.name"], model)
-    key = key_of(None, model(password="hunter2", user="alice", account={"name": "n", "key": "k"}), ["user"])
+    key = key_of(
+        None, model(password="hunter2", user="alice", account={"name": "n", "key": "k"}), ["user"]
+    )
     assert key.startswith(PREFIX)
     assert "alice" not in key
     assert len(key) <= 200
@@ -127,7 +148,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"by": (1,)}, "expected names of parameters"),
     ({"within": 60}, 'within is 60, expected a duration such as "5m"'),
     ({"within": "0s"}, "within is '0s', expected a duration of more than zero"),
-    ({"states": "pending"}, "states is 'pending', expected some of pending, started, finished, failed, cancelled"),
+    (
+        {"states": "pending"},
+        "states is 'pending', expected some of pending, started, finished, failed, cancelled",
+    ),
     ({"states": ()}, "expected some of pending"),
     ({"states": ["running"]}, "expected some of pending"),
     ({"on_duplicate": "ignore"}, "on_duplicate 'ignore': expected 'refuse', 'return' or 'replace'"),
@@ -161,7 +185,9 @@ def test_an_unknown_parameter_is_refused_with_those_that_exist() -> None:
 
 
 @given(st.sets(st.sampled_from(list(JobState)), min_size=1))
-def test_only_a_rule_for_exactly_the_active_states_is_left_to_the_index(states: set[JobState]) -> None:
+def test_only_a_rule_for_exactly_the_active_states_is_left_to_the_index(
+    states: set[JobState],
+) -> None:
     made = UniqueKey("key", "key", Unique(states=states).blocking_states)
     assert made.needs_latest_rows == (states != ACTIVE)
     assert made.may_be_shared == (not states >= ACTIVE)

@@ -13,7 +13,9 @@ from tests.runtime import child_application
 async def main() -> None:
     environment = RunEnvironment(Database("sqlite:////nowhere/horae.db"), NodeId("n"))
     hooks = child_application.horae.hooks
-    executor = ProcessExecutor(asyncio.get_running_loop(), environment, ProcessLimits(spare=1), hooks)
+    executor = ProcessExecutor(
+        asyncio.get_running_loop(), environment, ProcessLimits(spare=1), hooks
+    )
     executor.warm()
     await asyncio.Event().wait()
 

@@ -54,11 +54,16 @@ class ExecutorUnderTest:
     """A process executor that runs job types in child processes."""
 
     def __init__(
-        self, database: Database, limits: ProcessLimits | None = None, hooks: ApplicationHooks | None = None
+        self,
+        database: Database,
+        limits: ProcessLimits | None = None,
+        hooks: ApplicationHooks | None = None,
     ) -> None:
         self.environment = RunEnvironment(database, NODE)
         self.loop = asyncio.get_running_loop()
-        self.executor = ProcessExecutor(self.loop, self.environment, limits or ProcessLimits(), hooks)
+        self.executor = ProcessExecutor(
+            self.loop, self.environment, limits or ProcessLimits(), hooks
+        )
         self.runs: list[Started] = []
 
     def start(self, declared: Declared, **params: Any) -> Started:

@@ -73,7 +73,9 @@ def count(job: JobContext) -> None:
         job.progress.increment(Fraction(1, 10), f"number {number}")
 
 
-@in_process(exceptions_map={KeyError: "there is no {e}", ValueError: lambda error: f"mind the {error}"})
+@in_process(
+    exceptions_map={KeyError: "there is no {e}", ValueError: lambda error: f"mind the {error}"}
+)
 def fail(kind: str) -> None:
     raise {"key": KeyError, "value": ValueError, "other": OSError}[kind]("gap")
 

@@ -38,7 +38,9 @@ async def run(declared: Declared, **params: int) -> None:
     executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"))
     performed = await executor.perform(declared, **params)
     settlement = performed.settlement
-    sys.stdout.write(f"{performed.error if settlement is None else settlement.error or settlement.result}\n")
+    sys.stdout.write(
+        f"{performed.error if settlement is None else settlement.error or settlement.result}\n"
+    )
 
 
 if __name__ == "__main__":

@@ -77,7 +77,9 @@ def both(horae: Horae, trail: Trail) -> tuple[Any, Any]:
     return threaded, looped
 
 
-@pytest.mark.parametrize("place", ["thread", "loop", "inline", "inline coroutine", "inline within a loop"])
+@pytest.mark.parametrize(
+    "place", ["thread", "loop", "inline", "inline coroutine", "inline within a loop"]
+)
 async def test_the_first_declared_is_the_outermost(horae: Horae, trail: Trail, place: str) -> None:
     surround(horae, trail)
     threaded, looped = both(horae, trail)
@@ -91,13 +93,20 @@ async def test_the_first_declared_is_the_outermost(horae: Horae, trail: Trail, p
             job = await horae.aio.jobs.start(job_type, fails=False)
             await horae.aio.jobs.wait(job.id, timeout="20s")
     assert trail == [
-        f"plain in {job.id} 1 False", "async in", "managed in", "body", "managed out", "async out",
+        f"plain in {job.id} 1 False",
+        "async in",
+        "managed in",
+        "body",
+        "managed out",
+        "async out",
         "plain out finished",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["thread", "loop"])
-async def test_an_error_of_the_body_is_seen_and_stays_its_outcome(horae: Horae, trail: Trail, place: int) -> None:
+async def test_an_error_of_the_body_is_seen_and_stays_its_outcome(
+    horae: Horae, trail: Trail, place: int
+) -> None:
     """Even if a context manager suppresses it."""
     surround(horae, trail)
     job_type = both(horae, trail)[place]
@@ -109,7 +118,9 @@ async def test_an_error_of_the_body_is_seen_and_stays_its_outcome(horae: Horae, 
 
 
 @pytest.mark.parametrize("coroutine", [False, True])
-async def test_an_error_before_the_body_fails_the_job(horae: Horae, trail: Trail, coroutine: Any) -> None:
+async def test_an_error_before_the_body_fails_the_job(
+    horae: Horae, trail: Trail, coroutine: Any
+) -> None:
     @horae.around
     def outer(job: JobContext) -> Generator[None]:
         yield
@@ -164,7 +175,9 @@ async def test_an_error_after_the_body_is_logged_and_changes_nothing(
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_the_transaction_is_over_when_the_first_one_is_left(horae: Horae, trail: Trail, fails: Any) -> None:
+async def test_the_transaction_is_over_when_the_first_one_is_left(
+    horae: Horae, trail: Trail, fails: Any
+) -> None:
     execute(horae, "CREATE TABLE effects (number INTEGER)")
 
     def seen() -> str:
@@ -287,7 +300,9 @@ def test_a_module_that_is_loaded_again_declares_the_same() -> None:
     assert len(horae.hooks.around) == 3
 
 
-async def test_hooks_of_the_node_are_called_at_its_start_and_end(horae: Horae, trail: Trail) -> None:
+async def test_hooks_of_the_node_are_called_at_its_start_and_end(
+    horae: Horae, trail: Trail
+) -> None:
     @horae.on_node_start
     def start() -> None:
         trail.add(f"start on {threading.current_thread().name}")
@@ -327,7 +342,9 @@ async def test_a_start_hook_that_raises_ends_the_node(horae: Horae) -> None:
     assert caught.group_contains(LookupError, match="no licence")
 
 
-async def test_a_node_that_is_stopped_does_not_wait_for_a_start_hook(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_node_that_is_stopped_does_not_wait_for_a_start_hook(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     began, stop, release = threading.Event(), asyncio.Event(), threading.Event()
 
     def hangs() -> None:
@@ -348,10 +365,12 @@ async def test_a_stop_hook_that_hangs_is_left_behind(
 ) -> None:
     monkeypatch.setattr("horae.runtime.node.process_hooks.STOP_WITHIN", 0.05)
     release = threading.Event()
-    await call_stop_hooks([
-        process_hook("on_node_stop", lambda: release.wait(20)),
-        process_hook("on_node_stop", lambda: trail.add("second")),
-    ])  # fmt: skip
+    await call_stop_hooks(
+        [
+            process_hook("on_node_stop", lambda: release.wait(20)),
+            process_hook("on_node_stop", lambda: trail.add("second")),
+        ]
+    )
     assert "has not returned in time; 1 more follow" in caplog.text
     assert trail == ["second"]
     release.set()

@@ -31,23 +31,43 @@ async def test_functions_and_coroutines_run_and_return(horae: Horae) -> None:
         return f"{number} on {threading.current_thread().name}"
 
     async with running_node(horae):
-        first, second = await horae.aio.jobs.start(threaded, number=1), await horae.aio.jobs.start(looped, number=2)
+        first, second = (
+            await horae.aio.jobs.start(threaded, number=1),
+            await horae.aio.jobs.start(looped, number=2),
+        )
         assert await horae.aio.jobs.wait(first.id, timeout="20s") == "1 on horae-body"
         assert await horae.aio.jobs.wait(second.id, timeout="20s") == "2 on MainThread"
     done = horae.jobs.get(first.id)
-    assert (done.state, done.progress_percentage, done.attempt, done.node_id) == (JobState.FINISHED, 100, 1, None)
+    assert (done.state, done.progress_percentage, done.attempt, done.node_id) == (
+        JobState.FINISHED,
+        100,
+        1,
+        None,
+    )
     assert attempts_of(horae, first.id) == ["finished"]
 
 
 async def test_a_body_knows_its_job(horae: Horae) -> None:
     @horae.job
     def who(job: JobContext) -> dict[str, Any]:
-        return {"id": job.id, "type": job.type, "owner": job.owner, "attempt": job.attempt, "meta": dict(job.meta)}
+        return {
+            "id": job.id,
+            "type": job.type,
+            "owner": job.owner,
+            "attempt": job.attempt,
+            "meta": dict(job.meta),
+        }
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(who, owner="alice", meta={"trace": "t"})
         told = await horae.aio.jobs.wait(job.id, timeout="20s")
-    assert told == {"id": job.id, "type": "who", "owner": "alice", "attempt": 1, "meta": {"trace": "t"}}
+    assert told == {
+        "id": job.id,
+        "type": "who",
+        "owner": "alice",
+        "attempt": 1,
+        "meta": {"trace": "t"},
+    }
 
 
 async def test_log_records_carry_the_job(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
@@ -93,9 +113,17 @@ async def test_each_failing_attempt_is_logged_with_its_traceback(
         first = await horae.aio.jobs.start(threaded)
         await until_state(horae, first.id, "failed")
         again, final = failures_in(caplog)
-        assert f"job {first.id} (threaded) failed in attempt 1 of 2 and will be retried in 0 s" in again.message
-        assert final.message == f"job {first.id} (threaded) failed in attempt 2 of 2, for good: ValueError: no luck"
-        assert (final.levelno, final.job, final.type, final.lease) == (logging.ERROR, first.id, "threaded", 2)  # type: ignore[attr-defined]
+        assert (
+            f"job {first.id} (threaded) failed in attempt 1 of 2 and will be retried in 0 s"
+            in again.message
+        )
+        assert (
+            final.message
+            == f"job {first.id} (threaded) failed in attempt 2 of 2, for good: ValueError: no luck"
+        )
+        assert final.levelno == logging.ERROR
+        given = (final.job, final.type, final.lease)  # type: ignore[attr-defined]
+        assert given == (first.id, "threaded", 2)
         assert {record.node for record in (again, final)} == {node.id}  # type: ignore[attr-defined]
         caplog.clear()
         second = await horae.aio.jobs.start(looped)
@@ -125,7 +153,11 @@ async def test_progress_is_visible_while_the_body_runs(horae: Horae, transaction
 
         async def shown() -> bool:
             seen = await horae.aio.jobs.get(job.id)
-            return (seen.state, seen.progress_percentage, seen.label) == ("started", 30, "importing-table-7")
+            return (seen.state, seen.progress_percentage, seen.label) == (
+                "started",
+                30,
+                "importing-table-7",
+            )
 
         await until(shown)
         release.set()
@@ -248,7 +280,9 @@ class TestCancel:
         assert attempts_of(horae, job.id) == ["cancelled"]
 
     @pytest.mark.parametrize("ending", ["result", "error", "swallowed"])
-    async def test_the_outcome_of_a_cancelled_body_is_dropped(self, horae: Horae, ending: str) -> None:
+    async def test_the_outcome_of_a_cancelled_body_is_dropped(
+        self, horae: Horae, ending: str
+    ) -> None:
         begun, release = threading.Event(), threading.Event()
 
         @horae.job
@@ -270,7 +304,12 @@ class TestCancel:
             await horae.aio.jobs.cancel(job.id, by="bob")
             release.set()
             ended = await until_released(horae, job.id)
-        assert (ended.state, ended.result, ended.error, ended.cancelled_by) == (JobState.CANCELLED, None, None, "bob")
+        assert (ended.state, ended.result, ended.error, ended.cancelled_by) == (
+            JobState.CANCELLED,
+            None,
+            None,
+            "bob",
+        )
 
     async def test_a_broad_except_does_not_keep_a_body_alive(self, horae: Horae) -> None:
         begun = threading.Event()
@@ -308,7 +347,9 @@ class TestCancel:
                 answers[job_id] = True
 
         async with running_node(horae, concurrency=8), asyncio.TaskGroup() as group:
-            for job_id in await horae.aio.jobs.start_many(work, [{"number": number} for number in range(jobs)]):
+            for job_id in await horae.aio.jobs.start_many(
+                work, [{"number": number} for number in range(jobs)]
+            ):
                 group.create_task(cancel(job_id))
         ended = (await horae.aio.jobs.list()).jobs
         assert {job.id: job.state is JobState.CANCELLED for job in ended} == answers
@@ -326,7 +367,9 @@ class TestLeases:
             ended = await until_state(horae, job.id, "failed")
         assert str(ended.error).startswith("LeaseLost")
 
-    async def test_a_body_whose_lease_was_taken_stops_and_changes_nothing(self, horae: Horae) -> None:
+    async def test_a_body_whose_lease_was_taken_stops_and_changes_nothing(
+        self, horae: Horae
+    ) -> None:
         begun, stopped = threading.Event(), threading.Event()
 
         @horae.job

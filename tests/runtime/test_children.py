@@ -45,7 +45,9 @@ BEFORE_A_BODY: Final = ["set up", "set up later", "in"]
 async def executor_with(
     hooks: ApplicationHooks = child_application.horae.hooks, **limits: Any
 ) -> AsyncGenerator[ExecutorUnderTest]:
-    executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"), ProcessLimits(**limits), hooks)
+    executor = ExecutorUnderTest(
+        Database("sqlite:////nowhere/horae.db"), ProcessLimits(**limits), hooks
+    )
     yield executor
     await executor.close()
 
@@ -95,7 +97,9 @@ class TestSetUp:
             monkeypatch.delenv(HOW)
             assert (await pid_of(executor)) > 0
 
-    @pytest.mark.parametrize(("how", "text"), [("kill", "SIGKILL"), ("lack", "too many open files")])
+    @pytest.mark.parametrize(
+        ("how", "text"), [("kill", "SIGKILL"), ("lack", "too many open files")]
+    )
     async def test_a_child_that_is_killed_or_lacks_something_while_it_starts_costs_no_attempt(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str, text: str
     ) -> None:
@@ -147,7 +151,9 @@ class TestSetUp:
             [pid] = await until(lambda: children_of(executor))
             assert await pid_of(executor) == pid
 
-    async def test_the_failure_of_a_hook_has_its_traceback(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_the_failure_of_a_hook_has_its_traceback(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv(HOW, "raise")
         async with executor_with() as executor:
             settlement = (await executor.perform(told)).settlement
@@ -161,11 +167,14 @@ class TestSetUp:
         with pytest.raises(ConfigurationError, match="make it at the top level of a module"):
             setup_of(local.hooks)
         async with executor_with(local.hooks) as executor:
-            assert "ConfigurationError: the hooks of the application cannot run in a child process" in error_of(
-                await executor.perform(told)
+            assert (
+                "ConfigurationError: the hooks of the application cannot run in a child process"
+                in error_of(await executor.perform(told))
             )
 
-    async def test_a_hook_that_its_module_does_not_declare_is_missed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_hook_that_its_module_does_not_declare_is_missed(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         hooks = child_application.horae.hooks
         monkeypatch.setattr(hooks, "around", list(hooks.around))
         child_application.horae.around(_late)
@@ -195,7 +204,9 @@ class TestReplacement:
             assert pids[0] == pids[1] != pids[2] == pids[3]
             await is_gone(pids[0])
 
-    async def test_a_child_that_has_grown_is_replaced(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_a_child_that_has_grown_is_replaced(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         caplog.set_level(logging.INFO, "horae.runtime")
         async with executor_with(max_memory=300_000_000) as executor:
             first = await pid_of(executor)
@@ -218,7 +229,9 @@ class TestStarts:
 
         monkeypatch.setattr(process, "start_child", start_and_count)
         async with executor_with() as executor:
-            await {"slow": self.start_slowly, "failed": self.fail_to_start, "killed": self.kill}[trouble](executor)
+            await {"slow": self.start_slowly, "failed": self.fail_to_start, "killed": self.kill}[
+                trouble
+            ](executor)
             beside.clear()
             jobs = [executor.start(told) for _ in range(3)]
             pids = [result_of(await job.performed())[0] for job in jobs]
@@ -237,7 +250,9 @@ class TestStarts:
     async def kill(self, executor: ExecutorUnderTest) -> None:
         started = executor.start(wait_for_file, path="/nowhere/at/all")
         await until(lambda: not started.run.waiting)
-        await until(lambda: all(each.began for each in vars(executor.executor)["_assignments"].values()))
+        await until(
+            lambda: all(each.began for each in vars(executor.executor)["_assignments"].values())
+        )
         [assignment] = vars(executor.executor)["_assignments"].values()
         os.kill(assignment.child.pid, signal.SIGKILL)
         await started.performed()
@@ -249,7 +264,9 @@ class TestSpares:
             executor.executor.warm()
             [ahead] = await until(lambda: children_of(executor))
             busy = executor.start(wait_for_file, path="/nowhere/at/all")
-            await until(lambda: len(children_of(executor)) == 1 and ahead not in children_of(executor))
+            await until(
+                lambda: len(children_of(executor)) == 1 and ahead not in children_of(executor)
+            )
             assert await pid_of(executor) in children_of(executor)
             executor.executor.kill(busy.run)
             await busy.performed()
@@ -267,7 +284,12 @@ class TestSpares:
         monkeypatch.setenv(HOW, "raise")
         async with executor_with(spare=1) as executor:
             executor.executor.warm()
-            await until(lambda: "started ahead of the next job failed: a child process could not be" in caplog.text)
+            await until(
+                lambda: (
+                    "started ahead of the next job failed: a child process could not be"
+                    in caplog.text
+                )
+            )
             executor.executor.warm()
             assert pool_of(executor)["_ahead"] == []
             monkeypatch.delenv(HOW)
@@ -296,7 +318,9 @@ async def horae(database: Database) -> AsyncIterator[Horae]:
 
 
 class TestNodes:
-    async def test_jobs_in_children_have_slots_of_their_own(self, horae: Horae, tmp_path: Path) -> None:
+    async def test_jobs_in_children_have_slots_of_their_own(
+        self, horae: Horae, tmp_path: Path
+    ) -> None:
         begun, release = threading.Event(), threading.Event()
 
         @horae.job(name="threaded")
@@ -307,7 +331,9 @@ class TestNodes:
         go = tmp_path / "go"
         try:
             async with running_node(horae, concurrency=1, processes=1) as node:
-                in_child = [await horae.aio.jobs.start(wait_for_file, path=str(go)) for _ in range(3)]
+                in_child = [
+                    await horae.aio.jobs.start(wait_for_file, path=str(go)) for _ in range(3)
+                ]
                 on_threads = [await horae.aio.jobs.start(threaded) for _ in range(3)]
                 await until_set(begun)
                 await until_state(horae, in_child[0].id, "started")
@@ -323,12 +349,16 @@ class TestNodes:
         finally:
             horae.registry.remove("threaded")
 
-    async def test_a_claim_under_way_is_not_orphaned_for_the_other_worker(self, horae: Horae) -> None:
+    async def test_a_claim_under_way_is_not_orphaned_for_the_other_worker(
+        self, horae: Horae
+    ) -> None:
         job = horae.jobs.start(wait_for_file, path="/", queue="elsewhere")
         async with running_node(horae, processes=1, queues=("default",)) as node:
             threads, processes = vars(vars(vars(node)["_incarnation"])["_worker"])["_workers"]
             async with processes.claiming:
-                claim = await horae.components.database.autocommit_async(claims.claim_one, job.id, node.id or NODE)
+                claim = await horae.components.database.autocommit_async(
+                    claims.claim_one, job.id, node.id or NODE
+                )
                 search = asyncio.ensure_future(threads._hand_back_orphaned())  # noqa: SLF001 - as it does now and then
                 await asyncio.wait([search], timeout=0.3)
                 assert not search.done()
@@ -346,7 +376,10 @@ class TestNodes:
         """It may be run once only, and was not run at all; no grace is spent on it."""
         monkeypatch.setenv(HOW, "hang")
         monkeypatch.setenv(NOTE, str(tmp_path / "in the hook"))
-        async with asyncio.timeout(PATIENCE), running_node(horae, spare_children=0, grace=grace, timing=SHORT):
+        async with (
+            asyncio.timeout(PATIENCE),
+            running_node(horae, spare_children=0, grace=grace, timing=SHORT),
+        ):
             job = await horae.aio.jobs.start(told)
             await until((tmp_path / "in the hook").exists)
         left = horae.jobs.get(job.id)
@@ -376,7 +409,9 @@ class TestNodes:
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(HOW, "raise")
-        async with running_node(horae, spare_children=0):  # a child started ahead would fail as well
+        async with running_node(
+            horae, spare_children=0
+        ):  # a child started ahead would fail as well
             failing = await horae.aio.jobs.start(told)
             await until_state(horae, failing.id, "failed")
             assert "LookupError: no licence" in (horae.jobs.get(failing.id).error or "")
@@ -389,10 +424,13 @@ class TestNodes:
 @pytest.mark.parametrize(
     "options",
     [
-        {"processes": 0}, {"spare_children": -1}, {"max_jobs_per_child": 0}, {"max_child_memory": "500 apples"},
+        {"processes": 0},
+        {"spare_children": -1},
+        {"max_jobs_per_child": 0},
+        {"max_child_memory": "500 apples"},
         {"max_child_memory": 500},
     ],
-)  # fmt: skip
+)
 def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         NodeOptions(**options)
@@ -401,6 +439,11 @@ def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
 def test_sizes_are_read() -> None:
     assert NodeOptions(max_child_memory="500MB").child_memory == 500_000_000
     assert NodeOptions(max_child_memory="1.5 GiB").child_memory == 3 << 29
-    assert Horae("sqlite:////nowhere/horae.db", max_child_memory="2gb").settings.max_child_memory == 2_000_000_000
-    with pytest.raises(ConfigurationError, match="expected a number of bytes or a text such as 500MB"):
+    assert (
+        Horae("sqlite:////nowhere/horae.db", max_child_memory="2gb").settings.max_child_memory
+        == 2_000_000_000
+    )
+    with pytest.raises(
+        ConfigurationError, match="expected a number of bytes or a text such as 500MB"
+    ):
         Horae("sqlite:////nowhere/horae.db", max_child_memory="many")

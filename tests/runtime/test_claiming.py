@@ -91,7 +91,9 @@ class TestSlots:
 
 
 class TestAhead:
-    async def test_jobs_claimed_ahead_are_handed_back_when_no_slot_comes_free(self, horae: Horae) -> None:
+    async def test_jobs_claimed_ahead_are_handed_back_when_no_slot_comes_free(
+        self, horae: Horae
+    ) -> None:
         begun, release = threading.Event(), threading.Event()
 
         @horae.job
@@ -103,7 +105,11 @@ class TestAhead:
             release.wait(20)
 
         def handed_back() -> int:
-            return int(rows(horae, "SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND lease > 0")[0][0])
+            return int(
+                rows(
+                    horae, "SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND lease > 0"
+                )[0][0]
+            )
 
         await horae.aio.jobs.start_many(quick, [{}] * 300)
         await horae.aio.jobs.start(block, priority=-1)
@@ -112,9 +118,15 @@ class TestAhead:
         async with running_node(horae, concurrency=1) as node:
             await until_set(begun)
             await until_stored(  # some may have been claimed later than others
-                horae, lambda: handed_back() > 0 and states(horae) == {"finished": 300, "started": 1, "pending": 20}
+                horae,
+                lambda: (
+                    handed_back() > 0
+                    and states(horae) == {"finished": 300, "started": 1, "pending": 20}
+                ),
             )
-            assert rows(horae, "SELECT DISTINCT attempt FROM horae_jobs WHERE state = 'pending'") == [(0,)]
+            assert rows(
+                horae, "SELECT DISTINCT attempt FROM horae_jobs WHERE state = 'pending'"
+            ) == [(0,)]
             release.set()
             await until_after(signals_of(node).settled, lambda: states(horae) == {"finished": 321})
         assert rows(horae, "SELECT DISTINCT attempt FROM horae_jobs") == [(1,)]
@@ -164,7 +176,10 @@ class TestAhead:
                 await until_state(horae, job.id, "started")
                 assert (await horae.aio.jobs.cancel(job.id, by="bob")).state is JobState.CANCELLED
                 assert (await until_released(horae, job.id)).cancelled_by == "bob"
-                assert attempts_of(horae, job.id) in ([], ["cancelled"])  # handed back before the cancel, or after it
+                assert attempts_of(horae, job.id) in (
+                    [],
+                    ["cancelled"],
+                )  # handed back before the cancel, or after it
             release.set()
         assert ran == []
 
@@ -183,9 +198,15 @@ class TestAhead:
 
         monkeypatch.setattr(settler.Settler, "_write", slowly)
         await horae.aio.jobs.start_many(quick, [{}] * 500)
-        async with running_node(horae, concurrency=2, timing=Timing(settler=SettlerTiming(most_waiting=5))) as node:
+        async with running_node(
+            horae, concurrency=2, timing=Timing(settler=SettlerTiming(most_waiting=5))
+        ) as node:
             await ran.reaches(5)
-            looks = [states(horae)["started"] for _ in range(50) if await asyncio.sleep(0.001, result=True)]
+            looks = [
+                states(horae)["started"]
+                for _ in range(50)
+                if await asyncio.sleep(0.001, result=True)
+            ]
             figure(f"bodies that ran before the writer was waited for: {looks[-1]}")
             assert max(looks) < 100
             open_again.set()
@@ -223,7 +244,9 @@ class TestQueues:
             release.set()
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
 
-    async def test_a_node_takes_only_what_it_serves_and_knows(self, horae: Horae, database: Database) -> None:
+    async def test_a_node_takes_only_what_it_serves_and_knows(
+        self, horae: Horae, database: Database
+    ) -> None:
         @horae.job
         def work() -> None: ...
 
@@ -245,7 +268,9 @@ class TestQueues:
 
 
 class TestManyNodes:
-    async def test_they_share_the_work_and_nothing_runs_twice(self, horae: Horae, database: Database) -> None:
+    async def test_they_share_the_work_and_nothing_runs_twice(
+        self, horae: Horae, database: Database
+    ) -> None:
         """Four bodies wait for each other: only both nodes together have room for them."""
         meeting, ran = threading.Barrier(4, timeout=20), list[int]()
 
@@ -268,13 +293,19 @@ class TestManyNodes:
             await horae.aio.jobs.start_many("count", [{"number": number} for number in range(300)])
             await until_stored(horae, lambda: states(horae) == {"finished": 304})
         assert sorted(ran) == list(range(300))
-        per_node = rows(horae, "SELECT node_id, count(*) FROM horae_job_attempts WHERE outcome = 'finished' GROUP BY 1")
+        per_node = rows(
+            horae,
+            "SELECT node_id, count(*) FROM horae_job_attempts WHERE outcome = 'finished' GROUP BY 1",
+        )
         assert len(per_node) == 2
 
 
 class TestPolling:
     async def test_without_hints_polling_is_enough(self, database: Database) -> None:
-        with application(database, hints=False) as worker_side, application(database, hints=False) as web_side:
+        with (
+            application(database, hints=False) as worker_side,
+            application(database, hints=False) as web_side,
+        ):
             for each in (worker_side, web_side):
 
                 @each.job
@@ -377,7 +408,9 @@ class TestLostAnswers:
             release.set()
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
 
-    async def test_a_failed_hand_back_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_failed_hand_back_is_repeated(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         begun, release, failed = threading.Event(), threading.Event(), threading.Event()
 
         @horae.job
@@ -405,15 +438,20 @@ class TestLostAnswers:
             await until_set(begun)
             await until_set(failed)
             await until_after(
-                signals_of(node).settled, lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5}
+                signals_of(node).settled,
+                lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5},
             )
             release.set()
             await until_after(signals_of(node).settled, lambda: states(horae) == {"finished": 306})
 
 
 class TestDelays:
-    async def test_a_delayed_job_begins_when_it_is_due_however_seldom_an_idle_node_looks(self, horae: Horae) -> None:
-        polls = WorkerTiming(poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0))
+    async def test_a_delayed_job_begins_when_it_is_due_however_seldom_an_idle_node_looks(
+        self, horae: Horae
+    ) -> None:
+        polls = WorkerTiming(
+            poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0)
+        )
 
         @horae.job
         async def work() -> None: ...
@@ -424,7 +462,9 @@ class TestDelays:
             await until_state(horae, first.id, "finished")
             await until_state(horae, second.id, "finished")
 
-    async def test_jobs_that_no_node_can_run_are_not_read_repeatedly(self, horae: Horae, database: Database) -> None:
+    async def test_jobs_that_no_node_can_run_are_not_read_repeatedly(
+        self, horae: Horae, database: Database
+    ) -> None:
         @horae.job
         async def work() -> None: ...
 
@@ -440,7 +480,9 @@ class TestDelays:
         assert due_in is not None
         assert 3590 < due_in <= 3600
 
-    async def test_with_too_many_waiting_jobs_a_node_polls_as_before(self, horae: Horae, database: Database) -> None:
+    async def test_with_too_many_waiting_jobs_a_node_polls_as_before(
+        self, horae: Horae, database: Database
+    ) -> None:
         @horae.job
         async def work() -> None: ...
 
@@ -464,8 +506,13 @@ class TestSlowLooks:
         async with running_node(horae, timing=Timing(claimer=self.SLOW)) as node:
             for number in range(60):
                 await horae.aio.jobs.start(work, priority=number % 3)
-                execute(horae, "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'")
-            await until_after(signals_of(node).settled, lambda: states(horae) == Counter(finished=60))
+                execute(
+                    horae,
+                    "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'",
+                )
+            await until_after(
+                signals_of(node).settled, lambda: states(horae) == Counter(finished=60)
+            )
 
     async def test_no_other_query_looks_for_earlier_jobs_meanwhile(self, horae: Horae) -> None:
         timing = Timing(claimer=replace(self.SLOW, scan_rest=10**6))

@@ -15,7 +15,9 @@ async def test_jobs_kept_for_a_moment_are_deleted_soon(horae: Horae) -> None:
     @horae.job
     def work() -> None: ...
 
-    async with running_node(horae, keep=timedelta(seconds=1), timing=Timing(sweeper=SweeperTiming(round=0.05))):
+    async with running_node(
+        horae, keep=timedelta(seconds=1), timing=Timing(sweeper=SweeperTiming(round=0.05))
+    ):
         job = await horae.aio.jobs.start(work)
         await horae.aio.jobs.wait(job.id, timeout="20s")
         await until_stored(horae, lambda: rows(horae, "SELECT count(*) FROM horae_jobs") == [(0,)])

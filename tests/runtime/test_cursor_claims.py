@@ -17,13 +17,18 @@ from tests.storage.arrange import started
 
 SLOW = 1.0
 """Seconds that a claim from the front has taken, as far as the cursor knows."""
-pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize("database", ["postgresql"], indirect=True),
+]
 
 
 async def claimer_with_a_slow_scan(database: Database) -> Claimer:
     """Return a claimer that has claimed one of the jobs from the front, and starts there again in half a minute."""
     timing = ClaimerTiming(slow_scan=SLOW / 2)
-    claimer = Claimer(database, ClaimScope(node=NodeId("here"), types=["import"]), timing, Random(1))
+    claimer = Claimer(
+        database, ClaimScope(node=NodeId("here"), types=["import"]), timing, Random(1)
+    )
     first = await claimer.claim(1, 1)
     cursor, now = vars(claimer)["_cursor"], time.monotonic()
     assert isinstance(cursor, ClaimCursor)
@@ -50,7 +55,11 @@ async def test_a_job_of_a_higher_priority_passes_a_burst(database: Database) -> 
 
 
 async def test_jobs_of_lower_priorities_follow_at_once(database: Database) -> None:
-    _first, second, low = started(database, priority=1), started(database, priority=1), started(database)
+    _first, second, low = (
+        started(database, priority=1),
+        started(database, priority=1),
+        started(database),
+    )
     claimer = await claimer_with_a_slow_scan(database)
     assert await claimed(claimer, 9) == [second, low]
     lowest = started(database, priority=-1)

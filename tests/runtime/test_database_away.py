@@ -58,7 +58,9 @@ async def back(horae: Horae) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
-async def test_every_job_finishes_once(horae: Horae, own_server: PostgresServer, mode: StopMode) -> None:
+async def test_every_job_finishes_once(
+    horae: Horae, own_server: PostgresServer, mode: StopMode
+) -> None:
     jobs, ran = 400, Counter[int]()
 
     @horae.job(max_attempts=20, backoff=AT_ONCE)
@@ -84,7 +86,9 @@ async def test_every_job_finishes_once(horae: Horae, own_server: PostgresServer,
     assert rows(horae, "SELECT id FROM horae_jobs WHERE node_id IS NOT NULL") == []
 
 
-async def test_running_bodies_continue_and_are_settled_later(horae: Horae, own_server: PostgresServer) -> None:
+async def test_running_bodies_continue_and_are_settled_later(
+    horae: Horae, own_server: PostgresServer
+) -> None:
     begun, release = threading.Event(), threading.Event()
 
     @horae.job
@@ -121,7 +125,9 @@ async def test_hints_and_heartbeats_resume(horae: Horae, own_server: PostgresSer
         await until(lambda: horae.components.wakeup.connected, within=30)
         before = rows(horae, "SELECT heartbeat_at FROM horae_nodes")
         await until(lambda: rows(horae, "SELECT heartbeat_at FROM horae_nodes") > before)
-        assert [str(node_id) for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")] == [node.id]
+        assert [str(node_id) for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")] == [
+            node.id
+        ]
         job = await horae.aio.jobs.start(work)
         assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
 
@@ -135,7 +141,9 @@ async def test_a_node_that_was_declared_dead_starts_again_once_it_can(
     def refuse_twice(connection: Connection, record: NodeRecord) -> None:
         if len(refused) < 2:
             refused.append(record.id)
-            raise OperationalError("INSERT", {}, psycopg.OperationalError("server login has been failing"))
+            raise OperationalError(
+                "INSERT", {}, psycopg.OperationalError("server login has been failing")
+            )
         register(connection, record)
 
     @horae.job
@@ -152,7 +160,9 @@ async def test_a_node_that_was_declared_dead_starts_again_once_it_can(
         assert len({before, node.id, *refused}) == 4
 
 
-async def test_a_transaction_that_dies_with_the_server_is_run_again(horae: Horae, own_server: PostgresServer) -> None:
+async def test_a_transaction_that_dies_with_the_server_is_run_again(
+    horae: Horae, own_server: PostgresServer
+) -> None:
     begun, release = threading.Event(), threading.Event()
     with horae.components.database.engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE effects (job BIGINT NOT NULL)")
@@ -175,7 +185,9 @@ async def test_a_transaction_that_dies_with_the_server_is_run_again(horae: Horae
     assert rows(horae, "SELECT job FROM effects") == [(job.id,)]
 
 
-async def test_a_cancel_outlives_the_loss_of_the_live_store(horae: Horae, own_server: PostgresServer) -> None:
+async def test_a_cancel_outlives_the_loss_of_the_live_store(
+    horae: Horae, own_server: PostgresServer
+) -> None:
     """The unlogged tables are empty after a crash of the server; the row is not."""
     begun, deaf = threading.Event(), threading.Event()
 

@@ -80,10 +80,25 @@ async def test_a_retry_counts_and_waits_as_requested(horae: Horae) -> None:
 
 
 REASONS: list[tuple[str, dict[type[BaseException], str], Callable[[], BaseException], str]] = [
-    ("the reason", {Exception: "Ask."}, lambda: Discard("the report is gone"), "the report is gone"),
+    (
+        "the reason",
+        {Exception: "Ask."},
+        lambda: Discard("the report is gone"),
+        "the report is gone",
+    ),
     ("an entry for the decision", {Discard: "Too late."}, lambda: Discard("gone"), "Too late."),
-    ("an entry for its cause", {OSError: "No line."}, lambda: caused(Discard("gone"), OSError("/srv")), "No line."),
-    ("the reason, as its cause has no entry", {}, lambda: caused(Discard("gone"), OSError("/srv")), "gone"),
+    (
+        "an entry for its cause",
+        {OSError: "No line."},
+        lambda: caused(Discard("gone"), OSError("/srv")),
+        "No line.",
+    ),
+    (
+        "the reason, as its cause has no entry",
+        {},
+        lambda: caused(Discard("gone"), OSError("/srv")),
+        "gone",
+    ),
     ("no reason", {}, lambda: Retry(after="0s"), "another attempt was asked for"),
 ]
 
@@ -97,7 +112,10 @@ def caused(decision: BaseException, cause: BaseException) -> BaseException:
     ("entries", "error", "text"), [case[1:] for case in REASONS], ids=[case[0] for case in REASONS]
 )
 async def test_owners_are_shown_the_reason_of_a_decision(
-    horae: Horae, entries: dict[type[BaseException], str], error: Callable[[], BaseException], text: str
+    horae: Horae,
+    entries: dict[type[BaseException], str],
+    error: Callable[[], BaseException],
+    text: str,
 ) -> None:
     horae.job(name="work", exceptions_map=entries)(fail_with(error))
     async with running_node(horae):
@@ -116,14 +134,31 @@ def fail_with(error: Callable[[], BaseException]) -> Callable[[], None]:
 ENDS: list[tuple[str, dict[str, Any], Callable[[], BaseException], int]] = [
     ("a retry without an attempt left", {"max_attempts": 2}, lambda: Retry(after="0s"), 2),
     ("a discard", {"max_attempts": 3}, lambda: Discard("the file is gone"), 1),
-    ("an error that is given up on", {"max_attempts": 3, "give_up_on": LookupError}, lambda: KeyError("k"), 1),
+    (
+        "an error that is given up on",
+        {"max_attempts": 3, "give_up_on": LookupError},
+        lambda: KeyError("k"),
+        1,
+    ),
     ("another error", {"max_attempts": 3, "give_up_on": LookupError}, lambda: OSError("busy"), 3),
-    ("an error that is not to be retried", {"max_attempts": 3, "retry_on": OSError}, lambda: KeyError("k"), 1),
-    ("a rule that raises", {"max_attempts": 2, "retry_on": lambda error: error.args[5]}, lambda: KeyError("k"), 2),
+    (
+        "an error that is not to be retried",
+        {"max_attempts": 3, "retry_on": OSError},
+        lambda: KeyError("k"),
+        1,
+    ),
+    (
+        "a rule that raises",
+        {"max_attempts": 2, "retry_on": lambda error: error.args[5]},
+        lambda: KeyError("k"),
+        2,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("options", "error", "attempts"), [end[1:] for end in ENDS], ids=[end[0] for end in ENDS])
+@pytest.mark.parametrize(
+    ("options", "error", "attempts"), [end[1:] for end in ENDS], ids=[end[0] for end in ENDS]
+)
 async def test_a_job_fails_after_as_many_attempts(
     horae: Horae, options: dict[str, Any], error: Callable[[], BaseException], attempts: int
 ) -> None:
@@ -137,7 +172,9 @@ async def test_a_job_fails_after_as_many_attempts(
 async def test_a_rule_that_raises_is_logged_and_lets_the_job_go_on(
     horae: Horae, caplog: pytest.LogCaptureFixture
 ) -> None:
-    horae.job(name="work", max_attempts=2, backoff=AT_ONCE, retry_on=lambda error: error.args[5])(fail_with(KeyError))
+    horae.job(name="work", max_attempts=2, backoff=AT_ONCE, retry_on=lambda error: error.args[5])(
+        fail_with(KeyError)
+    )
     async with running_node(horae):
         job = await horae.aio.jobs.start("work")
         with caplog.at_level(logging.ERROR):
@@ -155,7 +192,9 @@ async def test_a_rule_that_raises_is_logged_and_lets_the_job_go_on(
         ({"on_shutdown": "retry"}, "on_shutdown is 'retry', expected 'requeue', 'fail' or None"),
     ],
 )
-def test_a_wrong_rule_is_refused_where_it_is_declared(horae: Horae, options: dict[str, Any], problem: str) -> None:
+def test_a_wrong_rule_is_refused_where_it_is_declared(
+    horae: Horae, options: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(InvalidJobType, match=problem):
         horae.job(**options)(fail_with(KeyError))
 
@@ -164,7 +203,11 @@ INTERRUPTED: list[tuple[str, dict[str, Any], bool]] = [
     ("a single attempt", {}, False),
     ("a single attempt that may be repeated", {"on_shutdown": "requeue"}, True),
     ("several attempts", {"max_attempts": 2}, True),
-    ("several attempts that must not be repeated", {"max_attempts": 2, "on_shutdown": "fail"}, False),
+    (
+        "several attempts that must not be repeated",
+        {"max_attempts": 2, "on_shutdown": "fail"},
+        False,
+    ),
     ("a transaction", {"transaction": "read committed"}, True),
 ]
 
@@ -202,9 +245,17 @@ async def test_an_orderly_stop_is_no_failure(
 @pytest.mark.parametrize(
     ("kind", "options", "advice"),
     [
-        ("job", {}, "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"),
+        (
+            "job",
+            {},
+            "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction",
+        ),
         ("job", {"max_attempts": 2, "on_shutdown": "fail"}, "its type declares on_shutdown='fail'"),
-        ("schedule", {}, "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"),
+        (
+            "schedule",
+            {},
+            "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction",
+        ),
     ],
 )
 async def test_an_interrupted_job_that_fails_says_how_to_change_that(

@@ -102,7 +102,9 @@ def dispatcher(horae: Horae, timing: DispatcherTiming | None = None) -> Dispatch
     return made
 
 
-async def test_messages_go_to_the_place_of_the_type_or_else_of_the_queue(horae: Horae, backend: FakeBackend) -> None:
+async def test_messages_go_to_the_place_of_the_type_or_else_of_the_queue(
+    horae: Horae, backend: FakeBackend
+) -> None:
     export, report = horae.jobs.start("export"), horae.jobs.start("report")
     both = horae.jobs.start("export", queue="reports")
     horae.jobs.start("own")
@@ -121,7 +123,9 @@ async def test_horaes_nodes_leave_them_alone(horae: Horae, backend: FakeBackend)
     assert [horae.jobs.get(job.id).state for job in waiting] == ["pending", "pending"]
 
 
-async def test_nothing_is_sent_before_the_job_is_committed_and_due(horae: Horae, backend: FakeBackend) -> None:
+async def test_nothing_is_sent_before_the_job_is_committed_and_due(
+    horae: Horae, backend: FakeBackend
+) -> None:
     later = horae.jobs.start("export", delay="1h")
     with horae.components.database.engine.begin() as connection:
         horae.jobs.start("export", session=connection)
@@ -133,7 +137,9 @@ async def test_nothing_is_sent_before_the_job_is_committed_and_due(horae: Horae,
     assert backend.sent == [("export", later.id)]
 
 
-async def test_a_worker_runs_a_job_once(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+async def test_a_worker_runs_a_job_once(
+    horae: Horae, backend: FakeBackend, worker: MessageNode
+) -> None:
     job = horae.jobs.start("export")
     assert not worker.run_job(job.id)  # no message about it was sent
     dispatcher(horae).dispatch()
@@ -144,7 +150,9 @@ async def test_a_worker_runs_a_job_once(horae: Horae, backend: FakeBackend, work
     assert not worker.run_job(JobId(4711))
 
 
-async def test_a_retry_gets_a_message_of_its_own(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+async def test_a_retry_gets_a_message_of_its_own(
+    horae: Horae, backend: FakeBackend, worker: MessageNode
+) -> None:
     job = horae.jobs.start("export", failures=1)
     for attempt in (1, 2):
         dispatcher(horae).dispatch()
@@ -154,7 +162,9 @@ async def test_a_retry_gets_a_message_of_its_own(horae: Horae, backend: FakeBack
     assert findings(horae.components.database) == []
 
 
-async def test_a_cancelled_job_is_not_run(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+async def test_a_cancelled_job_is_not_run(
+    horae: Horae, backend: FakeBackend, worker: MessageNode
+) -> None:
     job = horae.jobs.start("export")
     dispatcher(horae).dispatch()
     horae.jobs.cancel(job.id)
@@ -174,9 +184,13 @@ async def test_a_lost_message_is_sent_again(horae: Horae, backend: FakeBackend) 
     assert backend.sent == [("export", job.id)] * 2
 
 
-async def test_a_message_among_those_of_others_is_sent_again_in_the_end(horae: Horae, backend: FakeBackend) -> None:
+async def test_a_message_among_those_of_others_is_sent_again_in_the_end(
+    horae: Horae, backend: FakeBackend
+) -> None:
     job = horae.jobs.start("export")
-    dispatching = dispatcher(horae, DispatcherTiming(compare_every=0.0, lost_after=0.0, lost_for_certain=0.0))
+    dispatching = dispatcher(
+        horae, DispatcherTiming(compare_every=0.0, lost_after=0.0, lost_for_certain=0.0)
+    )
     backend.waits = 100
     dispatching.dispatch()
     dispatching.dispatch()
@@ -215,7 +229,9 @@ async def test_a_paused_queue(horae: Horae, backend: FakeBackend, worker: Messag
     assert worker.run_job(sent.id)
 
 
-async def test_a_queue_with_a_limit(horae: Horae, backend: FakeBackend, worker: MessageNode) -> None:
+async def test_a_queue_with_a_limit(
+    horae: Horae, backend: FakeBackend, worker: MessageNode
+) -> None:
     horae.queues.limit("default", 2)
     jobs = [horae.jobs.start("export") for _ in range(4)]
     dispatching = dispatcher(horae)
@@ -228,7 +244,9 @@ async def test_a_queue_with_a_limit(horae: Horae, backend: FakeBackend, worker: 
     )
     assert not worker.run_job(jobs[1].id)  # another one runs
     assert rows(horae, f"SELECT sent_at FROM horae_jobs WHERE id = {jobs[1].id}")[0][0] is None
-    execute(horae, f"UPDATE horae_jobs SET state = 'pending', node_id = NULL WHERE id = {jobs[0].id}")
+    execute(
+        horae, f"UPDATE horae_jobs SET state = 'pending', node_id = NULL WHERE id = {jobs[0].id}"
+    )
     vars(dispatching)["_limits_at"] = 0.0
     dispatching.dispatch()
     assert worker.run_job(jobs[0].id)
@@ -255,16 +273,26 @@ async def test_a_node_without_backends_asks_nothing(database: Database) -> None:
         statements: list[str] = []
         async with running_node(plain):
             await until_state(plain, plain.jobs.start("own").id, "finished")
-            for engine in (plain.components.database.engine, plain.components.database.autocommit_engine):
-                event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+            for engine in (
+                plain.components.database.engine,
+                plain.components.database.autocommit_engine,
+            ):
+                event.listen(
+                    engine, "before_cursor_execute", lambda *call: statements.append(call[2])
+                )
             await until_state(plain, plain.jobs.start("own").id, "finished")
         assert [text for text in statements if "sent_at IS NOT NULL" in text] == []
 
 
 async def test_only_a_node_with_backends_logs_that_it_cannot_send(
-    horae: Horae, database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    horae: Horae,
+    database: Database,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    away = create_autospec(Dispatcher.dispatch, side_effect=DatabaseUnavailable("the database", "refused"))
+    away = create_autospec(
+        Dispatcher.dispatch, side_effect=DatabaseUnavailable("the database", "refused")
+    )
     monkeypatch.setattr(Dispatcher, "dispatch", away)
     timing = DispatcherTiming(without_backends=0.0, poll=0.01)
     with closing(Horae(url_of(database))) as without:
@@ -306,7 +334,9 @@ async def test_what_the_doctor_says(horae: Horae, backend: FakeBackend) -> None:
     assert [level for level, _ in found_by_doctor(horae)] == ["problem", "problem"]
 
 
-async def test_a_queue_whose_backend_no_node_serves_is_reported(horae: Horae, database: Database) -> None:
+async def test_a_queue_whose_backend_no_node_serves_is_reported(
+    horae: Horae, database: Database
+) -> None:
     """Nothing is sent about its jobs, and no node of Horae runs them."""
     with closing(Horae(url_of(database))) as other:
         other.job(name="odd", queue="export")(lambda: None)
@@ -316,15 +346,22 @@ async def test_a_queue_whose_backend_no_node_serves_is_reported(horae: Horae, da
         back = "run_at - 60 * 1000000" if is_sqlite else "run_at - interval '60 seconds'"
         execute(other, f"UPDATE horae_jobs SET run_at = {back}")
         seen = database.autocommit(queues.view)
-        found = [each.message for each in system_findings(database, [], [], seen, known=other.registry.by_name)]
+        found = [
+            each.message
+            for each in system_findings(database, [], [], seen, known=other.registry.by_name)
+        ]
         unsent = r"1 due job of type 'odd' in queue 'export' \(the oldest for \d+ s\) waits: another system runs them"
         assert [message for message in found if re.match(unsent, message)]
         assert other.jobs.get(job.id).state == "pending"
 
 
-async def test_a_wait_for_a_job_that_was_sent_logs_no_missing_node(horae: Horae, backend: FakeBackend) -> None:
+async def test_a_wait_for_a_job_that_was_sent_logs_no_missing_node(
+    horae: Horae, backend: FakeBackend
+) -> None:
     job = horae.jobs.start("export")
-    assert "no node that runs knows its type" in str(horae.components.database.autocommit(why_unserved, job.id))
+    assert "no node that runs knows its type" in str(
+        horae.components.database.autocommit(why_unserved, job.id)
+    )
     dispatcher(horae).dispatch()
     assert horae.components.database.autocommit(why_unserved, job.id) is None
 
@@ -349,7 +386,9 @@ def start_in_mail(horae: Horae, way: str) -> None:
 
 class TestBadInput:
     async def test_no_application_is_set_up(self, horae: Horae) -> None:
-        with pytest.raises(ConfigurationError, match="has backend 'celery', but no such application is set up"):
+        with pytest.raises(
+            ConfigurationError, match="has backend 'celery', but no such application is set up"
+        ):
             await horae.node().run()
         assert rows(horae, "SELECT id FROM horae_nodes") == []
 
@@ -357,7 +396,10 @@ class TestBadInput:
         self, horae: Horae, backend: FakeBackend, database: Database
     ) -> None:
         with closing(Horae(url_of(database), queue_backends={"reports": "horae"})) as other:
-            with pytest.raises(ConfigurationError, match="queue 'reports': this application names the backend 'horae'"):
+            with pytest.raises(
+                ConfigurationError,
+                match="queue 'reports': this application names the backend 'horae'",
+            ):
                 await other.node().run()
             other.queues.set_backend("reports", "horae")
             check_backends(other.components)
@@ -366,7 +408,9 @@ class TestBadInput:
 
     @pytest.mark.parametrize("text", ["rabbit", "", "celery:", "celery:a b", "horae", 3])
     def test_a_type_with_an_unknown_backend(self, horae: Horae, text: Any) -> None:
-        with pytest.raises((InvalidJobType, InvalidRequest), match="expected 'celery' or 'celery:QUEUE'"):
+        with pytest.raises(
+            (InvalidJobType, InvalidRequest), match="expected 'celery' or 'celery:QUEUE'"
+        ):
             horae.job(name="odd", backend=text)(lambda: None)
 
     @pytest.mark.parametrize(
@@ -376,28 +420,40 @@ class TestBadInput:
             ({"limits": [Limit(concurrency=1)]}, "limits are not for a type with a backend"),
         ],
     )
-    def test_options_that_do_not_go_together(self, horae: Horae, options: Any, problem: str) -> None:
+    def test_options_that_do_not_go_together(
+        self, horae: Horae, options: Any, problem: str
+    ) -> None:
         with pytest.raises(InvalidJobType, match=problem):
             horae.job(name="odd", backend="celery", **options)(lambda: None)
 
-    def test_limits_by_key_and_turns_in_a_queue_with_a_backend(self, horae: Horae, backend: FakeBackend) -> None:
+    def test_limits_by_key_and_turns_in_a_queue_with_a_backend(
+        self, horae: Horae, backend: FakeBackend
+    ) -> None:
         with pytest.raises(ConfigurationError, match="the backend of this queue is 'celery:slow'"):
             horae.queues.fair("reports", "owner")
         with pytest.raises(ConfigurationError, match="the backend of this queue is 'celery:slow'"):
             horae.queues.limit_by_key("reports", Limit(rate="1/s"))
         horae.queues.limit("reports", 1)
-        assert [(queue.name, queue.fair_by, queue.limits, queue.backend) for queue in horae.queues.list()] == [
-            ("reports", None, None, "celery:slow")
-        ]
+        assert [
+            (queue.name, queue.fair_by, queue.limits, queue.backend)
+            for queue in horae.queues.list()
+        ] == [("reports", None, None, "celery:slow")]
         horae.queues.fair("mail", "owner")
-        with pytest.raises(ConfigurationError, match="limits by key and turns hold only for jobs that Horae's nodes"):
+        with pytest.raises(
+            ConfigurationError,
+            match="limits by key and turns hold only for jobs that Horae's nodes",
+        ):
             horae.queues.set_backend("mail", "celery")
 
-    async def test_a_queue_with_turns_that_an_application_gives_a_backend(self, database: Database) -> None:
+    async def test_a_queue_with_turns_that_an_application_gives_a_backend(
+        self, database: Database
+    ) -> None:
         with closing(Horae(url_of(database), queue_backends={"mail": "celery"})) as horae:
             horae.registry.backends["celery"] = FakeBackend()
             horae.queues.fair("mail", "owner")
-            with pytest.raises(ConfigurationError, match="queue 'mail': limits by key and turns hold only"):
+            with pytest.raises(
+                ConfigurationError, match="queue 'mail': limits by key and turns hold only"
+            ):
                 await horae.node().run()
             assert horae.queues.list()[0].backend is None
 
@@ -406,7 +462,10 @@ class TestBadInput:
         [
             ({"queue": "reports"}, "queue 'reports' declares limits by key or turns"),
             ({"limits": [Limit(rate="1/s")]}, "job type 'report' declares limits by key or turns"),
-            ({"queue": "default"}, "job type 'export' has backend 'celery', and its queue 'default' declares limits"),
+            (
+                {"queue": "default"},
+                "job type 'export' has backend 'celery', and its queue 'default' declares limits",
+            ),
         ],
     )
     async def test_declared_limits_by_key(
@@ -421,15 +480,22 @@ class TestBadInput:
             await horae.node().run()
         assert rows(horae, "SELECT id FROM horae_nodes") == []
 
-    async def test_jobs_that_cannot_start_are_reported(self, horae: Horae, backend: FakeBackend) -> None:
+    async def test_jobs_that_cannot_start_are_reported(
+        self, horae: Horae, backend: FakeBackend
+    ) -> None:
         horae.queues.fair("mail", "owner")
         with closing(Horae(url_of(horae.components.database))) as other:  # which knows no backend
             other.job(name="export")(lambda: None)
             job = other.jobs.start("export", queue="mail")
         dispatcher(horae).dispatch()
         assert backend.sent == []
-        problem = ("problem", "1 job of type 'export' in queue 'mail' cannot start: another system runs them, and")
-        assert problem in [(level, message[: len(problem[1])]) for level, message in found_by_doctor(horae)]
+        problem = (
+            "problem",
+            "1 job of type 'export' in queue 'mail' cannot start: another system runs them, and",
+        )
+        assert problem in [
+            (level, message[: len(problem[1])]) for level, message in found_by_doctor(horae)
+        ]
         horae.queues.fair("mail", None)
         dispatcher(horae).dispatch()
         assert [job_id for _, job_id in backend.sent] == [job.id]
@@ -444,7 +510,10 @@ class TestBadInput:
         else:
             horae.queues.fair("mail", "owner")
         jobs = horae.jobs
-        with pytest.raises(InvalidRequest, match="'export' has backend 'celery', and queue 'mail' has limits by key"):
+        with pytest.raises(
+            InvalidRequest,
+            match="'export' has backend 'celery', and queue 'mail' has limits by key",
+        ):
             start_in_mail(horae, way)
         assert jobs.list().jobs == []
         assert jobs.get(jobs.start("own", queue="mail").id).waits_for == "limit"

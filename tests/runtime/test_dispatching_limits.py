@@ -59,7 +59,9 @@ def horae(database: Database, backend: FakeBackend) -> Iterator[Horae]:
 
 
 @asynccontextmanager
-async def dispatching_of(horae: Horae, pace: float = 1.0, **timing: float) -> AsyncGenerator[Running]:
+async def dispatching_of(
+    horae: Horae, pace: float = 1.0, **timing: float
+) -> AsyncGenerator[Running]:
     """Run a dispatcher that does nothing without a hint, unless `timing` says otherwise."""
     backend: Any = horae.registry.backends["celery"]
     running = Running(Signals(), backend)
@@ -70,7 +72,9 @@ async def dispatching_of(horae: Horae, pace: float = 1.0, **timing: float) -> As
         "compare_every": NEVER,
         **timing,
     }
-    made = Dispatcher(horae.components, running.signals, DispatcherTiming(**chosen), Random(1), lambda: pace)
+    made = Dispatcher(
+        horae.components, running.signals, DispatcherTiming(**chosen), Random(1), lambda: pace
+    )
     vars(made)["_compare_at"] = NEVER * 24 * 365 * 100
     rest = made._rest  # noqa: SLF001 - to know when a round has ended
 
@@ -95,7 +99,9 @@ async def test_a_hint_for_work_is_enough(horae: Horae) -> None:
         assert await running.sent(1) == [job.id]
 
 
-async def test_the_end_of_a_job_lets_the_next_one_be_sent(horae: Horae, worker: MessageNode) -> None:
+async def test_the_end_of_a_job_lets_the_next_one_be_sent(
+    horae: Horae, worker: MessageNode
+) -> None:
     async with dispatching_of(horae) as running:
         jobs = [horae.jobs.start("export").id for _ in range(3)]
         running.signals.work.send()
@@ -119,7 +125,9 @@ async def test_ends_are_of_no_interest_while_no_limit_holds_a_job_back(horae: Ho
         assert len([each for each in statements if "horae_jobs" in each]) == 2
 
 
-async def test_without_a_hint_the_limits_are_looked_at_from_time_to_time(horae: Horae, worker: MessageNode) -> None:
+async def test_without_a_hint_the_limits_are_looked_at_from_time_to_time(
+    horae: Horae, worker: MessageNode
+) -> None:
     """As after a hint that was lost."""
     horae.components.wakeup.subscribe(lambda _hint: None)
     await until(lambda: horae.components.wakeup.connected)
@@ -166,7 +174,9 @@ async def test_two_nodes_that_look_at_once_send_no_more_than_have_room(horae: Ho
     scope, database = Routes(horae.registry, {}).scope, horae.components.database
     assert database.autocommit(dispatching.limited_and_due, scope) == {"default": 1}
     sent = [
-        database.transact(lambda connection: dispatching.send_limited(connection, scope, 10, queue="default"))
+        database.transact(
+            lambda connection: dispatching.send_limited(connection, scope, 10, queue="default")
+        )
         for _ in range(2)
     ]
     assert [[job.id for job in each] for each in sent] == [jobs[:1], []]
@@ -184,7 +194,9 @@ async def test_a_queue_without_due_jobs_is_not_asked_about_further(horae: Horae)
     execute(horae, "DELETE FROM horae_jobs")
 
 
-async def test_a_node_learns_of_ends_in_other_processes(horae: Horae, backend: FakeBackend, database: Database) -> None:
+async def test_a_node_learns_of_ends_in_other_processes(
+    horae: Horae, backend: FakeBackend, database: Database
+) -> None:
     jobs = [horae.jobs.start("export").id for _ in range(2)]
     with closing(Horae(url_of(database))) as other:
         other.job(name="export", backend="celery", max_count=None)(lambda: None)
@@ -193,14 +205,19 @@ async def test_a_node_learns_of_ends_in_other_processes(horae: Horae, backend: F
             node = MessageNode(other.components, "celery")
             try:
                 await asyncio.to_thread(node.run_job, jobs[0])
-                await until(lambda: len(backend.sent) == 2, within=4.0)  # less than between two looks without a hint
+                await until(
+                    lambda: len(backend.sent) == 2, within=4.0
+                )  # less than between two looks without a hint
             finally:
                 node.close()
         assert (await until_state(horae, jobs[0], "finished")).queue == "default"
 
 
 async def test_each_of_many_nodes_waits_longer_for_a_hint(horae: Horae) -> None:
-    async with dispatching_of(horae, pace=1e6, poll=0.02) as many, dispatching_of(horae, poll=0.02) as alone:
+    async with (
+        dispatching_of(horae, pace=1e6, poll=0.02) as many,
+        dispatching_of(horae, poll=0.02) as alone,
+    ):
         await until(lambda: alone.rounds >= 5)
         assert many.rounds == 1
         horae.jobs.start("export")

@@ -21,7 +21,10 @@ from tests.runtime.test_dispatching import FakeBackend, dispatcher
 
 Bodies = list[Callable[[], None]]
 Moment = tuple[str, Any, str]
-BEFORE_CLAIM, AFTER_CLAIM = ("before", dispatching, "claim_sent"), ("after", dispatching, "claim_sent")
+BEFORE_CLAIM, AFTER_CLAIM = (
+    ("before", dispatching, "claim_sent"),
+    ("after", dispatching, "claim_sent"),
+)
 BEFORE_RUN, AFTER_RUN = ("before", OwnProcess, "perform"), ("after", OwnProcess, "perform")
 BEFORE_END = ("before", settling, "settle")
 
@@ -102,12 +105,18 @@ def call_at(monkeypatch: pytest.MonkeyPatch, moment: Moment, also: Callable[[], 
 
 
 @pytest.mark.parametrize(
-    "moment", [BEFORE_CLAIM, AFTER_CLAIM, BEFORE_RUN], ids=["before claim", "after claim", "before run"]
+    "moment",
+    [BEFORE_CLAIM, AFTER_CLAIM, BEFORE_RUN],
+    ids=["before claim", "after claim", "before run"],
 )
 def test_a_job_that_has_not_begun_goes_back(
-    horae: Horae, worker: MessageNode, bodies: Bodies, monkeypatch: pytest.MonkeyPatch, ending: signal.Signals,
+    horae: Horae,
+    worker: MessageNode,
+    bodies: Bodies,
+    monkeypatch: pytest.MonkeyPatch,
+    ending: signal.Signals,
     moment: Moment,
-) -> None:  # fmt: skip
+) -> None:
     begun: list[int] = []
     bodies.append(lambda: begun.append(1))
     call_at(monkeypatch, moment, lambda: signal.raise_signal(ending))
@@ -118,23 +127,32 @@ def test_a_job_that_has_not_begun_goes_back(
 @pytest.mark.usefixtures("bodies")
 @pytest.mark.parametrize("moment", [AFTER_RUN, BEFORE_END], ids=["after run", "before end"])
 def test_the_end_of_a_job_is_written(
-    horae: Horae, worker: MessageNode, monkeypatch: pytest.MonkeyPatch, ending: signal.Signals, moment: Moment
+    horae: Horae,
+    worker: MessageNode,
+    monkeypatch: pytest.MonkeyPatch,
+    ending: signal.Signals,
+    moment: Moment,
 ) -> None:
     call_at(monkeypatch, moment, lambda: signal.raise_signal(ending))
     assert run_to_the_signal(horae, worker).state == "finished"
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP], indirect=True)
-def test_a_body_is_interrupted(horae: Horae, worker: MessageNode, bodies: Bodies, ending: signal.Signals) -> None:
+def test_a_body_is_interrupted(
+    horae: Horae, worker: MessageNode, bodies: Bodies, ending: signal.Signals
+) -> None:
     bodies.append(lambda: signal.raise_signal(ending))
     job = run_to_the_signal(horae, worker)
     assert str(job.error).startswith("the node stopped before the job ended;")
 
 
 def test_another_signal_does_not_disturb_the_end(
-    horae: Horae, worker: MessageNode, bodies: Bodies, monkeypatch: pytest.MonkeyPatch,
+    horae: Horae,
+    worker: MessageNode,
+    bodies: Bodies,
+    monkeypatch: pytest.MonkeyPatch,
     ending: signal.Signals,
-) -> None:  # fmt: skip
+) -> None:
     """A supervisor may signal all processes of a worker, whose main process then signals the others once more."""
     bodies.append(lambda: signal.raise_signal(ending))
     call_at(monkeypatch, BEFORE_END, lambda: signal.raise_signal(ending))
@@ -142,11 +160,16 @@ def test_another_signal_does_not_disturb_the_end(
 
 
 def test_the_second_signal_ends_a_body_that_ignores_the_first_one(
-    horae: Horae, worker: MessageNode, bodies: Bodies, monkeypatch: pytest.MonkeyPatch,
+    horae: Horae,
+    worker: MessageNode,
+    bodies: Bodies,
+    monkeypatch: pytest.MonkeyPatch,
     ending: signal.Signals,
-) -> None:  # fmt: skip
+) -> None:
     killed: list[int] = []
-    monkeypatch.setattr("os.kill", lambda pid, number: killed.append(number) if pid == os.getpid() else None)
+    monkeypatch.setattr(
+        "os.kill", lambda pid, number: killed.append(number) if pid == os.getpid() else None
+    )
 
     def ignore() -> None:
         with pytest.raises(SystemExit):
@@ -156,10 +179,16 @@ def test_the_second_signal_ends_a_body_that_ignores_the_first_one(
 
     bodies.append(ignore)
     job = run_to_the_signal(horae, worker)
-    assert (killed, job.state, attempts_of(horae, job.id)) == ([signal.SIGKILL], "failed", ["interrupted"])
+    assert (killed, job.state, attempts_of(horae, job.id)) == (
+        [signal.SIGKILL],
+        "failed",
+        ["interrupted"],
+    )
 
 
-def test_a_body_that_exits_does_not_end_the_process(horae: Horae, worker: MessageNode, bodies: Bodies) -> None:
+def test_a_body_that_exits_does_not_end_the_process(
+    horae: Horae, worker: MessageNode, bodies: Bodies
+) -> None:
     def leave() -> None:
         raise SystemExit(3)
 

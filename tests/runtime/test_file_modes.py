@@ -38,17 +38,28 @@ async def modes_while_a_node_runs(file: Path) -> dict[str, int]:
             job = await horae.aio.jobs.start("work")
             await horae.aio.jobs.wait(job.id, timeout="20s")
             horae.components.live.read([job.id])  # a read creates the file
-            return {str(path.relative_to(file.parent)): mode_of(path) for path in file.parent.rglob("*")}
+            return {
+                str(path.relative_to(file.parent)): mode_of(path) for path in file.parent.rglob("*")
+            }
 
 
 async def test_all_that_is_made_is_its_user_s_alone(tmp_path: Path) -> None:
     modes = await modes_while_a_node_runs(tmp_path / "horae.db")
     folders = {"horae.db-nodes", "horae.db-hints"}
-    assert modes.keys() >= {*folders, "horae.db", "horae.db-wal", "horae.db-shm", "horae.db-live", "horae.db-live-wal"}
+    assert modes.keys() >= {
+        *folders,
+        "horae.db",
+        "horae.db-wal",
+        "horae.db-shm",
+        "horae.db-live",
+        "horae.db-live-wal",
+    }
     assert any(name.endswith(".begun") for name in modes)
     assert any(name.endswith(".lock") and "nodes" in name for name in modes)
     assert {modes[folder] for folder in folders} == {0o700}
-    assert {name: mode for name, mode in modes.items() if name not in folders and mode != 0o600} == {}
+    assert {
+        name: mode for name, mode in modes.items() if name not in folders and mode != 0o600
+    } == {}
 
 
 async def test_a_database_keeps_its_mode_and_what_is_beside_it_follows(tmp_path: Path) -> None:
@@ -56,7 +67,9 @@ async def test_a_database_keeps_its_mode_and_what_is_beside_it_follows(tmp_path:
     file.touch()
     file.chmod(0o660)
     modes = await modes_while_a_node_runs(file)
-    assert {modes[name] for name in ("horae.db", "horae.db-wal", "horae.db-live", "horae.db-live-wal")} == {0o660}
+    assert {
+        modes[name] for name in ("horae.db", "horae.db-wal", "horae.db-live", "horae.db-live-wal")
+    } == {0o660}
     assert {modes[name] for name in ("horae.db-nodes", "horae.db-hints")} == {0o770}
 
 
@@ -65,4 +78,8 @@ async def test_readers_of_a_database_do_not_read_what_is_beside_it(tmp_path: Pat
     file.touch()
     file.chmod(0o644)
     modes = await modes_while_a_node_runs(file)
-    assert (modes["horae.db"], modes["horae.db-live"], modes["horae.db-nodes"]) == (0o644, 0o600, 0o700)
+    assert (modes["horae.db"], modes["horae.db-live"], modes["horae.db-nodes"]) == (
+        0o644,
+        0o600,
+        0o700,
+    )

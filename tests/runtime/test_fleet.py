@@ -18,7 +18,10 @@ from tests.harness.figures import figure
 from tests.harness.nodes import signals_of, statements_a_second, until, until_state
 from tests.harness.waiting import Record
 
-pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize("database", ["postgresql"], indirect=True),
+]
 
 SIZE = 50
 WATCHED = 4.0
@@ -50,14 +53,21 @@ async def fleet(horae: Horae) -> AsyncGenerator[list[Node]]:
     members = [horae.node(concurrency=1) for _ in range(SIZE)]
     async with asyncio.TaskGroup() as group:
         try:
-            for first in range(0, SIZE, 10):  # not all at once: they share the connections of one process
+            for first in range(
+                0, SIZE, 10
+            ):  # not all at once: they share the connections of one process
                 for member in members[first : first + 10]:
                     group.create_task(member.run())
                 for member in members[first : first + 10]:
                     await member.ready.wait()
             for member in members:
                 signals_of(member).node_suspected.send()  # read anew which others there are
-            await until(lambda: all(vars(vars(each)["_incarnation"])["_peers"].pace() > 1.0 for each in members), 60)
+            await until(
+                lambda: all(
+                    vars(vars(each)["_incarnation"])["_peers"].pace() > 1.0 for each in members
+                ),
+                60,
+            )
             yield members
         finally:
             for member in members:
@@ -65,7 +75,9 @@ async def fleet(horae: Horae) -> AsyncGenerator[list[Node]]:
 
 
 @pytest.mark.slow
-async def test_fifty_nodes_ask_little_and_few_respond_to_a_hint(horae: Horae, producer: Horae) -> None:
+async def test_fifty_nodes_ask_little_and_few_respond_to_a_hint(
+    horae: Horae, producer: Horae
+) -> None:
     async with fleet(horae):
         with counted_statements(horae) as statements:
             await run_one(producer)
@@ -73,8 +85,12 @@ async def test_fifty_nodes_ask_little_and_few_respond_to_a_hint(horae: Horae, pr
             ran_on = await nodes_of_batch(producer, 3 * SIZE)
             await until_idle(statements)
             rates = [await statements_a_second(horae, WATCHED) for _ in range(3)]
-        each_second = min(rates) / SIZE + 1 / Limits().beat  # on a busy machine heartbeats are late, and nodes ask why
-    figure(f"a fleet of {SIZE}: {each_second:.2f} statements/s of an idle node; claims for one job each: {claims}")
+        each_second = (
+            min(rates) / SIZE + 1 / Limits().beat
+        )  # on a busy machine heartbeats are late, and nodes ask why
+    figure(
+        f"a fleet of {SIZE}: {each_second:.2f} statements/s of an idle node; claims for one job each: {claims}"
+    )
     assert each_second <= MOST_IDLE
     assert sorted(claims)[2] <= MOST_CLAIMS
     assert len(ran_on) > SIZE / 5  # a hint for many jobs wakes many
@@ -118,7 +134,9 @@ async def nodes_of_batch(producer: Horae, size: int) -> set[NodeId | None]:
 
 
 async def test_only_schedulers_are_on_the_ring(horae: Horae, database: Database) -> None:
-    members = [horae.node(roles=roles) for roles in (("worker",), ("scheduler",), ("worker", "scheduler"))]
+    members = [
+        horae.node(roles=roles) for roles in (("worker",), ("scheduler",), ("worker", "scheduler"))
+    ]
     async with asyncio.TaskGroup() as group:
         for member in members:
             group.create_task(member.run())

@@ -65,7 +65,9 @@ async def test_the_body_is_forced_once(horae: Horae, body: Stubborn) -> None:
     assert (ended.cancelled_by, body.killed) == ("alice", [job.id])
 
 
-async def test_a_schedule_forces_a_run_that_a_user_has_cancelled(horae: Horae, body: Stubborn) -> None:
+async def test_a_schedule_forces_a_run_that_a_user_has_cancelled(
+    horae: Horae, body: Stubborn
+) -> None:
     horae.schedules.add("stubborn", cron="* * * * * *", overlap="terminate_other")
     async with running_node(horae):
         await until_set(body.begun)

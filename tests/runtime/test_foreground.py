@@ -35,7 +35,9 @@ def test_an_error_in_the_block_ends_the_node(horae: Horae) -> None:
     assert look(horae.components.database) == []
 
 
-def test_a_node_that_cannot_start_raises_at_once(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_cannot_start_raises_at_once(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse() -> None:
         raise LookupError("no deployment")
 
@@ -63,7 +65,9 @@ def test_a_node_runs_in_a_thread_of_the_programs_own_until_it_is_stopped(horae: 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_good_order_in_the_main_thread(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_it_in_good_order_in_the_main_thread(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent(
@@ -85,7 +89,9 @@ def test_a_signal_ends_it_in_good_order_in_the_main_thread(tmp_path: Path, numbe
             """
         )
     )
-    with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         os.kill(process.pid, number)
@@ -109,7 +115,9 @@ async def test_a_type_that_is_registered_while_a_node_runs_is_run_by_it(horae: H
         assert await horae.aio.jobs.wait(job.id, timeout="20s") == "served"
 
         def listed() -> bool:
-            [seen] = [each.view for each in look(horae.components.database) if each.view.id == node.id]
+            [seen] = [
+                each.view for each in look(horae.components.database) if each.view.id == node.id
+            ]
             return seen.types == ["early", "late"]
 
         await until(listed)
@@ -127,7 +135,9 @@ async def test_a_type_that_is_forgotten_while_a_node_runs_is_left_to_others(hora
         horae.registry.remove("early")
 
         def listed() -> bool:
-            [seen] = [each.view for each in look(horae.components.database) if each.view.id == node.id]
+            [seen] = [
+                each.view for each in look(horae.components.database) if each.view.id == node.id
+            ]
             return seen.types == []
 
         await until(listed)

@@ -66,7 +66,9 @@ async def test_a_transaction_stays_the_parents(horae: Horae) -> None:
         for _ in range(2):
             job = await horae.aio.jobs.start(work)
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == 0
-            assert rows(horae, "SELECT count(*) FROM effects WHERE job = :job", job=job.id) == [(1,)]
+            assert rows(horae, "SELECT count(*) FROM effects WHERE job = :job", job=job.id) == [
+                (1,)
+            ]
 
 
 @pytest.mark.postgres

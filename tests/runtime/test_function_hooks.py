@@ -87,5 +87,7 @@ def test_a_hook_of_a_class_must_not_be_a_coroutine_function() -> None:
 
         async def on_cancelled(self, job: Job) -> None: ...  # type: ignore[override]
 
-    with pytest.raises(InvalidJobType, match="on_cancelled is a coroutine function, which would never run"):
+    with pytest.raises(
+        InvalidJobType, match="on_cancelled is a coroutine function, which would never run"
+    ):
         Horae().register(Import)

@@ -29,7 +29,10 @@ from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
 from tests.harness.server_faults import table_locked
 
-pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize("database", ["postgresql"], indirect=True),
+]
 
 LIMITS = Limits(beat=0.1)
 WAITING_BEATS = """
@@ -73,8 +76,12 @@ async def test_the_helper_shows_no_password_and_holds_no_file_of_the_node(horae:
     async with running_node(horae, liveness=LIMITS) as node:
         await holds_lock(horae)
         process = Path(f"/proc/{helper_of(node)}")
-        assert process.joinpath("cmdline").read_bytes().rstrip(b"\0").endswith(b"heartbeat_process.py")
-        assert len(list(process.joinpath("fd").iterdir())) <= 5  # its pipes, nowhere, the node, the connection
+        assert (
+            process.joinpath("cmdline").read_bytes().rstrip(b"\0").endswith(b"heartbeat_process.py")
+        )
+        assert (
+            len(list(process.joinpath("fd").iterdir())) <= 5
+        )  # its pipes, nowhere, the node, the connection
     await until(lambda: not process.exists())
 
 
@@ -90,9 +97,13 @@ async def test_a_killed_helper_is_replaced_before_its_node_counts_as_dead(horae:
         assert node.id == incarnation
 
 
-async def test_heartbeats_that_wait_leave_no_sessions_behind(horae: Horae, database: Database) -> None:
+async def test_heartbeats_that_wait_leave_no_sessions_behind(
+    horae: Horae, database: Database
+) -> None:
     """A session that waits for a lock ends with its client, else a server without an answer runs out of sessions."""
-    told = database.url.update_query_dict({"keepalives_idle": "1"}).render_as_string(hide_password=False)
+    told = database.url.update_query_dict({"keepalives_idle": "1"}).render_as_string(
+        hide_password=False
+    )
     with closing(Horae(told)) as impatient:
         async with running_node(impatient, liveness=LIMITS) as node:
             await holds_lock(horae)
@@ -105,7 +116,9 @@ async def test_heartbeats_that_wait_leave_no_sessions_behind(horae: Horae, datab
                 await until(lambda: (first,) not in rows(horae, WAITING_BEATS), within=20)
 
 
-async def test_without_a_python_to_run_it_a_thread_beats(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_python_to_run_it_a_thread_beats(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", "/usr/sbin/a-server-with-python-in-it")
     async with running_node(horae, liveness=LIMITS) as node:
         await holds_lock(horae)
@@ -113,7 +126,9 @@ async def test_without_a_python_to_run_it_a_thread_beats(horae: Horae, monkeypat
         await beats_again(horae)
 
 
-async def test_a_process_that_cannot_be_started_is_tried_again(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_cannot_be_started_is_tried_again(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real, failures = subprocess.Popen, iter([BlockingIOError("no more processes")])
 
     def popen(*arguments: object, **options: object) -> object:
@@ -157,7 +172,9 @@ async def test_other_nodes_are_notified_at_once_of_an_ended_process(
             liveness=Limits(beat=60, lock=120, silence=300, gap=180),
             timing=Timing(sweeper=SweeperTiming(look_every=1_000_000)),
         ) as node:
-            await until(lambda: vars(heartbeat_of(node))["_helper_beat_at"] > 0)  # there is no other for a minute
+            await until(
+                lambda: vars(heartbeat_of(node))["_helper_beat_at"] > 0
+            )  # there is no other for a minute
             await until(lambda: horae.components.wakeup.connected)
             process.kill()
             await until(lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)])
@@ -166,7 +183,9 @@ async def test_other_nodes_are_notified_at_once_of_an_ended_process(
 
 @pytest.mark.parametrize("state", ["stale", "fresh", "old"])
 def test_a_node_with_a_late_heartbeat_declares_no_node_dead(horae: Horae, state: str) -> None:
-    member = membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits(), Timing())
+    member = membership_of(
+        horae.components.database, record_of(horae.registry, NodeOptions()), Limits(), Timing()
+    )
     assert isinstance(member, DatabaseMembership)
     member.join(Watcher())
     try:
@@ -185,7 +204,10 @@ def test_a_node_with_a_late_heartbeat_declares_no_node_dead(horae: Horae, state:
 def test_a_slow_answer_declares_no_node_dead(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a server that was frozen: when it answers, all others seem to have been silent."""
     member = membership_of(
-        horae.components.database, record_of(horae.registry, NodeOptions()), Limits(lock=0.05), Timing()
+        horae.components.database,
+        record_of(horae.registry, NodeOptions()),
+        Limits(lock=0.05),
+        Timing(),
     )
     member.join(Watcher())
     try:
@@ -209,7 +231,10 @@ def test_late_answers_to_beats_that_were_sent_in_time_end_an_isolation(
 ) -> None:
     """As those of several connections that have waited for one lock: no two of them were sent far from each other."""
     reported: list[str] = []
-    watcher = Watcher(isolated=lambda level: reported.append(level.name), regained=lambda: reported.append("regained"))
+    watcher = Watcher(
+        isolated=lambda level: reported.append(level.name),
+        regained=lambda: reported.append("regained"),
+    )
     monkeypatch.setattr(heartbeat, "clock", lambda: 0.0)
     monkeypatch.setattr(heartbeat, "start_helper", lambda *_: None)
     monkeypatch.setattr(Heartbeat, "_beat_here", lambda _: None)

@@ -38,10 +38,15 @@ KEPT: Final = ["application_name", "transaction_isolation"]
 """Settings that do not stay: PgBouncer sets the first for each client, and each transaction has the second."""
 
 
-async def test_hints_arrive_by_a_direct_url(pooled_url: str, direct_url: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_hints_arrive_by_a_direct_url(
+    pooled_url: str, direct_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Those of other processes, which send them through the pooler."""
     caplog.set_level(logging.INFO)
-    with closing(Horae(pooled_url, hints_database=direct_url)) as horae, closing(Horae(pooled_url)) as caller:
+    with (
+        closing(Horae(pooled_url, hints_database=direct_url)) as horae,
+        closing(Horae(pooled_url)) as caller,
+    ):
 
         @horae.job(max_count=None)
         async def quick() -> None: ...
@@ -52,14 +57,19 @@ async def test_hints_arrive_by_a_direct_url(pooled_url: str, direct_url: str, ca
             for _ in range(3):
                 job = await caller.aio.jobs.start("quick")
                 await until_state(horae, job.id, "finished")
-        assert check_hints(horae.components.wakeup, wanted=True).message == "hints from other processes arrive"
+        assert (
+            check_hints(horae.components.wakeup, wanted=True).message
+            == "hints from other processes arrive"
+        )
     [line] = [record.message for record in caplog.records if "pooler" in record.message]
     assert "hints do not pass it and arrive another way" in line
 
 
 def test_a_direct_url_that_leads_to_a_pooler_is_noticed(pooled_url: str) -> None:
     with closing(Horae(pooled_url, hints_database=pooled_url)) as horae:
-        finding = check_hints(horae.components.wakeup, wanted=True, limits=Limits(hints_timeout=1.0))
+        finding = check_hints(
+            horae.components.wakeup, wanted=True, limits=Limits(hints_timeout=1.0)
+        )
         assert finding.level is Level.WARNING
 
 
@@ -68,7 +78,9 @@ def test_a_direct_url_that_leads_to_another_database_is_noticed(
 ) -> None:
     """Else nodes would wait for hints that programs without this setting send elsewhere."""
     with closing(Horae(direct_url, hints_database=postgres_server.url())) as horae:
-        finding = check_hints(horae.components.wakeup, wanted=True, limits=Limits(hints_timeout=1.0))
+        finding = check_hints(
+            horae.components.wakeup, wanted=True, limits=Limits(hints_timeout=1.0)
+        )
         assert finding.level is Level.WARNING
 
 
@@ -85,11 +97,14 @@ async def test_a_direct_url_that_does_not_answer_stops_no_job(pooled_url: str) -
 
 
 @pytest.mark.parametrize("problem", ["sqlite", "redis", "scheme", "no URL"])
-def test_a_direct_url_that_makes_no_sense_is_refused(problem: str, direct_url: str, tmp_path: Path) -> None:
+def test_a_direct_url_that_makes_no_sense_is_refused(
+    problem: str, direct_url: str, tmp_path: Path
+) -> None:
     database = f"sqlite:///{tmp_path}/horae.db" if problem == "sqlite" else direct_url
-    url = {"scheme": "mysql://secret@host/name", "no URL": "postgresql://secret@host:port/name"}.get(
-        problem, direct_url
-    )
+    url = {
+        "scheme": "mysql://secret@host/name",
+        "no URL": "postgresql://secret@host:port/name",
+    }.get(problem, direct_url)
     redis = "redis://127.0.0.1:1" if problem == "redis" else None
     with pytest.raises(ConfigurationError, match="hints_database") as caught:
         Horae(database, hints_database=url, redis_hints=redis).open()
@@ -135,7 +150,8 @@ async def test_nothing_is_left_in_a_session_that_others_use_next(pooled_url: str
             await until(all_over)
         with other.components.database.engine.connect() as connection:
             left = {
-                what: connection.execute(text(query), {"kept": KEPT}).scalar() for what, query in LEFT_BEHIND.items()
+                what: connection.execute(text(query), {"kept": KEPT}).scalar()
+                for what, query in LEFT_BEHIND.items()
             }
         assert {what: found for what, found in left.items() if found} == {}
         assert not horae.audit().findings

@@ -22,12 +22,16 @@ from tests.runtime.test_read_only_server import set_read_only
 class Server:
     """A database that refuses ends of jobs with `error`, `times` times or until it is told otherwise."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: Exception, times: float = float("inf")) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, error: Exception, times: float = float("inf")
+    ) -> None:
         self.left, self.refused = times, 0
         self.states = frozenset(JobState)
         settle = settling.settle
 
-        def refuse(connection: Connection, node: object, settlements: object, *more: object) -> object:
+        def refuse(
+            connection: Connection, node: object, settlements: object, *more: object
+        ) -> object:
             asked = {item.state for item in settlements}  # type: ignore[attr-defined]
             if self.refused < self.left and asked & self.states:
                 self.refused += 1
@@ -43,7 +47,9 @@ def of_server(origin: psycopg.Error, *, lost: bool = False) -> DBAPIError:
 
 def make_impatient(horae: Horae) -> None:
     """Let callers wait for no second try."""
-    vars(horae)["_inline"] = InlineNode(horae.components, Timing(inline=InlineTiming(result_wait=0.0)))
+    vars(horae)["_inline"] = InlineNode(
+        horae.components, Timing(inline=InlineTiming(result_wait=0.0))
+    )
 
 
 def only_job(horae: Horae) -> Job:
@@ -54,14 +60,20 @@ def only_job(horae: Horae) -> Job:
 @pytest.mark.parametrize(
     "error",
     [
-        of_server(psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction")),
+        of_server(
+            psycopg.errors.ReadOnlySqlTransaction(
+                "cannot execute UPDATE in a read-only transaction"
+            )
+        ),
         of_server(psycopg.OperationalError("the connection is lost"), lost=True),
         of_server(psycopg.errors.ProtocolViolation("server login has been failing")),
         of_server(psycopg.errors.DuplicatePreparedStatement("prepared statement exists")),
     ],
     ids=["read-only", "lost connection", "pooler", "prepared statement"],
 )
-def test_an_end_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyPatch, error: DBAPIError) -> None:
+def test_an_end_is_repeated(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch, error: DBAPIError
+) -> None:
     bodies: list[int] = []
 
     @horae.job
@@ -71,11 +83,17 @@ def test_an_end_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyPatch, error
 
     server = Server(monkeypatch, error, times=3)
     job = horae.jobs.start(work, sync=True)
-    assert (job.state, job.result, attempts_of(horae, job.id)) == (JobState.FINISHED, "done", ["finished"])
+    assert (job.state, job.result, attempts_of(horae, job.id)) == (
+        JobState.FINISHED,
+        "done",
+        ["finished"],
+    )
     assert (server.refused, len(bodies)) == (3, 1)
 
 
-def test_values_that_are_refused_fail_the_job(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_are_refused_fail_the_job(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ProgramLimitExceeded("too large")))
     server.states = frozenset({JobState.FINISHED})
 
@@ -126,7 +144,9 @@ async def test_once_the_process_has_ended_a_node_ends_the_job(
     assert (job.state, attempts_of(horae, job.id)) == (JobState.FAILED, ["crashed"])
 
 
-def test_the_last_attempt_is_made_at_close(database: Database, monkeypatch: pytest.MonkeyPatch, horae: Horae) -> None:
+def test_the_last_attempt_is_made_at_close(
+    database: Database, monkeypatch: pytest.MonkeyPatch, horae: Horae
+) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
     with application(database) as caller:
         make_impatient(caller)
@@ -140,7 +160,9 @@ def test_the_last_attempt_is_made_at_close(database: Database, monkeypatch: pyte
     assert only_job(horae).state is JobState.FINISHED
 
 
-async def test_ctrl_c_while_the_caller_waits_forgets_no_end(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ctrl_c_while_the_caller_waits_forgets_no_end(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
 
     def interrupt(ends: InlineEnds, waiting: object) -> bool:
@@ -173,4 +195,8 @@ def test_a_server_that_is_read_only_for_a_second(horae: Horae) -> None:
 
     job = horae.jobs.start(work, sync=True)
     timers[0].join()
-    assert (job.state, job.result, attempts_of(horae, job.id)) == (JobState.FINISHED, "done", ["finished"])
+    assert (job.state, job.result, attempts_of(horae, job.id)) == (
+        JobState.FINISHED,
+        "done",
+        ["finished"],
+    )

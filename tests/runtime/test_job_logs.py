@@ -11,7 +11,17 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from horae import Backoff, Horae, InvalidJobType, InvalidRequest, JobContext, JobDoesNotExist, KeepLogs, LogLine, Secret
+from horae import (
+    Backoff,
+    Horae,
+    InvalidJobType,
+    InvalidRequest,
+    JobContext,
+    JobDoesNotExist,
+    KeepLogs,
+    LogLine,
+    Secret,
+)
 from horae.domain.jobs.job import Claim, JobId
 from horae.runtime.bodies import log_book
 from horae.runtime.bodies.log_book import LogWriter
@@ -48,7 +58,9 @@ async def until_logged_with(horae: Horae, job_id: int, count: int) -> list[LogLi
 
 @pytest.mark.parametrize("transaction", [None, "read committed"])
 @pytest.mark.parametrize("place", ["thread", "loop", "inline"])
-async def test_lines_are_kept_with_the_job_also_if_it_fails(horae: Horae, place: str, transaction: Any) -> None:
+async def test_lines_are_kept_with_the_job_also_if_it_fails(
+    horae: Horae, place: str, transaction: Any
+) -> None:
     @horae.job(transaction=transaction)
     def threaded(job: JobContext) -> None:
         log.info("order %d", 5)
@@ -152,9 +164,16 @@ async def test_a_type_chooses_what_is_kept(horae: Horae) -> None:
 def test_an_invalid_keep_logs_is_refused() -> None:
     wrongs: tuple[Any, ...] = ("loud", 5, "INFO")
     for wrong in wrongs:
-        with pytest.raises(InvalidJobType, match=r"keep_logs: level is .*, expected one of debug, info"):
+        with pytest.raises(
+            InvalidJobType, match=r"keep_logs: level is .*, expected one of debug, info"
+        ):
             Horae().job(keep_logs=wrong)(lambda: None)
-    limits: tuple[dict[str, Any], ...] = ({"level": "loud"}, {"lines": 0}, {"bytes": -1}, {"lines": True})
+    limits: tuple[dict[str, Any], ...] = (
+        {"level": "loud"},
+        {"lines": 0},
+        {"bytes": -1},
+        {"lines": True},
+    )
     for values in limits:
         with pytest.raises(InvalidRequest, match=next(iter(values))):
             KeepLogs(**values)
@@ -165,7 +184,12 @@ def test_bad_calls_are_refused(horae: Horae) -> None:
     def work() -> None: ...
 
     job = horae.jobs.start(work)
-    wrongs: tuple[dict[str, Any], ...] = ({"after": "x"}, {"after": "1"}, {"limit": 0}, {"level": "loud"})
+    wrongs: tuple[dict[str, Any], ...] = (
+        {"after": "x"},
+        {"after": "1"},
+        {"limit": 0},
+        {"level": "loud"},
+    )
     for wrong in wrongs:
         with pytest.raises(InvalidRequest):
             horae.jobs.logs(job.id, **wrong)
@@ -203,7 +227,11 @@ async def test_lines_of_a_child_process_are_kept(child_horae: Horae) -> None:
     async with running_node(child_horae):
         job = await child_horae.aio.jobs.start(child_application.log_lines, count=3)
         await child_horae.aio.jobs.wait(job.id, timeout="60s")
-        assert messages_of_lines(await until_logged_with(child_horae, job.id, 3)) == ["line 0", "line 1", "line 2"]
+        assert messages_of_lines(await until_logged_with(child_horae, job.id, 3)) == [
+            "line 0",
+            "line 1",
+            "line 2",
+        ]
         flood = await child_horae.aio.jobs.start(child_application.log_lines, count=50_000)
         await child_horae.aio.jobs.wait(flood.id, timeout="60s")
         lines = await until_logged_with(child_horae, flood.id, 1001)
@@ -237,7 +265,9 @@ class TestBounds:
     def final(self, sent: list[LogLine]) -> list[tuple[str, int]]:
         """As the table keeps them: the last state of each line, in order."""
         by_number = {line.line: line for line in sent}
-        return [(by_number[number].message, by_number[number].dropped) for number in sorted(by_number)]
+        return [
+            (by_number[number].message, by_number[number].dropped) for number in sorted(by_number)
+        ]
 
     def test_the_first_and_the_last_lines_are_kept(self, sent: list[LogLine]) -> None:
         self.fill(self.lines_with(sent, lines=20), [str(number) for number in range(1000)])
@@ -271,7 +301,9 @@ class TestBounds:
 
 
 class TestWriter:
-    def test_lines_are_written_again_while_the_database_is_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_lines_are_written_again_while_the_database_is_away(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(log_book, "PAUSE", 0.01)
         answers: Iterator[Exception | None] = iter([AWAY, AWAY, None])
         written: list[LogLine] = []
@@ -309,7 +341,10 @@ class TestWriter:
 
 LINE = LogLine(JobId(7), 1, 0, 1, child_application.START, 20, "shop", "hello")
 AWAY = OperationalError(
-    "INSERT", {}, Exception("server closed the connection unexpectedly"), connection_invalidated=True
+    "INSERT",
+    {},
+    Exception("server closed the connection unexpectedly"),
+    connection_invalidated=True,
 )
 
 

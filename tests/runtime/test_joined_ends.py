@@ -70,7 +70,9 @@ def states(horae: Horae, *jobs: JobId) -> list[str]:
     return [horae.jobs.get(job_id).state for job_id in jobs]
 
 
-async def test_the_end_of_a_short_body_is_written_with_the_next_claim(horae: Horae, make_worker: MakeWorker) -> None:
+async def test_the_end_of_a_short_body_is_written_with_the_next_claim(
+    horae: Horae, make_worker: MakeWorker
+) -> None:
     worker = make_worker(PATIENT)
     first, second, third = sent(horae, "export", "export", "export")
     worker.run_job(first)  # the process was idle, so the next message may come late
@@ -79,7 +81,9 @@ async def test_the_end_of_a_short_body_is_written_with_the_next_claim(horae: Hor
     assert states(horae, second) == ["started"]
     statements: list[str] = []
     event.listen(
-        horae.components.database.autocommit_engine, "before_cursor_execute", lambda *args: statements.append(args[2])
+        horae.components.database.autocommit_engine,
+        "before_cursor_execute",
+        lambda *args: statements.append(args[2]),
     )
     worker.run_job(third)
     assert len(statements) == 1
@@ -100,9 +104,15 @@ async def test_an_end_does_not_wait_long_for_a_claim(horae: Horae, make_worker: 
 
 
 @pytest.mark.parametrize(
-    "timing", [InlineTiming(join_within=3600.0, busy_within=3600.0, short_body=0.0), InlineTiming(busy_within=0.0)]
+    "timing",
+    [
+        InlineTiming(join_within=3600.0, busy_within=3600.0, short_body=0.0),
+        InlineTiming(busy_within=0.0),
+    ],
 )
-async def test_ends_are_written_at_once(horae: Horae, make_worker: MakeWorker, timing: InlineTiming) -> None:
+async def test_ends_are_written_at_once(
+    horae: Horae, make_worker: MakeWorker, timing: InlineTiming
+) -> None:
     worker = make_worker(timing)
     jobs = sent(horae, "export", "export")
     for job_id in jobs:
@@ -129,7 +139,9 @@ def waiting(horae: Horae, make_worker: MakeWorker) -> tuple[MessageNode, JobId, 
     return worker, ended, other
 
 
-async def test_a_message_that_comes_twice(horae: Horae, waiting: tuple[MessageNode, JobId, JobId]) -> None:
+async def test_a_message_that_comes_twice(
+    horae: Horae, waiting: tuple[MessageNode, JobId, JobId]
+) -> None:
     worker, ended, other = waiting
     assert not worker.run_job(ended)
     assert states(horae, ended, other) == ["finished", "pending"]
@@ -147,7 +159,9 @@ async def test_a_job_that_is_cancelled_while_its_end_waits(
     assert horae.jobs.get(ended).node_id is None
 
 
-async def test_a_result_that_cannot_be_stored(horae: Horae, waiting: tuple[MessageNode, JobId, JobId]) -> None:
+async def test_a_result_that_cannot_be_stored(
+    horae: Horae, waiting: tuple[MessageNode, JobId, JobId]
+) -> None:
     worker, ended, other = waiting
     execute(
         horae,
@@ -166,7 +180,11 @@ async def test_a_result_that_cannot_be_stored(horae: Horae, waiting: tuple[Messa
 
 @pytest.mark.parametrize("committed", [True, False])
 async def test_an_answer_that_is_lost(
-    horae: Horae, waiting: tuple[MessageNode, JobId, JobId], monkeypatch: pytest.MonkeyPatch, *, committed: bool
+    horae: Horae,
+    waiting: tuple[MessageNode, JobId, JobId],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    committed: bool,
 ) -> None:
     worker, ended, other = waiting
 
@@ -191,7 +209,9 @@ async def test_an_answer_that_is_lost(
     assert horae.audit().findings == []
 
 
-def test_a_fork_leaves_the_ends_to_its_parent(horae: Horae, waiting: tuple[MessageNode, JobId, JobId]) -> None:
+def test_a_fork_leaves_the_ends_to_its_parent(
+    horae: Horae, waiting: tuple[MessageNode, JobId, JobId]
+) -> None:
     worker, ended, _ = waiting
     child = os.fork()
     if child == 0:

@@ -68,8 +68,18 @@ def test_others_read_which_bodies_have_returned(journals: Journals, journal: Jou
     journal.succeed(claim_of(4))
     journal.close(keep=True)
     begun = journals.begun_by(NODE)
-    assert [begun.may_include(claim_of(number)) for number in (1, 2, 3, 4)] == [True, True, False, False]
-    assert [begun.has_succeeded(claim_of(number)) for number in (1, 2, 3, 4)] == [False, True, False, False]
+    assert [begun.may_include(claim_of(number)) for number in (1, 2, 3, 4)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [begun.has_succeeded(claim_of(number)) for number in (1, 2, 3, 4)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_journal_is_not_read_while_its_writer_lives(journals: Journals, journal: Journal) -> None:
@@ -95,7 +105,9 @@ def test_a_process_that_a_body_forked_keeps_no_lock(journals: Journals, journal:
     journal.begin(claim_of(1))
     journal.close(keep=True)
     try:
-        assert unbegun(journals, claim_of(1), claim_of(2), patience=20.0) == [2]  # once the copy has let go of it
+        assert unbegun(journals, claim_of(1), claim_of(2), patience=20.0) == [
+            2
+        ]  # once the copy has let go of it
     finally:
         os.close(theirs)
         os.close(ours)
@@ -111,7 +123,9 @@ def test_a_file_of_an_earlier_boot_proves_nothing(
 
 
 @pytest.mark.parametrize("content", [b"", b"something else", b"\x00" * 5000])
-def test_a_file_that_cannot_be_read_proves_nothing(journals: Journals, journal: Journal, content: bytes) -> None:
+def test_a_file_that_cannot_be_read_proves_nothing(
+    journals: Journals, journal: Journal, content: bytes
+) -> None:
     journal.close(keep=True)
     assert journal.file is not None
     journal.file.write_bytes(content)
@@ -136,7 +150,10 @@ def test_more_entries_than_a_new_file_has_room_for(journals: Journals) -> None:
         thread.join()
     journal.end(claim_of(number + 1) for number in range(0, 400, 2))
     journal.close(keep=True)
-    assert unbegun(journals, *(claim_of(number + 1) for number in range(401))) == [*range(1, 401, 2), 401]
+    assert unbegun(journals, *(claim_of(number + 1) for number in range(401))) == [
+        *range(1, 401, 2),
+        401,
+    ]
     journals.remove(NODE)
 
 
@@ -159,7 +176,9 @@ def test_a_child_continues_if_its_file_is_removed(journal: Journal) -> None:
     assert claim_of(1) not in child  # another claim than the one that it was given
 
 
-def test_unused_files_are_removed_after_a_day(database: Database, journals: Journals, journal: Journal) -> None:
+def test_unused_files_are_removed_after_a_day(
+    database: Database, journals: Journals, journal: Journal
+) -> None:
     assert journal.file is not None
     impatient = Journals(database, JournalTiming(stale=-1.0))
     impatient.sweep()
@@ -183,7 +202,9 @@ class TestOnPostgres:
         monkeypatch.setattr(journals_module, "local_name_of", lambda _: "shop")
         return Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming())
 
-    def test_they_are_in_a_private_folder_of_this_user(self, journals: Journals, tmp_path: Path) -> None:
+    def test_they_are_in_a_private_folder_of_this_user(
+        self, journals: Journals, tmp_path: Path
+    ) -> None:
         journal = Journal()
         journals.open(journal, NODE)
         folder = tmp_path / f"horae-{os.getuid()}-shop"
@@ -216,7 +237,9 @@ class TestOnPostgres:
     def test_files_that_other_users_could_have_written_are_not_opened(
         self, journals: Journals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
     ) -> None:
-        impatient = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming(stale=-1.0))
+        impatient = Journals(
+            Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming(stale=-1.0)
+        )
         folder = impatient.find_folder()
         journal = Journal()
         journals.open(journal, NODE)
@@ -279,7 +302,9 @@ class TestOfTwoDatabases:
         assert {folder.parent for folder in folders} == {tmp_path / "journals"}
         assert original == linked != copy
 
-    def test_the_journal_of_a_node_that_lives_is_not_removed(self, journals: Journals, journal: Journal) -> None:
+    def test_the_journal_of_a_node_that_lives_is_not_removed(
+        self, journals: Journals, journal: Journal
+    ) -> None:
         """As by a node on a copy of the database, which finds the nodes of the original in its table, and no heartbeat."""
         journals.remove(NODE)
         assert journal.file is not None
@@ -290,5 +315,18 @@ class TestOfTwoDatabases:
 
 
 def test_entries_tell_claims_apart() -> None:
-    assert len({entry_of(claim_of(job_id, lease)) for job_id in (1, 2, 2**47) for lease in (0, 1, 2, 0x7FFF)}) == 12
-    assert all(0 < entry_of(claim_of(job_id, lease)) < 2**63 for job_id in (1, 2**48 - 1) for lease in (0, 2**40))
+    assert (
+        len(
+            {
+                entry_of(claim_of(job_id, lease))
+                for job_id in (1, 2, 2**47)
+                for lease in (0, 1, 2, 0x7FFF)
+            }
+        )
+        == 12
+    )
+    assert all(
+        0 < entry_of(claim_of(job_id, lease)) < 2**63
+        for job_id in (1, 2**48 - 1)
+        for lease in (0, 2**40)
+    )

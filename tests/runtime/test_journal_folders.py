@@ -38,7 +38,10 @@ async def test_the_setting_names_the_folder_and_doctor_finds_journals_elsewhere(
         assert journal_findings(horae, journal_dir=tmp_path / "journals") == []
         [finding] = journal_findings(horae, journal_dir=tmp_path / "elsewhere")
         assert f"node {node.id} (process " in finding.message
-        assert f"keeps its journal in {file}, and nodes with the settings of this command look in " in finding.message
+        assert (
+            f"keeps its journal in {file}, and nodes with the settings of this command look in "
+            in finding.message
+        )
         assert "Set HORAE_JOURNAL_DIR to one folder" in (finding.advice or "")
     assert list((tmp_path / "journals").iterdir()) == []
 
@@ -64,7 +67,9 @@ async def test_a_node_without_a_place_for_its_journal_works(
         assert f"node {node.id} (process " in finding.message
         assert "keeps no journal of what has begun" in finding.message
     [warned] = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert warned.startswith(f"node {node.id} keeps no journal of what has begun, so if it is killed, all of its jobs ")
+    assert warned.startswith(
+        f"node {node.id} keeps no journal of what has begun, so if it is killed, all of its jobs "
+    )
     assert warned.endswith("; set HORAE_JOURNAL_DIR to a folder that this user may write to")
 
 

@@ -25,7 +25,9 @@ def test_two_nodes_keep_a_concurrency_by_key(database: Database) -> None:
                 running[account] -= 1
 
         with horae.node().running(), horae.node().running():
-            ids = horae.jobs.start_many(work, [{"account": account} for _ in range(20) for account in "abc"])
+            ids = horae.jobs.start_many(
+                work, [{"account": account} for _ in range(20) for account in "abc"]
+            )
             for job_id in ids:
                 horae.jobs.wait(job_id, timeout=WAIT)
     assert most == {"a": 2, "b": 2, "c": 2}
@@ -44,7 +46,9 @@ def test_a_rate_is_reached_and_not_exceeded(database: Database) -> None:
             horae.jobs.wait(ids[-1], timeout=WAIT)
             for job_id in ids:
                 horae.jobs.wait(job_id, timeout=WAIT)
-        found = sorted(attempt.started_at for job_id in ids for attempt in horae.jobs.attempts(job_id))
+        found = sorted(
+            attempt.started_at for job_id in ids for attempt in horae.jobs.attempts(job_id)
+        )
     assert len(starts) == 40
     for first, begin in enumerate(found):
         for number, end in enumerate(found[first:], 1):

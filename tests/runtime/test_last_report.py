@@ -19,7 +19,10 @@ async def test_a_crash_keeps_the_progress(horae: Horae) -> None:
 
     ids = await horae.aio.jobs.start_many(work, [{}] * 3)
     lagging, newer, silent = claim_as_another_node(horae)
-    reports = [LiveReport(lagging.id, lagging.lease, 60, "copying"), LiveReport(newer.id, newer.lease + 1, 70)]
+    reports = [
+        LiveReport(lagging.id, lagging.lease, 60, "copying"),
+        LiveReport(newer.id, newer.lease + 1, 70),
+    ]
     horae.components.live.publish(reports)
     async with running_node(horae, queues=("other",)):
         ended = [await until_state(horae, job_id, "failed") for job_id in ids]
@@ -28,7 +31,9 @@ async def test_a_crash_keeps_the_progress(horae: Horae) -> None:
     assert shown == {lagging.id: 60, newer.id: 0, silent.id: 0}
 
 
-async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(horae: Horae) -> None:
+async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
+    horae: Horae,
+) -> None:
     release, contexts = threading.Event(), list[JobContext]()
 
     @horae.job(soft_time_limit=timedelta(seconds=0.1), grace=timedelta(0))
@@ -65,6 +70,8 @@ async def test_live_entries_of_a_killed_node_are_removed(horae: Horae) -> None:
     left = [*ids, JobId(ids[-1] + 1000)]
     horae.components.live.publish([LiveReport(JobId(job_id), 1, 5) for job_id in left])
     async with running_node(
-        horae, queues=("other",), timing=Timing(sweeper=SweeperTiming(round=0.1, clean_every=0.0, reports_batch=2))
+        horae,
+        queues=("other",),
+        timing=Timing(sweeper=SweeperTiming(round=0.1, clean_every=0.0, reports_batch=2)),
     ):
         await until(lambda: live_rows(horae, left) == 0)

@@ -37,7 +37,10 @@ class TestSoft:
         async with running_node(horae):
             job = await horae.aio.jobs.start(endless)
             ended = await until_state(horae, job.id, "failed")
-        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (TIMED_OUT, ["timed_out"])
+        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (
+            TIMED_OUT,
+            ["timed_out"],
+        )
         assert (ended.error or "").startswith("SoftTimeLimitExceeded")
 
     async def test_a_coroutine_is_cancelled(self, horae: Horae) -> None:
@@ -48,7 +51,10 @@ class TestSoft:
         async with running_node(horae):
             job = await horae.aio.jobs.start(endless)
             ended = await until_state(horae, job.id, "failed")
-        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (TIMED_OUT, ["timed_out"])
+        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (
+            TIMED_OUT,
+            ["timed_out"],
+        )
 
     async def test_a_body_may_tidy_up_and_return_what_it_has(self, horae: Horae) -> None:
         @horae.job(soft_time_limit=SOON)
@@ -89,7 +95,11 @@ class TestSoft:
             await until_state(horae, job.id, "started")
             await horae.aio.jobs.cancel(job.id)
             ended = await until_released(horae, job.id)
-        assert (ended.state, ended.result, attempts_of(horae, job.id)) == ("cancelled", None, ["cancelled"])
+        assert (ended.state, ended.result, attempts_of(horae, job.id)) == (
+            "cancelled",
+            None,
+            ["cancelled"],
+        )
 
     async def test_work_that_is_done_though_late_is_done(self, horae: Horae) -> None:
         never = threading.Event()
@@ -178,7 +188,10 @@ class TestHard:
             job = await horae.aio.jobs.start(deaf)
             after = await horae.aio.jobs.start(next_one)
             failed = await until_state(horae, job.id, "failed")
-            assert (failed.error, failed.human_readable_error) == ("hard time limit exceeded", TIMED_OUT)
+            assert (failed.error, failed.human_readable_error) == (
+                "hard time limit exceeded",
+                TIMED_OUT,
+            )
             assert failed.occupied
             await until_logged(caplog, "ignores its hard time limit")
             assert (await horae.aio.jobs.get(after.id)).state is not JobState.FINISHED
@@ -188,7 +201,9 @@ class TestHard:
         assert (ended.state, ended.result) == (JobState.FAILED, None)
         assert attempts_of(horae, job.id) == ["timed_out"]
 
-    async def test_a_coroutine_that_swallows_its_cancellation_is_failed_too(self, horae: Horae) -> None:
+    async def test_a_coroutine_that_swallows_its_cancellation_is_failed_too(
+        self, horae: Horae
+    ) -> None:
         release = asyncio.Event()
 
         @horae.job(soft_time_limit=SOON, grace=SOON)
@@ -269,10 +284,15 @@ class TestHard:
             job = await horae.aio.jobs.start(deaf)
             ended = await until_released(horae, job.id)
         assert (ended.state, ended.error) == (JobState.FAILED, "hard time limit exceeded")
-        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (TIMED_OUT, ["timed_out"])
+        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (
+            TIMED_OUT,
+            ["timed_out"],
+        )
         assert rows(horae, "SELECT note FROM horae_queues") == [(None,)]
 
-    async def test_a_coroutine_that_heeds_its_second_cancellation_may_be_tried_again(self, horae: Horae) -> None:
+    async def test_a_coroutine_that_heeds_its_second_cancellation_may_be_tried_again(
+        self, horae: Horae
+    ) -> None:
         @horae.job(soft_time_limit=SOON, grace=SOON, max_attempts=2, backoff=AT_ONCE)
         async def deaf_once(job: JobContext) -> int:
             while job.attempt == 1:
@@ -336,17 +356,28 @@ class TestAttempts:
         errors = [attempt.error for attempt in horae.jobs.attempts(job.id)]
         assert errors == [f"ValueError: attempt {number}" for number in (1, 2, 3)]
 
-    async def test_between_attempts_it_is_pending_with_nothing_of_the_failure(self, horae: Horae) -> None:
-        @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0))
+    async def test_between_attempts_it_is_pending_with_nothing_of_the_failure(
+        self, horae: Horae
+    ) -> None:
+        @horae.job(
+            max_attempts=2,
+            backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0),
+        )
         def fail(job: JobContext) -> None:
             job.progress.set(40, "trying")
             raise ValueError("no")
 
         async with running_node(horae) as node:
             job = await horae.aio.jobs.start(fail)
-            await until_after(signals_of(node).settled, lambda: attempts_of(horae, job.id) == ["failed"])
+            await until_after(
+                signals_of(node).settled, lambda: attempts_of(horae, job.id) == ["failed"]
+            )
         waiting = horae.jobs.get(job.id)
-        assert (waiting.state, waiting.error, waiting.human_readable_error) == (JobState.PENDING, None, None)
+        assert (waiting.state, waiting.error, waiting.human_readable_error) == (
+            JobState.PENDING,
+            None,
+            None,
+        )
         assert (waiting.progress_percentage, waiting.label, waiting.node_id) == (0, None, None)
         [attempt] = horae.jobs.attempts(job.id)
         assert abs(waiting.run_at - attempt.finished_at - timedelta(hours=1)) < timedelta(seconds=1)
@@ -383,12 +414,17 @@ class TestAttempts:
         assert attempts_of(horae, job.id) == ["failed", "failed"]
 
     async def test_a_cancel_ends_the_attempts(self, horae: Horae) -> None:
-        @horae.job(max_attempts=5, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0))
+        @horae.job(
+            max_attempts=5,
+            backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0),
+        )
         def fail() -> None:
             raise ValueError("no")
 
         async with running_node(horae) as node:
             job = await horae.aio.jobs.start(fail)
-            await until_after(signals_of(node).settled, lambda: attempts_of(horae, job.id) == ["failed"])
+            await until_after(
+                signals_of(node).settled, lambda: attempts_of(horae, job.id) == ["failed"]
+            )
             await horae.aio.jobs.cancel(job.id)
         assert rows(horae, "SELECT state, attempt FROM horae_jobs") == [("cancelled", 1)]

@@ -15,9 +15,7 @@ from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import execute, url_of
 from tests.runtime.test_dispatching import FakeBackend, found_by_doctor
 
-REFUSED: Final = (
-    "queue 'reports' has backend 'celery:slow', and job type '{}' has limits, which hold only for jobs that"
-)
+REFUSED: Final = "queue 'reports' has backend 'celery:slow', and job type '{}' has limits, which hold only for jobs that"
 LIMITED: Final = REFUSED.format("limited")
 IN_REPORTS: Final = StartOptions(queue="reports")
 BACKENDS: Final = {"reports": "celery:slow"}
@@ -58,7 +56,9 @@ def start_within(horae: Horae) -> None:
 
 WAYS: Final[dict[str, Callable[[Horae], object]]] = {
     "one": lambda horae: horae.jobs.start("limited", queue="reports"),
-    "guarded": lambda horae: horae.jobs.start("limited", queue="reports", unique_key="k", expires="1h"),
+    "guarded": lambda horae: horae.jobs.start(
+        "limited", queue="reports", unique_key="k", expires="1h"
+    ),
     "debounced": lambda horae: horae.jobs.start("limited", queue="reports", debounce="1m"),
     "within": start_within,
     "many": lambda horae: horae.jobs.start_many("limited", [{}] * 2, options=IN_REPORTS),
@@ -87,7 +87,9 @@ async def test_a_start_in_async_code_is_refused(horae: Horae) -> None:
 
 def test_jobs_that_can_start_are_accepted(horae: Horae) -> None:
     jobs = horae.jobs
-    assert jobs.start("sometimes", queue="reports").waits_for is None  # its key says: no limit for this one
+    assert (
+        jobs.start("sometimes", queue="reports").waits_for is None
+    )  # its key says: no limit for this one
     assert jobs.start("own", queue="reports").state == "pending"
     assert jobs.start("limited", queue="other").waits_for == "limit"
 
@@ -146,11 +148,15 @@ class TestTheQueueGetsABackend:
             horae.queues.set_backend("other", "celery")
 
     @pytest.mark.parametrize("what", ["schedule 'late'", "a pending job"])
-    async def test_by_a_node_that_starts_with_another_setting(self, database: Database, what: str) -> None:
+    async def test_by_a_node_that_starts_with_another_setting(
+        self, database: Database, what: str
+    ) -> None:
         with closing(application(database)) as before:
             self.add_work(before, what)
         with closing(application(database, queue_backends=BACKENDS)) as horae:
-            with pytest.raises(ConfigurationError, match=f"queue 'reports': {what} in it is of job type 'limited'"):
+            with pytest.raises(
+                ConfigurationError, match=f"queue 'reports': {what} in it is of job type 'limited'"
+            ):
                 await horae.node().run()
             assert [queue.backend for queue in horae.queues.list()] in ([], [None])
 
@@ -163,7 +169,9 @@ class TestTheQueueGetsABackend:
             assert "its limits hold only on Horae's nodes" in str(horae.jobs.waiting_reason(job.id))
         with closing(application(database)) as horae:
             problem = "1 job of type 'limited' in queue 'reports' cannot start: another system runs them, and"
-            assert [level for level, message in found_by_doctor(horae) if message.startswith(problem)] == ["problem"]
+            assert [
+                level for level, message in found_by_doctor(horae) if message.startswith(problem)
+            ] == ["problem"]
 
     @staticmethod
     def add_work(horae: Horae, what: str) -> None:
@@ -176,9 +184,7 @@ class TestTheQueueGetsABackend:
 def test_the_own_queue_of_a_type_with_a_backend_gets_no_limits_by_key(database: Database) -> None:
     with closing(application(database)) as horae:
         horae.job(name="export", backend="celery")(lambda: None)
-        expected = (
-            "but job type 'export' of this queue has backend 'celery'; limit the concurrency of the queue instead"
-        )
+        expected = "but job type 'export' of this queue has backend 'celery'; limit the concurrency of the queue instead"
         with pytest.raises(ConfigurationError, match=expected):
             horae.queues.fair("default", "owner")
         with pytest.raises(ConfigurationError, match=expected):
@@ -188,7 +194,10 @@ def test_the_own_queue_of_a_type_with_a_backend_gets_no_limits_by_key(database: 
         horae.queues.limit("default", 3)
         horae.queues.fair("other", "owner")
         assert horae.jobs.start("export").waits_for is None
-        with pytest.raises(InvalidRequest, match="'export' has backend 'celery', and queue 'other' has limits by key"):
+        with pytest.raises(
+            InvalidRequest,
+            match="'export' has backend 'celery', and queue 'other' has limits by key",
+        ):
             horae.schedules.add("export", every="1h", queue="other")
 
 
@@ -215,7 +224,10 @@ class TestAQueueThatWorkOfSuchATypeNames:
             horae.queues.fair("late", "owner")
         with pytest.raises(ConfigurationError, match=self.EXPECTED):
             horae.queues.limit_by_key("late", Limit(rate="1/s"))
-        assert [queue.fair_by for queue in horae.queues.list() if queue.name == "late"] in ([], [None])
+        assert [queue.fair_by for queue in horae.queues.list() if queue.name == "late"] in (
+            [],
+            [None],
+        )
         horae.queues.limit("late", 1)
         horae.queues.fair("other", "owner")
 
@@ -232,7 +244,9 @@ class TestAQueueThatWorkOfSuchATypeNames:
         horae.queues.fair("late", "owner")
 
 
-def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(database: Database) -> None:
+def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(
+    database: Database,
+) -> None:
     with closing(application(database)) as horae:
         job = horae.jobs.start("limited")
         horae.jobs.cancel(job.id)
@@ -242,7 +256,9 @@ def test_a_job_that_is_retried_after_its_type_got_a_backend_has_no_limits(databa
 
 
 @pytest.mark.parametrize("what", ["turns", "rate"])
-def test_a_queue_that_gets_them_from_a_program_without_the_type_is_reported(database: Database, what: str) -> None:
+def test_a_queue_that_gets_them_from_a_program_without_the_type_is_reported(
+    database: Database, what: str
+) -> None:
     """As from `horae queues fair` without the application; what the advice names makes the jobs start."""
     with closing(application(database)) as horae, closing(Horae(url_of(database))) as operator:
         horae.job(name="export", backend="celery")(lambda: None)
@@ -254,7 +270,10 @@ def test_a_queue_that_gets_them_from_a_program_without_the_type_is_reported(data
         found = check_other_systems(horae.registry, {}, database)
         [finding] = [each for each in found if each.check == "limits"]
         assert finding.message.startswith("1 job of type 'export' in queue 'default' cannot start")
-        assert "`horae queues fair default --by none`, `horae queues limit default --rate none`" in str(finding.advice)
+        assert (
+            "`horae queues fair default --by none`, `horae queues limit default --rate none`"
+            in str(finding.advice)
+        )
         operator.queues.fair("default", None)
         operator.queues.limit_by_key("default", None)
         assert horae.jobs.get(job.id).waits_for is None

@@ -91,7 +91,10 @@ async def attacked(horae: Horae, attack: Attack) -> tuple[Job, list[Job]]:
         after = await horae.aio.jobs.start_many(innocent, [{}] * 3)
         incarnation = node.id
         go_on.set()
-        others = [await until_state(horae, job_id, "finished", "failed", "cancelled") for job_id in [*before, *after]]
+        others = [
+            await until_state(horae, job_id, "finished", "failed", "cancelled")
+            for job_id in [*before, *after]
+        ]
         assert node.id == incarnation
     return ended, others
 
@@ -100,8 +103,14 @@ async def attacked(horae: Horae, attack: Attack) -> tuple[Job, list[Job]]:
     ("attack", "said"),
     [
         (exit_in_a_task, "a task of the job tried to end the process with SystemExit(3)"),
-        (interrupt_in_a_task, "a task of the job tried to end the process with KeyboardInterrupt()"),
-        (exit_in_a_gathering, "a task of the job tried to end the process with SystemExit('enough')"),
+        (
+            interrupt_in_a_task,
+            "a task of the job tried to end the process with KeyboardInterrupt()",
+        ),
+        (
+            exit_in_a_gathering,
+            "a task of the job tried to end the process with SystemExit('enough')",
+        ),
         (exit_after_a_cancel, "a task of the job tried to end the process with SystemExit(4)"),
         (stop_the_loop, "must not stop the event loop, which its node runs on"),
     ],
@@ -192,7 +201,9 @@ async def test_a_task_of_a_body_behaves_as_any_other(horae: Horae) -> None:
             raise LookupError("as it was raised")
 
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-            tasks = [group.create_task(double(number), name=f"double-{number}") for number in range(3)]
+            tasks = [
+                group.create_task(double(number), name=f"double-{number}") for number in range(3)
+            ]
         failed = await asyncio.gather(fail(), return_exceptions=True)
         never = asyncio.ensure_future(double(9))
         never.cancel()
@@ -200,20 +211,33 @@ async def test_a_task_of_a_body_behaves_as_any_other(horae: Horae) -> None:
         _, pending = await asyncio.wait([slow], timeout=0)
         slow.cancel()
         return [
-            [task.result() for task in tasks], [task.get_name() for task in tasks], repr(failed[0]), len(pending),
-            "double" in repr(never), slow in asyncio.all_tasks(),
-        ]  # fmt: skip
+            [task.result() for task in tasks],
+            [task.get_name() for task in tasks],
+            repr(failed[0]),
+            len(pending),
+            "double" in repr(never),
+            slow in asyncio.all_tasks(),
+        ]
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
         result = await horae.aio.jobs.wait(job.id, timeout="20s")
-    assert result == [[0, 2, 4], ["double-0", "double-1", "double-2"], "LookupError('as it was raised')", 1, True, True]
+    assert result == [
+        [0, 2, 4],
+        ["double-0", "double-1", "double-2"],
+        "LookupError('as it was raised')",
+        1,
+        True,
+        True,
+    ]
 
 
 async def test_a_task_factory_of_the_application_is_still_asked(database: Database) -> None:
     made: list[asyncio.Task[Any]] = []
 
-    def factory(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+    def factory(
+        loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+    ) -> asyncio.Task[Any]:
         task = asyncio.Task(coroutine, loop=loop, **options)
         made.append(task)
         return task

@@ -64,16 +64,23 @@ OF_COMPANIONS: Final = [delete_log, move_index]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_callers_get_an_error_for_a_lost_file(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
+def test_callers_get_an_error_for_a_lost_file(
+    horae: Horae, file: Path, lose: Callable[[Path], None]
+) -> None:
     @horae.job
     def work() -> None: ...
 
     horae.jobs.start(work)
     lose(file)
     what = "was replaced by another one" if lose is replace else "was moved or deleted"
-    for call in (lambda: horae.jobs.start(work), horae.jobs.list, lambda: horae.schedules.add("work", every="1h")):
+    for call in (
+        lambda: horae.jobs.start(work),
+        horae.jobs.list,
+        lambda: horae.schedules.add("work", every="1h"),
+    ):
         with pytest.raises(
-            Unavailable, match=f"{file.name} cannot be used now: it {what} while this process had it open"
+            Unavailable,
+            match=f"{file.name} cannot be used now: it {what} while this process had it open",
         ):
             call()
     assert file.exists() is (lose is replace)  # no empty file stands in its place
@@ -93,7 +100,9 @@ def test_a_restored_file_is_used_again(horae: Horae, file: Path) -> None:
 
 
 @pytest.mark.parametrize("lose", OF_COMPANIONS)
-def test_callers_get_an_error_for_a_lost_file_beside_it(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
+def test_callers_get_an_error_for_a_lost_file_beside_it(
+    horae: Horae, file: Path, lose: Callable[[Path], None]
+) -> None:
     @horae.job
     def work() -> None: ...
 

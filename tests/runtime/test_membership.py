@@ -38,7 +38,9 @@ def free(member: FileMembership) -> None:
     vars(member)["_lock"].release()
 
 
-def test_a_node_is_seen_alive_by_others_without_being_disturbed(horae: Horae, database: Database) -> None:
+def test_a_node_is_seen_alive_by_others_without_being_disturbed(
+    horae: Horae, database: Database
+) -> None:
     one = member(horae)
     one.join(Watcher())
     with application(database) as elsewhere:
@@ -71,7 +73,9 @@ def test_a_lock_that_is_free_is_missed_without_a_query(horae: Horae) -> None:
 
 
 @pytest.mark.parametrize("age", [0, 3600])
-def test_a_file_that_no_row_names_is_removed_once_it_is_old(horae: Horae, database: Database, age: int) -> None:
+def test_a_file_that_no_row_names_is_removed_once_it_is_old(
+    horae: Horae, database: Database, age: int
+) -> None:
     one = member(horae)
     one.join(Watcher())
     orphan = side_car_path(database, "nodes") / "0123456789abcdef.lock"
@@ -95,5 +99,7 @@ async def test_a_node_whose_lock_is_gone_is_found_soon(horae: Horae, database: D
         async with running_node(horae) as node:
             free(lost)
             begun = asyncio.get_running_loop().time()
-            await until_stored(horae, lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)])
+            await until_stored(
+                horae, lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)]
+            )
             assert asyncio.get_running_loop().time() - begun < 5

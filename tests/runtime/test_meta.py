@@ -16,7 +16,12 @@ WORDS: Final[list[dict[str, Any]]] = [
     {"max_runtime": 0.000001},
     {"max_runtime": {"seconds": 5}},
     {"nominal_time": "yesterday", "schedule": "nightly", "deployment_id": []},
-    {"schedule_id": 4711, "nominal_time": "2026-03-02T10:00:00+00:00", "reason": "manual", "retry_of": 3},
+    {
+        "schedule_id": 4711,
+        "nominal_time": "2026-03-02T10:00:00+00:00",
+        "reason": "manual",
+        "retry_of": 3,
+    },
 ]
 
 
@@ -32,13 +37,20 @@ async def test_the_meta_of_a_caller_changes_no_behaviour(horae: Horae) -> None:
 
     async with running_node(horae):
         jobs = [
-            (meta, await horae.aio.jobs.start(body, meta=meta)) for body in (look, look_on_a_thread) for meta in WORDS
+            (meta, await horae.aio.jobs.start(body, meta=meta))
+            for body in (look, look_on_a_thread)
+            for meta in WORDS
         ]
         for meta, job in jobs:
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == [meta, None]
     for meta, job in jobs:
         stored = horae.jobs.get(job.id)
-        assert (stored.meta, stored.schedule_id, stored.retry_of, stored.max_runtime) == (meta, None, None, None)
+        assert (stored.meta, stored.schedule_id, stored.retry_of, stored.max_runtime) == (
+            meta,
+            None,
+            None,
+            None,
+        )
     assert horae.schedules.list() == []
 
 
@@ -68,10 +80,17 @@ async def test_a_run_of_a_schedule_keeps_its_limit_when_it_is_repeated(horae: Ho
         job_id = await horae.aio.schedules.run_now("fail")
         await until_state(horae, job_id, "failed")
     again = horae.jobs.retry(job_id)
-    assert (again.retry_of, again.max_runtime, again.schedule_id, again.meta) == (job_id, 90.0, schedule.id, {})
+    assert (again.retry_of, again.max_runtime, again.schedule_id, again.meta) == (
+        job_id,
+        90.0,
+        schedule.id,
+        {},
+    )
 
 
-async def test_the_name_of_the_canceller_may_be_any_text(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_name_of_the_canceller_may_be_any_text(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A name is no order to stop a body by force."""
     begun, release, killed = asyncio.Event(), asyncio.Event(), list[int]()
 
@@ -94,11 +113,17 @@ async def test_the_name_of_the_canceller_may_be_any_text(horae: Horae, monkeypat
         await until_set(begun)
         cancelled = await horae.aio.jobs.cancel(job.id, owner="x (by force)")
         await asyncio.sleep(0.25)  # two rounds of the overseer
-        assert (cancelled.state, cancelled.cancelled_by, killed) == (JobState.CANCELLED, "x (by force)", [])
+        assert (cancelled.state, cancelled.cancelled_by, killed) == (
+            JobState.CANCELLED,
+            "x (by force)",
+            [],
+        )
         release.set()
 
 
-async def test_a_forced_request_stops_by_force(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_forced_request_stops_by_force(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun, killed = asyncio.Event(), asyncio.Event()
 
     @horae.job
@@ -114,5 +139,7 @@ async def test_a_forced_request_stops_by_force(horae: Horae, monkeypatch: pytest
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
         await until_set(begun)
-        await asyncio.to_thread(horae.components.live.request_cancel, job.id, CancelRequest("x", forced=True))
+        await asyncio.to_thread(
+            horae.components.live.request_cancel, job.id, CancelRequest("x", forced=True)
+        )
         await until_set(killed)

@@ -53,7 +53,11 @@ class LateConnections:
     """Transactions for bodies: on threads they open when `release` is set, in coroutines never."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked, self.release, self.closed = threading.Event(), threading.Event(), threading.Event()
+        self.asked, self.release, self.closed = (
+            threading.Event(),
+            threading.Event(),
+            threading.Event(),
+        )
         self._opened = Database.transaction
         monkeypatch.setattr(Database, "transaction", lambda *asked: self._late(*asked))  # noqa: PLW0108 - it is bound to the database
         monkeypatch.setattr(Database, "async_transaction", lambda *_: self._never())
@@ -84,7 +88,9 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
 
 
-async def test_jobs_keep_their_attempts_and_delay_no_others(horae: Horae, connections: Connections) -> None:
+async def test_jobs_keep_their_attempts_and_delay_no_others(
+    horae: Horae, connections: Connections
+) -> None:
     @horae.job(transaction="read committed", max_count=None)
     def threaded() -> None: ...
 
@@ -95,7 +101,10 @@ async def test_jobs_keep_their_attempts_and_delay_no_others(horae: Horae, connec
     async def free() -> None: ...
 
     connections.refused.set()
-    bound = [*await horae.aio.jobs.start_many(threaded, [{}] * 20), *await horae.aio.jobs.start_many(looped, [{}] * 20)]
+    bound = [
+        *await horae.aio.jobs.start_many(threaded, [{}] * 20),
+        *await horae.aio.jobs.start_many(looped, [{}] * 20),
+    ]
     async with running_node(horae, concurrency=4, timing=SOON) as node:
         others = await horae.aio.jobs.start_many(free, [{}] * 20)
         for job_id in others:
@@ -122,7 +131,9 @@ async def test_a_node_does_not_spin(horae: Horae, connections: Connections) -> N
 
     connections.refused.set()
     await horae.aio.jobs.start_many(work, [{}] * 50)
-    async with running_node(horae, concurrency=4, timing=Timing(claimer=ClaimerTiming(avoided_for=Pauses(30.0, 30.0)))):
+    async with running_node(
+        horae, concurrency=4, timing=Timing(claimer=ClaimerTiming(avoided_for=Pauses(30.0, 30.0)))
+    ):
         await until_after(connections.tried, lambda: connections.tries)
         for _ in range(5):
             job = await horae.aio.jobs.start(other)

@@ -74,7 +74,9 @@ async def test_starts_wait_and_reading_goes_on(horae: Horae) -> None:
         assert (await until_state(horae, held.id, "finished")).result == "done"
 
 
-async def test_no_node_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_node_is_declared_dead_meanwhile(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The other node looks often, and can write nothing either."""
     holder = Holder(horae)
     other = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=100))
@@ -191,4 +193,6 @@ async def test_a_node_that_cannot_unregister_itself_still_counts_as_left(horae: 
             assert (leaving.id,) in rows(horae, "SELECT id FROM horae_nodes")
             holder.release.set()
             await until_state(horae, held.id, "finished")
-            await until_stored(horae, lambda: (leaving.id,) not in rows(horae, "SELECT id FROM horae_nodes"))
+            await until_stored(
+                horae, lambda: (leaving.id,) not in rows(horae, "SELECT id FROM horae_nodes")
+            )

@@ -11,7 +11,9 @@ from horae.runtime.journal.journal import Journal
 from horae.runtime.throttled_warning import AGAIN_AFTER, ThrottledWarning
 
 
-def test_a_repeated_warning_is_logged_at_once_and_then_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_repeated_warning_is_logged_at_once_and_then_at_intervals(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     now = 0.0
     complaint = ThrottledWarning(lambda: now)
     for second in range(60):
@@ -30,7 +32,12 @@ def test_waiting_reports_are_logged_once_for_each_outage(caplog: pytest.LogCaptu
     claim = Claim(JobId(7), "import", "default", 0, None, None, 1, 1, 1, None, "{}")
     journal.begin(claim)
     reporter.follow(claim)(5, None)
-    for error in (ConnectionError("refused"), ConnectionError("refused"), None, ConnectionError("refused")):
+    for error in (
+        ConnectionError("refused"),
+        ConnectionError("refused"),
+        None,
+        ConnectionError("refused"),
+    ):
         live.publish.side_effect = error
         reporter.publish()
         if error is None:

@@ -52,7 +52,9 @@ class Scene:
     def _count(self) -> None:
         self.woken += 1
 
-    def receive(self, seed: int | None, count: int | None = 1, busy: tuple[NodeId, ...] = ()) -> int:
+    def receive(
+        self, seed: int | None, count: int | None = 1, busy: tuple[NodeId, ...] = ()
+    ) -> int:
         """Return how often the worker is woken by this hint."""
         before = self.woken
         self.peers.receive(Hint(HintKind.WORK, count=count, seed=seed, busy=busy), self.worker)
@@ -64,7 +66,9 @@ def seeds(scene: Scene, *, chosen: bool) -> list[int]:
 
 
 def test_few_hints_wake_a_node_among_many() -> None:
-    assert 10 <= len(seeds(Scene(), chosen=True)) <= 50  # three of 21 nodes respond to each of 200 hints
+    assert (
+        10 <= len(seeds(Scene(), chosen=True)) <= 50
+    )  # three of 21 nodes respond to each of 200 hints
 
 
 @pytest.mark.parametrize(("seed", "count"), [(None, None), (None, 1), (3, None)])
@@ -133,19 +137,31 @@ def test_nodes_wake_at_different_times_for_a_job_that_becomes_due() -> None:
     assert 10 <= delays.count(0.0) <= 50
     assert max(delays) <= 0.1 * 21
     scene.receive(next(iter(seeds(scene, chosen=True))))
-    assert scene.peers.delay(next(key for key in range(200) if delays[key])) == 0.0  # only few may know of this job
+    assert (
+        scene.peers.delay(next(key for key in range(200) if delays[key])) == 0.0
+    )  # only few may know of this job
 
 
 def test_many_nodes_search_less_often_each_and_more_often_together() -> None:
-    paces = [Scene(known=peers.Peers([OWN], informed)).peers.pace() for informed in (1, 2, 4, 10, 50)]
+    paces = [
+        Scene(known=peers.Peers([OWN], informed)).peers.pace() for informed in (1, 2, 4, 10, 50)
+    ]
     assert paces == [1.0, 1.0, 2.0, 5.0, 5.0]
 
 
 def record(name: str, **changes: Any) -> NodeRecord:
     given: dict[str, Any] = {
-        "id": NodeId(name), "name": name, "host": "h", "pid": 1, "version": "1", "roles": '["worker"]', "queues": None,
-        "types": '["a"]', "concurrency": 1, "lock_key": None,
-    }  # fmt: skip
+        "id": NodeId(name),
+        "name": name,
+        "host": "h",
+        "pid": 1,
+        "version": "1",
+        "roles": '["worker"]',
+        "queues": None,
+        "types": '["a"]',
+        "concurrency": 1,
+        "lock_key": None,
+    }
     given.update(changes)
     return NodeRecord(**given)
 
@@ -153,10 +169,17 @@ def record(name: str, **changes: Any) -> NodeRecord:
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_peers_are_live_workers_of_the_same_types_and_queues(database: Database) -> None:
     for each in (
-        record("own"), record("same"), record("silent"), record("fewer queues", queues='["x"]'),
-        record("other types", types='["b"]'), record("scheduler", roles='["scheduler"]'),
-        *(record(name, roles='["celery worker"]', queues='["celery"]') for name in ("celery", "celery too")),
-    ):  # fmt: skip
+        record("own"),
+        record("same"),
+        record("silent"),
+        record("fewer queues", queues='["x"]'),
+        record("other types", types='["b"]'),
+        record("scheduler", roles='["scheduler"]'),
+        *(
+            record(name, roles='["celery worker"]', queues='["celery"]')
+            for name in ("celery", "celery too")
+        ),
+    ):
         database.transact(nodes.register, each)
     with database.engine.begin() as connection:
         connection.exec_driver_sql(
@@ -164,7 +187,10 @@ def test_peers_are_live_workers_of_the_same_types_and_queues(database: Database)
         )
     found = database.autocommit(peers.peers_of, NodeId("own"))
     assert (sorted(found.alike), found.informed) == (["own", "same"], 5)
-    assert sorted(database.autocommit(peers.peers_of, NodeId("celery")).alike) == ["celery", "celery too"]
+    assert sorted(database.autocommit(peers.peers_of, NodeId("celery")).alike) == [
+        "celery",
+        "celery too",
+    ]
     assert not database.autocommit(peers.peers_of, NodeId("gone")).alike
 
 

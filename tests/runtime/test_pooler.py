@@ -25,9 +25,14 @@ pytestmark = pytest.mark.postgres
 
 WORKERS = 6
 STATEMENTS = 40
-UNTRACKED: Final[dict[str, Any]] = {"max_prepared_statements": 0} if tracks_prepared_statements() else {}
+UNTRACKED: Final[dict[str, Any]] = (
+    {"max_prepared_statements": 0} if tracks_prepared_statements() else {}
+)
 """Settings with which PgBouncer does not keep track of prepared statements, as older versions never do."""
-USABLE: Final[list[dict[str, Any]]] = [{"pool_mode": "session"}, *([{}] if tracks_prepared_statements() else [])]
+USABLE: Final[list[dict[str, Any]]] = [
+    {"pool_mode": "session"},
+    *([{}] if tracks_prepared_statements() else []),
+]
 """Settings with which prepared statements can be used."""
 
 
@@ -57,7 +62,10 @@ def test_a_pooler_is_recognised(direct_url: str, pooled_url: str) -> None:
 
 
 def test_a_setting_goes_before_what_is_found(direct_url: str, pooled_url: str) -> None:
-    with closing(Database(direct_url, pooler=True)) as told, closing(Database(pooled_url, pooler=False)) as denied:
+    with (
+        closing(Database(direct_url, pooler=True)) as told,
+        closing(Database(pooled_url, pooler=False)) as denied,
+    ):
         assert (told.pooled, denied.pooled) == (True, False)
 
 
@@ -73,7 +81,9 @@ async def test_coroutines_get_their_own_answers(pooled_url: str) -> None:
         async def ask(number: int) -> None:
             for _ in range(STATEMENTS):
                 async with database.async_transaction("read committed") as connection:
-                    assert (await connection.execute(text("SELECT :value"), {"value": number})).scalar_one() == number
+                    assert (
+                        await connection.execute(text("SELECT :value"), {"value": number})
+                    ).scalar_one() == number
 
         async with asyncio.TaskGroup() as group:
             for number in range(WORKERS):
@@ -99,10 +109,15 @@ async def test_a_node_behind_a_pooler_runs_everything_and_logs_what_is_missing(
                 return (await horae.aio.jobs.count()).get(JobState.FINISHED) == 60
 
             await until(all_over)
-        assert not [thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"]
+        assert not [
+            thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"
+        ]
     assert ran == set(range(60))
     [line] = [record.message for record in caplog.records if "pooler" in record.message]
-    assert f"{UNPREPARED}; no hints, so the node polls for work every 1 s; set HORAE_HINTS_DATABASE" in line
+    assert (
+        f"{UNPREPARED}; no hints, so the node polls for work every 1 s; set HORAE_HINTS_DATABASE"
+        in line
+    )
 
 
 def test_doctor_reports_the_pooler(pooled_url: str, direct_url: str) -> None:
@@ -121,9 +136,9 @@ def test_doctor_reports_the_pooler(pooled_url: str, direct_url: str) -> None:
 def test_the_application_name_of_a_url_passes_the_pooler(pooled_url: str) -> None:
     url = make_url(pooled_url).update_query_dict({"application_name": "reports"})
     with closing(Database(url)) as database:
-        assert database.autocommit(lambda connection: connection.exec_driver_sql("SHOW application_name").scalar()) == (
-            "reports"
-        )
+        assert database.autocommit(
+            lambda connection: connection.exec_driver_sql("SHOW application_name").scalar()
+        ) == ("reports")
 
 
 class TestPreparedStatements:
@@ -142,7 +157,9 @@ class TestPreparedStatements:
             assert prepare_threshold_of(database) is not None
             assert database.pooled
             sharing = WORKERS if "pool_mode" not in settings else 1
-            for done in [threads.submit(ask_many_times, database, number) for number in range(sharing)]:
+            for done in [
+                threads.submit(ask_many_times, database, number) for number in range(sharing)
+            ]:
                 done.result()
             if "pool_mode" not in settings:
                 assert check_pooler(database).level is Level.OK
@@ -160,7 +177,9 @@ class TestPreparedStatements:
                 assert finding.level is Level.WARNING
                 assert "max_prepared_statements" in (finding.advice or "")
 
-    def test_an_old_driver_is_refused(self, pooled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_old_driver_is_refused(
+        self, pooled_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(psycopg.capabilities, "has_send_close_prepared", lambda: False)
         with (
             closing(Database(pooled_url, prepared_statements=True)) as database,
@@ -169,12 +188,16 @@ class TestPreparedStatements:
             _ = database.pooled
 
 
-def test_a_pooler_in_statement_mode_is_named_as_the_cause(postgres_server: PostgresServer, direct_url: str) -> None:
+def test_a_pooler_in_statement_mode_is_named_as_the_cause(
+    postgres_server: PostgresServer, direct_url: str
+) -> None:
     with (
         PgBouncer(postgres_server.port, pool_mode="statement") as pooler,
         closing(Database(pooler.url(direct_url))) as database,
     ):
-        with pytest.raises(Unavailable, match="statement mode, which allows no transactions: set pool_mode"):
+        with pytest.raises(
+            Unavailable, match="statement mode, which allows no transactions: set pool_mode"
+        ):
             _ = database.pooled
         finding = check_connection(database)
         assert (finding.level, "statement mode" in finding.message) == (Level.PROBLEM, True)

@@ -78,11 +78,16 @@ def failure(run: FinishedRun) -> Failed:
     ended = settlement_of(run)
     assert ended.state is JobState.FAILED
     timed_out = ended.outcome is AttemptOutcome.TIMED_OUT
-    return Failed(ended.error or "", ended.human_readable_error or "", ended.traceback, timed_out=timed_out)
+    return Failed(
+        ended.error or "", ended.human_readable_error or "", ended.traceback, timed_out=timed_out
+    )
 
 
 def is_cancelled_by_bob(run: FinishedRun) -> bool:
-    return (settlement_of(run).state, settlement_of(run).cancelled_by) == (JobState.CANCELLED, "bob")
+    return (settlement_of(run).state, settlement_of(run).cancelled_by) == (
+        JobState.CANCELLED,
+        "bob",
+    )
 
 
 def result(run: FinishedRun) -> Any:
@@ -95,7 +100,9 @@ async def pid_of(executor: ExecutorUnderTest) -> int:
 
 
 class TestResults:
-    async def test_a_result_comes_back_from_another_process(self, executor: ExecutorUnderTest) -> None:
+    async def test_a_result_comes_back_from_another_process(
+        self, executor: ExecutorUnderTest
+    ) -> None:
         answer = result(await executor.perform(process_bodies.add, left=40, right=2))
         assert answer.pop("pid") != os.getpid()
         assert answer == {"sum": 42, "attempt": 1, "owner": "alice"}
@@ -126,7 +133,9 @@ class TestResults:
         assert entry not in (tmp_path / "node.begun").read_bytes()
         executor.environment.journal.close(keep=False)
 
-    async def test_progress_is_reported_and_the_last_report_always_lands(self, executor: ExecutorUnderTest) -> None:
+    async def test_progress_is_reported_and_the_last_report_always_lands(
+        self, executor: ExecutorUnderTest
+    ) -> None:
         started = executor.start(process_bodies.count)
         await started.performed()
         assert started.reports[-1] == (100, "number 999")
@@ -146,23 +155,42 @@ class TestResults:
         self, executor: ExecutorUnderTest, kind: str, error: str, human: str
     ) -> None:
         failed = failure(await executor.perform(process_bodies.fail, kind=kind))
-        assert (failed.error, failed.human_readable_error, failed.timed_out) == (error, human, False)
+        assert (failed.error, failed.human_readable_error, failed.timed_out) == (
+            error,
+            human,
+            False,
+        )
         assert "process_bodies.py" in (failed.traceback or "")
 
-    async def test_megabytes_of_output_and_of_result_arrive(self, executor: ExecutorUnderTest) -> None:
-        assert len(result(await executor.perform(process_bodies.print_megabytes))) == 2 * process_bodies.MEGABYTE
+    async def test_megabytes_of_output_and_of_result_arrive(
+        self, executor: ExecutorUnderTest
+    ) -> None:
+        assert (
+            len(result(await executor.perform(process_bodies.print_megabytes)))
+            == 2 * process_bodies.MEGABYTE
+        )
 
     async def test_log_records_go_to_stderr_with_the_fields_of_the_job(
-        self, own_executor: ExecutorUnderTest, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+        self,
+        own_executor: ExecutorUnderTest,
+        caplog: pytest.LogCaptureFixture,
+        capfd: pytest.CaptureFixture[str],
     ) -> None:
         with caplog.at_level(logging.INFO, "horae.runtime"):
             await own_executor.perform(process_bodies.write_log)
-        assert f"something happened [job=7 type=write_log lease=3 node={NODE}]" in capfd.readouterr().err
+        assert (
+            f"something happened [job=7 type=write_log lease=3 node={NODE}]"
+            in capfd.readouterr().err
+        )
 
 
 class TestOrders:
-    @pytest.mark.parametrize("body", [process_bodies.go_on_with_progress, process_bodies.wait_for_ever])
-    async def test_a_cancel_reaches_the_body(self, executor: ExecutorUnderTest, body: Declared) -> None:
+    @pytest.mark.parametrize(
+        "body", [process_bodies.go_on_with_progress, process_bodies.wait_for_ever]
+    )
+    async def test_a_cancel_reaches_the_body(
+        self, executor: ExecutorUnderTest, body: Declared
+    ) -> None:
         started = executor.start(body)
         await started.first_label()
         started.stop(JobCancelled("bob"))
@@ -186,7 +214,9 @@ class TestOrders:
         started = executor.start(process_bodies.go_on_with_progress)
         await started.first_label()
         started.stop(Interrupted())
-        assert failure(await started.performed()).error.startswith("the node stopped before the job ended; ")
+        assert failure(await started.performed()).error.startswith(
+            "the node stopped before the job ended; "
+        )
 
     async def test_a_body_that_ignores_a_cancel_is_killed(self) -> None:
         async with executor_with(stop_within=0.05, kill_after=0.05) as executor:
@@ -211,7 +241,9 @@ class TestOrders:
         assert failed.error == "SoftTimeLimitExceeded: time is over"
         assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
 
-    async def test_a_body_can_tidy_up_at_its_soft_time_limit(self, executor: ExecutorUnderTest, tmp_path: Path) -> None:
+    async def test_a_body_can_tidy_up_at_its_soft_time_limit(
+        self, executor: ExecutorUnderTest, tmp_path: Path
+    ) -> None:
         note = tmp_path / "note"
         started = executor.start(process_bodies.tidy_up, path=str(note))
         await started.first_label()
@@ -268,7 +300,9 @@ class TestOrders:
             performed = await started.performed()
             assert (performed.settlement, performed.unbegun) == (None, True)
 
-    async def test_orders_after_the_end_change_nothing(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_orders_after_the_end_change_nothing(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
         started = own_executor.start(process_bodies.add, left=1, right=2)
         pid = result(await started.performed())["pid"]
         started.stop(JobCancelled("bob"))
@@ -289,7 +323,9 @@ class TestDeaths:
             ("sys.exit", "SystemExit: enough"),
         ],
     )
-    async def test_a_body_that_ends_its_process_fails(self, executor: ExecutorUnderTest, how: str, error: str) -> None:
+    async def test_a_body_that_ends_its_process_fails(
+        self, executor: ExecutorUnderTest, how: str, error: str
+    ) -> None:
         other = executor.start(process_bodies.wait_for_ever)
         await other.first_label()
         failed = failure(await executor.perform(process_bodies.end_by_itself, how=how))
@@ -306,7 +342,9 @@ class TestDeaths:
         os.kill(pid, signal.SIGKILL)
         assert is_cancelled_by_bob(await started.performed())
 
-    async def test_a_child_that_dies_while_idle_loses_no_job(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_a_child_that_dies_while_idle_loses_no_job(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
         pid = await pid_of(own_executor)
         os.kill(pid, signal.SIGKILL)
         assert await pid_of(own_executor) != pid
@@ -320,11 +358,15 @@ class TestDeaths:
         self, executor: ExecutorUnderTest, tmp_path: Path, how: str
     ) -> None:
         note = tmp_path / "pid"
-        failed = failure(await executor.perform(process_bodies.fork_and_die, path=str(note), how=how))
+        failed = failure(
+            await executor.perform(process_bodies.fork_and_die, path=str(note), how=how)
+        )
         os.kill(int(note.read_text()), signal.SIGKILL)
         assert failed.error == "the process of the job ended with exit code 4 before the job did"
 
-    async def test_a_fork_that_returns_from_the_body_sends_nothing(self, executor: ExecutorUnderTest) -> None:
+    async def test_a_fork_that_returns_from_the_body_sends_nothing(
+        self, executor: ExecutorUnderTest
+    ) -> None:
         started = executor.start(process_bodies.fork_and_come_back)
         assert result(await started.performed()) == "body"
         assert started.reports == [(10, "from the body")]
@@ -332,7 +374,9 @@ class TestDeaths:
     async def test_a_body_may_start_processes_of_its_own(self, executor: ExecutorUnderTest) -> None:
         assert result(await executor.perform(process_bodies.use_a_process_pool)) == 55
 
-    async def test_reports_of_a_thread_of_an_earlier_body_are_ignored(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_reports_of_a_thread_of_an_earlier_body_are_ignored(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
         await own_executor.perform(process_bodies.leave_a_thread)
         later = own_executor.start(process_bodies.outlast_left_behind_thread)
         await later.performed()
@@ -347,18 +391,24 @@ class TestDeaths:
 
 
 class TestChildren:
-    async def test_a_child_is_used_again_and_only_by_one_body_at_a_time(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_a_child_is_used_again_and_only_by_one_body_at_a_time(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
         first = await pid_of(own_executor)
         busy = own_executor.start(process_bodies.tell_pid_and_sleep)
         assert int(await busy.first_label()) == first
         assert await pid_of(own_executor) != first
 
-    @pytest.mark.parametrize("limits", [{"most_idle": 0}, {"idle_for": 0.01}], ids=["too many", "too long"])
+    @pytest.mark.parametrize(
+        "limits", [{"most_idle": 0}, {"idle_for": 0.01}], ids=["too many", "too long"]
+    )
     async def test_idle_children_end(self, limits: dict[str, Any]) -> None:
         async with executor_with(**limits) as executor:
             await is_gone(await pid_of(executor))
 
-    async def test_idle_children_end_when_the_executor_closes(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_idle_children_end_when_the_executor_closes(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
         pid = await pid_of(own_executor)
         own_executor.executor.close()
         await is_gone(pid)
@@ -387,13 +437,18 @@ class TestChildren:
         await pid_of(own_executor)
         assert set(threading.enumerate()) <= before
 
-    async def test_signal_handlers_are_reset_for_each_body(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_signal_handlers_are_reset_for_each_body(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
         expected = [str(signal.SIG_IGN), str(signal.SIG_DFL)]
         assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
         assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
 
     async def test_a_child_that_cannot_be_started_costs_no_attempt(
-        self, own_executor: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+        self,
+        own_executor: ExecutorUnderTest,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
         def refuse(*_: object) -> None:
             raise OSError(errno.EMFILE, "too many open files")
@@ -441,7 +496,9 @@ class TestAddresses:
         with pytest.raises(InvalidJobType, match=reason):
             address_of(job_type)
 
-    async def test_orders_to_a_refused_job_change_nothing(self, executor: ExecutorUnderTest) -> None:
+    async def test_orders_to_a_refused_job_change_nothing(
+        self, executor: ExecutorUnderTest
+    ) -> None:
         started = executor.start(process_bodies.hidden)
         started.run.kill()
         started.stop(JobCancelled())
@@ -455,13 +512,22 @@ class TestAddresses:
         only_here: Any = importlib.import_module("only_here")
         (tmp_path / "only_here.py").unlink()
         body = process_bodies.in_process()(only_here_body)
-        only_here_body.__module__, only_here_body.__qualname__, only_here.body = "only_here", "body", body
+        only_here_body.__module__, only_here_body.__qualname__, only_here.body = (
+            "only_here",
+            "body",
+            body,
+        )
         failed = failure(await executor.perform(body))
         assert "cannot be loaded in a child process as only_here.body" in failed.error
-        assert failed.human_readable_error == "Something went wrong while this job (only_here_body) was running."
+        assert (
+            failed.human_readable_error
+            == "Something went wrong while this job (only_here_body) was running."
+        )
 
     @pytest.mark.parametrize(
-        "how", [["-m", process_main.__name__], [str(Path(process_main.__file__))]], ids=["-m", "file"]
+        "how",
+        [["-m", process_main.__name__], [str(Path(process_main.__file__))]],
+        ids=["-m", "file"],
     )
     async def test_a_main_module_may_declare_job_types(self, how: list[str]) -> None:
         assert await output_of(await program(*how)) == "42\n"
@@ -519,10 +585,14 @@ class TestTransactions:
         assert performed == FinishedRun(claim, None, already=True)
         assert (effects(executor), state(executor, claim)) == (1, JobState.FINISHED)
 
-    async def test_coroutines_of_one_child_share_its_connections(self, executor: ExecutorUnderTest) -> None:
+    async def test_coroutines_of_one_child_share_its_connections(
+        self, executor: ExecutorUnderTest
+    ) -> None:
         for _ in range(3):
             claim = claimed(executor, process_bodies.insert_row_async)
-            performed = await executor.start_claim(process_bodies.insert_row_async.job_type, claim).performed()
+            performed = await executor.start_claim(
+                process_bodies.insert_row_async.job_type, claim
+            ).performed()
             assert performed.already
         pid = await pid_of(executor)
         executor.executor.close()
@@ -531,14 +601,20 @@ class TestTransactions:
 
     async def test_a_failure_rolls_back(self, executor: ExecutorUnderTest) -> None:
         claim = claimed(executor, process_bodies.insert_row, error="after the insert")
-        performed = await executor.start_claim(process_bodies.insert_row.job_type, claim).performed()
+        performed = await executor.start_claim(
+            process_bodies.insert_row.job_type, claim
+        ).performed()
         assert failure(performed).error == "ValueError: after the insert"
         assert (effects(executor), state(executor, claim)) == (0, JobState.STARTED)
 
-    async def test_a_body_that_missed_the_loss_of_its_lease_rolls_back(self, executor: ExecutorUnderTest) -> None:
+    async def test_a_body_that_missed_the_loss_of_its_lease_rolls_back(
+        self, executor: ExecutorUnderTest
+    ) -> None:
         claim = claimed(executor, process_bodies.insert_row)
         executor.environment.database.transact(execute, "UPDATE horae_jobs SET lease = lease + 1")
-        performed = await executor.start_claim(process_bodies.insert_row.job_type, claim).performed()
+        performed = await executor.start_claim(
+            process_bodies.insert_row.job_type, claim
+        ).performed()
         assert (performed.settlement, performed.already) == (None, False)
         assert (effects(executor), state(executor, claim)) == (0, JobState.STARTED)
 
@@ -551,7 +627,9 @@ def claimed(executor: ExecutorUnderTest, body: JobFunction[..., Any], **params: 
     name = body.job_type.type
     new = NewJob(type=name, queue="default", priority=0, params=json.dumps(params))
     executor.environment.database.transact(creation.add, new)
-    [claim] = executor.environment.database.transact(claims.claim, ClaimScope(node=NODE, types=(name,)), 1)
+    [claim] = executor.environment.database.transact(
+        claims.claim, ClaimScope(node=NODE, types=(name,)), 1
+    )
     return claim
 
 
@@ -585,7 +663,9 @@ class TestBodyInterrupt:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
 
-    async def test_it_interrupts_only_while_a_body_runs_and_once(self, interrupt: BodyInterrupt) -> None:
+    async def test_it_interrupts_only_while_a_body_runs_and_once(
+        self, interrupt: BodyInterrupt
+    ) -> None:
         context = context_of_a_body()
         interrupt.send()
         with interrupt.armed(context):
@@ -596,7 +676,9 @@ class TestBodyInterrupt:
             interrupt.send()
         interrupt.send()
 
-    async def test_an_order_given_before_the_body_begins_is_not_lost(self, interrupt: BodyInterrupt) -> None:
+    async def test_an_order_given_before_the_body_begins_is_not_lost(
+        self, interrupt: BodyInterrupt
+    ) -> None:
         context = context_of_a_body()
         context.stop(SoftTimeLimitExceeded())
         with pytest.raises(SoftTimeLimitExceeded), interrupt.armed(context):

@@ -27,7 +27,9 @@ Declare = Callable[[Horae], None]
 
 
 NO_POLLS = Timing(
-    worker=WorkerTiming(poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0)),
+    worker=WorkerTiming(
+        poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0)
+    ),
     claimer=ClaimerTiming(limits_fresh=600.0, scan_rest=0.0),
 )
 """A node polls only after a hint, and may poll at once for jobs that another node has just locked, however slow it is."""
@@ -38,7 +40,11 @@ def limit(horae: Horae, name: str, concurrency_limit: int | None) -> None:
 
 
 def states(horae: Horae, queue: str) -> Counter[str]:
-    found = rows(horae, "SELECT state, count(*) FROM horae_jobs WHERE queue = :queue GROUP BY state", queue=queue)
+    found = rows(
+        horae,
+        "SELECT state, count(*) FROM horae_jobs WHERE queue = :queue GROUP BY state",
+        queue=queue,
+    )
     return Counter(dict(found))
 
 
@@ -172,10 +178,18 @@ async def test_jobs_behind_a_full_queue_are_claimed_at_once(horae: Horae) -> Non
     limit(horae, "slow", 1)
     with counted_statements(horae) as statements:
         async with running_node(horae, concurrency=2, timing=NO_POLLS):
-            await statements.until(lambda: any("held.running" in each for each in statements))  # it knows the limit
+            await statements.until(
+                lambda: any("held.running" in each for each in statements)
+            )  # it knows the limit
             with horae.components.database.engine.begin() as connection:
-                for kind, queue, priority in (("block", "slow", 5), ("block", "slow", 5), ("quick", "default", 0)):
-                    creation.add(connection, NewJob(type=kind, queue=queue, priority=priority, params=None))
+                for kind, queue, priority in (
+                    ("block", "slow", 5),
+                    ("block", "slow", 5),
+                    ("quick", "default", 0),
+                ):
+                    creation.add(
+                        connection, NewJob(type=kind, queue=queue, priority=priority, params=None)
+                    )
             horae.components.wakeup.send(Hint(HintKind.WORK))
             await until_stored(horae, lambda: states(horae, "default") == {"finished": 1})
             await until_stored(horae, lambda: states(horae, "slow") == {"started": 1, "pending": 1})
@@ -183,7 +197,9 @@ async def test_jobs_behind_a_full_queue_are_claimed_at_once(horae: Horae) -> Non
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("database", ["postgresql"], indirect=True)  # SQLite has one writer: it is waited for
+@pytest.mark.parametrize(
+    "database", ["postgresql"], indirect=True
+)  # SQLite has one writer: it is waited for
 async def test_a_queue_locked_by_another_claim_is_tried_again(horae: Horae) -> None:
     @horae.job(queue="slow")
     async def work() -> None: ...
@@ -197,7 +213,9 @@ async def test_a_queue_locked_by_another_claim_is_tried_again(horae: Horae) -> N
             with horae.components.database.transaction("read committed") as rival:
                 rival.execute(locking)
                 job = await horae.aio.jobs.start(work)
-                await statements.until(lambda: any("horae_queues.name FOR UPDATE SKIP" in each for each in statements))
+                await statements.until(
+                    lambda: any("horae_queues.name FOR UPDATE SKIP" in each for each in statements)
+                )
             await until_state(horae, job.id, "finished")
 
 
@@ -232,7 +250,10 @@ async def test_a_limit_without_a_hint_is_noticed(database: Database, *, hints: b
         async with running_node(horae, timing=timing):
             job = await horae.aio.jobs.start(work, queue="default")
             await until_state(horae, job.id, "finished")
-            rows(horae, "INSERT INTO horae_queues (name, concurrency_limit) VALUES ('slow', 1) RETURNING name")
+            rows(
+                horae,
+                "INSERT INTO horae_queues (name, concurrency_limit) VALUES ('slow', 1) RETURNING name",
+            )
             first = await horae.aio.jobs.start(work)
             await until_state(horae, first.id, "finished")
 
@@ -255,7 +276,9 @@ async def test_running_jobs_are_counted_only_in_limited_queues(horae: Horae) -> 
         assert await counts() > 0
 
 
-async def test_a_job_that_was_due_leaves_no_busy_loop_behind(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_that_was_due_leaves_no_busy_loop_behind(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All slots are taken, by the very job whose time the node was waiting for."""
     begun, release, waits = threading.Event(), threading.Event(), Record[float]()
     interval = worker.Worker._poll_interval  # noqa: SLF001 - how long it means to wait

@@ -15,7 +15,10 @@ from tests.harness.applications import attempts_of, rows
 from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
 from tests.harness.waiting import until_logged
 
-pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize("database", ["postgresql"], indirect=True),
+]
 
 
 @contextmanager
@@ -32,7 +35,9 @@ def set_read_only(database: Database, value: str) -> None:
     name = database.url.database
     with database.own_connection() as connection:
         connection.exec_driver_sql("SET default_transaction_read_only = off")
-        connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")
+        connection.exec_driver_sql(
+            f"ALTER DATABASE {name} SET default_transaction_read_only = {value}"
+        )
         connection.exec_driver_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             f" WHERE datname = '{name}' AND pid <> pg_backend_pid()"
@@ -72,7 +77,9 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
     assert (done.result, attempts_of(horae, job.id), bodies["begun"]) == ("done", ["finished"], 1)
 
 
-async def test_a_begun_job_is_never_handed_back_as_orphaned(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_begun_job_is_never_handed_back_as_orphaned(
+    horae: Horae, caplog: pytest.LogCaptureFixture
+) -> None:
     """Claims fail as well, so that the node looks for jobs that it holds and knows nothing of."""
     begun, release = threading.Event(), threading.Event()
     ran = Counter[int]()
@@ -84,13 +91,19 @@ async def test_a_begun_job_is_never_handed_back_as_orphaned(horae: Horae, caplog
             begun.set()
         release.wait(30)
 
-    async with running_node(horae, concurrency=5, timing=Timing(worker=WorkerTiming(prefetched_for=0.2))) as node:
+    async with running_node(
+        horae, concurrency=5, timing=Timing(worker=WorkerTiming(prefetched_for=0.2))
+    ) as node:
         await horae.aio.jobs.start_many(work, [{"number": number} for number in range(4)])
         await until_set(begun)
         with read_only(horae.components.database):
             release.set()
             signals_of(node).work.send()  # hints on Redis do not notice that connections were lost
-            await until(lambda: "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text)
+            await until(
+                lambda: (
+                    "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text
+                )
+            )
             await until_logged(caplog, "wait for the database")
         await until(partial(succeeds, lambda: horae.aio.jobs.start(work, number=4)))
         await until(lambda: succeeds(lambda: horae.aio.jobs.wait(5, timeout="20s")))

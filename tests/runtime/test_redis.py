@@ -69,13 +69,19 @@ def make(
     with ExitStack() as opened:
 
         def make(**settings: Any) -> Horae:
-            chosen: dict[str, Any] = {"redis": redis_server.url(), "redis_prefix": str(tmp_path), **settings}
+            chosen: dict[str, Any] = {
+                "redis": redis_server.url(),
+                "redis_prefix": str(tmp_path),
+                **settings,
+            }
             return opened.enter_context(closing(Horae(url_of(database), **chosen)))
 
         yield make
 
 
-def test_each_setting_moves_its_part(make: MakeHorae, redis_server: RedisServer, database: Database) -> None:
+def test_each_setting_moves_its_part(
+    make: MakeHorae, redis_server: RedisServer, database: Database
+) -> None:
     def parts(**settings: Any) -> tuple[type, type]:
         components = make(redis=None, **settings).components
         return type(components.live), type(components.wakeup)
@@ -108,13 +114,20 @@ async def test_progress_writes_nothing_to_the_database(make: MakeHorae) -> None:
             await until_state(horae, job.id, JobState.FINISHED)
         await until(lambda: not vars(horae.components.live)["_published"])
     assert shown.state is JobState.STARTED
-    assert [each for each in statements if "live" in each and not each.lstrip().upper().startswith("SELECT")] == []
+    assert [
+        each
+        for each in statements
+        if "live" in each and not each.lstrip().upper().startswith("SELECT")
+    ] == []
 
 
 def seldom_polling_hub(web: Horae, node: Horae) -> Hub:
     """The event streams of a web process, which poll only when something causes it."""
     components = web.components
-    source = JobSource(JobWatch(components, web.jobs, JobWatchTiming()), JobViews(components.database, node.registry))
+    source = JobSource(
+        JobWatch(components, web.jobs, JobWatchTiming()),
+        JobViews(components.database, node.registry),
+    )
     return Hub(lambda: [source], components.wakeup, components.live, HubTiming(every=60.0))
 
 
@@ -131,7 +144,9 @@ async def test_progress_is_pushed_to_event_streams(make: MakeHorae) -> None:
     hub, listener = seldom_polling_hub(web, node), Listener(Actor("alice", frozenset({Role.STAFF})))
     async with running_node(node):
         web.components.wakeup.subscribe(lambda _: None)
-        await until(lambda: web.components.wakeup.connected)  # else the first poll would come with its begin
+        await until(
+            lambda: web.components.wakeup.connected
+        )  # else the first poll would come with its begin
         job = await node.aio.jobs.start(work)
         await until_state(web, job.id, JobState.STARTED)
         hub.join(listener, None)
@@ -172,7 +187,11 @@ class Bodies:
     """A body that reports 40 %, and 70 % once it may, and one that runs until it is cancelled."""
 
     def __init__(self, horae: Horae) -> None:
-        self.begun, self.may_report, self.may_end = threading.Event(), threading.Event(), threading.Event()
+        self.begun, self.may_report, self.may_end = (
+            threading.Event(),
+            threading.Event(),
+            threading.Event(),
+        )
 
         @horae.job(max_count=None)
         def measured(job: JobContext) -> str:
@@ -214,7 +233,16 @@ async def test_a_killed_redis_loses_no_job_no_cancel_and_no_state(
             await until_released(web, late.id)
     assert ended.result == "done"
     assert [web.jobs.get(job.id).state for job in (early, late)] == [JobState.CANCELLED] * 2
-    assert len([each for each in caplog.records if (each.name, each.levelname) == ("horae.redis", "WARNING")]) <= 2
+    assert (
+        len(
+            [
+                each
+                for each in caplog.records
+                if (each.name, each.levelname) == ("horae.redis", "WARNING")
+            ]
+        )
+        <= 2
+    )
 
 
 def test_a_node_starts_without_redis(make: MakeHorae, caplog: pytest.LogCaptureFixture) -> None:
@@ -243,7 +271,11 @@ def test_two_databases_on_one_server_do_not_mix(
     for name in ("one", "two"):
         shutil.copy(migrated_sqlite, tmp_path / f"{name}.db")
         with closing(Horae(f"sqlite:///{tmp_path}/{name}.db", redis=redis_server.url())) as horae:
-            with closing(Horae(f"sqlite:///{tmp_path}/../{tmp_path.name}/{name}.db", redis=redis_server.url())) as same:
+            with closing(
+                Horae(
+                    f"sqlite:///{tmp_path}/../{tmp_path.name}/{name}.db", redis=redis_server.url()
+                )
+            ) as same:
                 assert prefix_of(horae) == prefix_of(same)
             keys.append(prefix_of(horae))
     assert keys[0] != keys[1]
@@ -294,7 +326,11 @@ def test_a_child_of_a_fork_uses_connections_of_its_own(make: MakeHorae) -> None:
 def test_without_the_client_library_the_start_says_how_to_install_it(
     make: MakeHorae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "redis" or "redis_access.access" in name]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.partition(".")[0] == "redis" or "redis_access.access" in name
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(ConfigurationError, match=r"HORAE_REDIS.*pip install 'horae\[redis\]'"):
@@ -304,11 +340,19 @@ def test_without_the_client_library_the_start_says_how_to_install_it(
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("redis://:secret@127.0.0.1/0?ssl_ca_certs=/ca.pem", "unknown option 'ssl_ca_certs'"),  # not a TLS URL
-        ("rediss://:secret@127.0.0.1/0?ssl_cert_reqs=perhaps", "Invalid SSL Certificate Requirements Flag: perhaps"),
+        (
+            "redis://:secret@127.0.0.1/0?ssl_ca_certs=/ca.pem",
+            "unknown option 'ssl_ca_certs'",
+        ),  # not a TLS URL
+        (
+            "rediss://:secret@127.0.0.1/0?ssl_cert_reqs=perhaps",
+            "Invalid SSL Certificate Requirements Flag: perhaps",
+        ),
     ],
 )
-def test_an_option_that_does_not_fit_is_refused_at_the_start(make: MakeHorae, url: str, problem: str) -> None:
+def test_an_option_that_does_not_fit_is_refused_at_the_start(
+    make: MakeHorae, url: str, problem: str
+) -> None:
     with pytest.raises(ConfigurationError, match=f"is not allowed: {problem}") as caught:
         make(redis=url).open()
     assert "secret" not in str(caught.value)
@@ -350,7 +394,9 @@ def test_sockets_database_numbers_and_tls(make: MakeHorae, tmp_path: Path) -> No
             use(components)
             wait_for(lambda: components.wakeup.connected or "hints" in failures.failing)  # noqa: B023 - called at once
             works, failing = number in {1, 2, 3}, failures.failing
-            assert (failing == {}, server.command("DBSIZE", number=number) > 0) == (works, works), failing
+            assert (failing == {}, server.command("DBSIZE", number=number) > 0) == (works, works), (
+                failing
+            )
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

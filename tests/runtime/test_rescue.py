@@ -60,7 +60,9 @@ async def test_jobs_of_a_node_whose_process_is_gone(working: Horae) -> None:
         for job_id in ids:
             await until_state(working, job_id, "failed")
             assert attempts_of(working, job_id) == ["crashed"]
-        await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+        await until_stored(
+            working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)]
+        )
 
 
 @pytest.mark.postgres
@@ -71,7 +73,9 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
     """As by the last statement of the dead, which the server may still be busy with."""
     locked, free = await jobs_elsewhere(working, 2)
     with working.components.database.engine.begin() as connection:
-        connection.execute(text("SELECT 1 FROM horae_jobs WHERE id = :id FOR UPDATE"), {"id": locked})
+        connection.execute(
+            text("SELECT 1 FROM horae_jobs WHERE id = :id FOR UPDATE"), {"id": locked}
+        )
         async with running_node(
             working, queues=("other",), timing=Timing(sweeper=SweeperTiming(look_every=10**9))
         ) as node:
@@ -82,7 +86,9 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
             assert len(rows(working, "SELECT id FROM horae_nodes")) == 2
             connection.commit()
             await until_state(working, locked, "failed")
-            await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+            await until_stored(
+                working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)]
+            )
     assert caplog.text.count(f"node {ELSEWHERE} is dead") == 1  # however often it was looked at
 
 
@@ -97,16 +103,23 @@ async def test_a_claim_that_takes_effect_after_the_rescue_of_its_node_is_no_star
         journals.open(journal, ELSEWHERE)
         journal.close(keep=True)
         list_the_dead(working)
-        await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+        await until_stored(
+            working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)]
+        )
         await expect_no_start(working)
-    async with running_node(working, queues=("other",), timing=often):  # the one that rescued the jobs has stopped
+    async with running_node(
+        working, queues=("other",), timing=often
+    ):  # the one that rescued the jobs has stopped
         await expect_no_start(working)
 
 
 async def expect_no_start(working: Horae) -> None:
     for job_id in await jobs_elsewhere(working, 2):
         await until_state(working, job_id, "pending")
-        assert (attempts_of(working, job_id), (await working.aio.jobs.get(job_id)).attempt) == ([], 0)
+        assert (attempts_of(working, job_id), (await working.aio.jobs.get(job_id)).attempt) == (
+            [],
+            0,
+        )
 
 
 async def test_the_journal_of_a_dead_node_is_removed_after_a_while(
@@ -157,7 +170,9 @@ async def test_a_node_that_is_only_silent_keeps_the_jobs_in_their_last_attempt(
         return found
 
     monkeypatch.setattr(Membership, "find_dead", find_dead)
-    again, last = [(await working.aio.jobs.start("work", max_attempts=attempts)).id for attempts in (2, 1)]
+    again, last = [
+        (await working.aio.jobs.start("work", max_attempts=attempts)).id for attempts in (2, 1)
+    ]
     often = Timing(sweeper=SweeperTiming(round=0.05, look_every=1, journal_wait=0.0))
     async with running_node(working, queues=("other",), timing=often):
         execute(working, COPY, pid=NO_SUCH_PROCESS)
@@ -170,11 +185,14 @@ async def test_a_node_that_is_only_silent_keeps_the_jobs_in_their_last_attempt(
 
 
 async def test_one_after_another_in_batches(working: Horae) -> None:
-    async with running_node(working, queues=("other",), timing=Timing(sweeper=SweeperTiming(rescue_batch=7))) as node:
+    async with running_node(
+        working, queues=("other",), timing=Timing(sweeper=SweeperTiming(rescue_batch=7))
+    ) as node:
         await jobs_elsewhere(working, 30)
         list_the_dead(working)
         await until_after(
-            signals_of(node).rescued, lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)]
+            signals_of(node).rescued,
+            lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)],
         )
 
 
@@ -190,8 +208,12 @@ async def test_a_job_that_takes_its_process_down_is_tried_three_times(working: H
             execute(working, "UPDATE horae_jobs SET run_at = created_at")
             claim_as_another_node(working)
             list_the_dead(working)
-            await until_after(signals_of(node).rescued, partial(_has_crashed, working, job.id, crashes))
-            await until_stored(working, lambda: len(rows(working, "SELECT id FROM horae_nodes")) == 1)
+            await until_after(
+                signals_of(node).rescued, partial(_has_crashed, working, job.id, crashes)
+            )
+            await until_stored(
+                working, lambda: len(rows(working, "SELECT id FROM horae_nodes")) == 1
+            )
     ended = working.jobs.get(job.id)
     assert ended.state is JobState.FAILED
     assert "quarantined after 3 crashes" in (ended.error or "")

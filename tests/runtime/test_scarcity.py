@@ -71,7 +71,9 @@ async def test_a_node_outlives_a_lack_of_descriptors(
 
     monkeypatch.setattr(FileMembership, "may_miss_a_node", property(look))
     if database.dialect != "sqlite":
-        monkeypatch.setattr("horae.runtime.liveness.membership.DatabaseMembership.may_miss_a_node", property(look))
+        monkeypatch.setattr(
+            "horae.runtime.liveness.membership.DatabaseMembership.may_miss_a_node", property(look)
+        )
     with application(database) as horae:
         async with running_node(with_work(horae)):
             await until_logged(caplog, "the sweeper failed for lack of a resource")
@@ -91,7 +93,9 @@ async def test_every_service_of_a_node_is_restarted(
     }
     for service, name in services.values():
         monkeypatch.setattr(service, name, failing_once(getattr(service, name)))
-    monkeypatch.setattr("horae.runtime.node.incarnation.reread_schedules", failing_once(reread_schedules))
+    monkeypatch.setattr(
+        "horae.runtime.node.incarnation.reread_schedules", failing_once(reread_schedules)
+    )
     async with running_node(with_work(horae), timing=SOON):
         for text in (*services, "the reading of schedules"):
             await until_logged(caplog, f"{text} failed for lack of a resource and is restarted: ")
@@ -129,7 +133,9 @@ async def test_jobs_whose_threads_cannot_start_are_handed_back(
         exhausted.now.set()
         waiting = await horae.aio.jobs.start_many(work, [{}] * 6)
         await until_after(exhausted.tried, lambda: exhausted.tries > 6)
-        await until_logged(caplog, f"job {waiting[0]} (work) cannot begin yet: can't start new thread")
+        await until_logged(
+            caplog, f"job {waiting[0]} (work) cannot begin yet: can't start new thread"
+        )
         assert rows(horae, "SELECT * FROM horae_job_attempts WHERE outcome <> 'finished'") == []
         exhausted.now.clear()
 
@@ -146,7 +152,9 @@ async def test_jobs_whose_threads_cannot_start_are_handed_back(
     assert {horae.jobs.get(job_id).attempt for job_id in waiting} == {1}
 
 
-async def test_a_thread_that_is_left_runs_what_others_cannot(horae: Horae, exhausted: Exhausted) -> None:
+async def test_a_thread_that_is_left_runs_what_others_cannot(
+    horae: Horae, exhausted: Exhausted
+) -> None:
     """The node claims and settles with the threads that it has, and its one body thread runs all jobs."""
 
     @horae.job(max_count=None)
@@ -175,10 +183,14 @@ async def test_a_worker_that_is_restarted_does_not_search_for_lost_claims_for_ev
     monkeypatch.setattr(Worker, "_hand_back_stale", fail_once)
     async with running_node(with_work(horae), timing=SOON) as node:
         job = await horae.aio.jobs.start("work")
-        await until_logged(caplog, "the worker failed for lack of a resource and is restarted: [Errno 24]")
+        await until_logged(
+            caplog, "the worker failed for lack of a resource and is restarted: [Errno 24]"
+        )
         await until_state(horae, job.id, "finished")
         [worker] = vars(vars(vars(node)["_incarnation"])["_worker"])["_workers"]
-        await until(lambda: vars(worker)["_reply_lost_until"] < math.inf)  # not while a claim is under way
+        await until(
+            lambda: vars(worker)["_reply_lost_until"] < math.inf
+        )  # not while a claim is under way
 
 
 async def test_a_dispatcher_can_be_restarted(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +218,9 @@ def test_hooks_wait_for_a_thread(horae: Horae, exhausted: Exhausted) -> None:
     assert vars(threads)["_threads"] == {"work": []}
 
 
-def test_a_heartbeat_goes_on_without_a_thread_to_take_over(exhausted: Exhausted, horae: Horae) -> None:
+def test_a_heartbeat_goes_on_without_a_thread_to_take_over(
+    exhausted: Exhausted, horae: Horae
+) -> None:
     record = record_of(horae.registry, NodeOptions())
     beats = Heartbeat(horae.components.database, record, Limits(), HeartbeatTiming(), Watcher())
     vars(beats)["_helper_at"] = float("inf")

@@ -34,7 +34,10 @@ async def test_it_ends_in_an_orderly_way(horae: Horae, caplog: pytest.LogCapture
     async def migrate() -> None:
         await until_set(begun)
         execute(horae, NEWER, oldest="9999")
-        await until_logged(caplog, "claims no more jobs and ends after its grace period: this database was migrated")
+        await until_logged(
+            caplog,
+            "claims no more jobs and ends after its grace period: this database was migrated",
+        )
         later.append(horae.jobs.start(work).id)
         release.set()
 
@@ -47,7 +50,9 @@ async def test_it_ends_in_an_orderly_way(horae: Horae, caplog: pytest.LogCapture
     assert horae.components.database.autocommit(nodes.view) == []
 
 
-async def test_it_goes_on_with_newer_tables_that_it_can_use(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_goes_on_with_newer_tables_that_it_can_use(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checked, check = threading.Event(), runner.check_open
 
     def checking(connection: Connection) -> None:

@@ -53,7 +53,9 @@ async def told(horae: Horae, job_id: int, caplog: pytest.LogCaptureFixture) -> s
     return "\n".join(map(str, [job.error, job.human_readable_error, *attempts, *logged]))
 
 
-async def test_stored_parameters_that_no_longer_fit(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+async def test_stored_parameters_that_no_longer_fit(
+    horae: Horae, caplog: pytest.LogCaptureFixture
+) -> None:
     """Between two versions of a program the declaration may have changed, also by the secret's own name."""
 
     class Login(BaseModel):
@@ -75,7 +77,9 @@ async def test_stored_parameters_that_no_longer_fit(horae: Horae, caplog: pytest
     ):
         job = horae.jobs.start("open", password=HIDDEN, port=1)
         with horae.components.database.engine.begin() as connection:
-            connection.execute(jobs_table.update().where(jobs_table.c.id == job.id).values(params=stored))
+            connection.execute(
+                jobs_table.update().where(jobs_table.c.id == job.id).values(params=stored)
+            )
         said = await told(horae, job.id, caplog)
         assert "ValidationError" in said
         assert HIDDEN not in said
@@ -103,15 +107,21 @@ async def test_a_statement_that_fails_in_a_body(
     assert HIDDEN not in said
 
 
-async def test_secrets_in_the_output_of_a_body_are_masked(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+async def test_secrets_in_the_output_of_a_body_are_masked(
+    horae: Horae, caplog: pytest.LogCaptureFixture
+) -> None:
     @horae.job(exceptions_map={RuntimeError: "{e}", LookupError: lambda error: f"no {error}"})
     def say(kind: str, password: Annotated[str, Secret()], pin: Annotated[int, Secret()]) -> None:
-        cause: Exception = RuntimeError(f"{password!r} is wrong") if kind == "plain" else LookupError(password)
+        cause: Exception = (
+            RuntimeError(f"{password!r} is wrong") if kind == "plain" else LookupError(password)
+        )
         raise cause from ValueError(f"{pin} is not {kind}")
 
     caplog.set_level(logging.DEBUG)
     for kind in ("plain", "callable"):
-        said = await told(horae, horae.jobs.start(say, kind=kind, password=HIDDEN, pin=471147).id, caplog)
+        said = await told(
+            horae, horae.jobs.start(say, kind=kind, password=HIDDEN, pin=471147).id, caplog
+        )
         assert MASK in said
         assert (HIDDEN in said, "471147" in said) == (False, False)
 
@@ -126,7 +136,10 @@ async def test_the_log_record_of_a_failed_attempt_has_its_error(
     (record,) = [each for each in caplog.records if "failed in attempt" in each.message]
     assert record.exc_info is not None
     kind, error, trace = record.exc_info
-    assert (kind is not None and kind.__name__, str(error)) == ("PermissionError", f"{MASK} is wrong")
+    assert (kind is not None and kind.__name__, str(error)) == (
+        "PermissionError",
+        f"{MASK} is wrong",
+    )
     frames = [frame for frame, _ in walk_tb(trace)]
     if body is log_in:
         assert (frames[-1].f_code.co_name, frames[-1].f_code.co_filename) == ("refuse", __file__)

@@ -32,7 +32,9 @@ class Refusal:
         self.only = frozenset(State)
         settle = settling.settle
 
-        def refuse(connection: Connection, node: object, settlements: object, *more: object) -> object:
+        def refuse(
+            connection: Connection, node: object, settlements: object, *more: object
+        ) -> object:
             asked = {item.id for item in settlements if item.state in self.only}  # type: ignore[attr-defined]
             if self.job_id in asked:
                 self.refused.set()
@@ -43,13 +45,20 @@ class Refusal:
 
 
 def count(horae: Horae) -> Counter[str]:
-    return Counter(dict(tuple(row) for row in rows(horae, "SELECT state, count(*) FROM horae_jobs GROUP BY state")))
+    return Counter(
+        dict(
+            tuple(row)
+            for row in rows(horae, "SELECT state, count(*) FROM horae_jobs GROUP BY state")
+        )
+    )
 
 
 async def test_a_statement_that_is_never_accepted_delays_the_others_briefly(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refusal = Refusal(monkeypatch, psycopg.errors.InternalError_("invalid memory alloc request size"))
+    refusal = Refusal(
+        monkeypatch, psycopg.errors.InternalError_("invalid memory alloc request size")
+    )
     ran = Counter[int]()
 
     @horae.job(max_count=None)
@@ -60,16 +69,24 @@ async def test_a_statement_that_is_never_accepted_delays_the_others_briefly(
     ids = await horae.aio.jobs.start_many(work, [{"number": number} for number in range(60)])
     refusal.job_id = ids[7]
     async with running_node(horae) as node:
-        await until_after(signals_of(node).settled, lambda: count(horae) == {"finished": 59, "started": 1})
+        await until_after(
+            signals_of(node).settled, lambda: count(horae) == {"finished": 59, "started": 1}
+        )
         later = await horae.aio.jobs.start(work, number=60)
         await until_state(horae, later.id, "finished")
         refusal.job_id = None
         done = await until_state(horae, ids[7], "finished", "failed")
-    assert (done.state, done.result, attempts_of(horae, done.id)) == (JobState.FINISHED, 7, ["finished"])
+    assert (done.state, done.result, attempts_of(horae, done.id)) == (
+        JobState.FINISHED,
+        7,
+        ["finished"],
+    )
     assert set(ran.values()) == {1}
 
 
-async def test_a_result_that_is_refused_fails_only_its_job(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_result_that_is_refused_fails_only_its_job(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refusal = Refusal(monkeypatch, psycopg.errors.ProgramLimitExceeded("too large"))
     refusal.only = frozenset({State.FINISHED})
 
@@ -80,12 +97,16 @@ async def test_a_result_that_is_refused_fails_only_its_job(horae: Horae, monkeyp
     ids = await horae.aio.jobs.start_many(work, [{"number": number} for number in range(40)])
     refusal.job_id = ids[7]
     async with running_node(horae) as node:
-        await until_after(signals_of(node).settled, lambda: count(horae) == {"finished": 39, "failed": 1})
+        await until_after(
+            signals_of(node).settled, lambda: count(horae) == {"finished": 39, "failed": 1}
+        )
     failed = horae.jobs.get(ids[7])
     assert (failed.human_readable_error, attempts_of(horae, failed.id)) == (UNSTORABLE, ["failed"])
 
 
-async def test_not_even_its_failure_is_forgotten(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_not_even_its_failure_is_forgotten(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refusal = Refusal(monkeypatch, psycopg.errors.CheckViolation("a trigger of the application"))
 
     release = asyncio.Event()
@@ -114,7 +135,9 @@ async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyP
         if len(failures) == 3:
             return hand_back(*arguments)  # type: ignore[arg-type]
         failures.append(1)
-        raise DBAPIError.instance("UPDATE", (), psycopg.errors.ReadOnlySqlTransaction(), psycopg.Error)
+        raise DBAPIError.instance(
+            "UPDATE", (), psycopg.errors.ReadOnlySqlTransaction(), psycopg.Error
+        )
 
     @horae.job
     async def quick() -> None: ...
@@ -129,10 +152,13 @@ async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyP
     await horae.aio.jobs.start(block, priority=-1)
     for _ in range(5):
         await horae.aio.jobs.start(quick, priority=-2)
-    async with running_node(horae, concurrency=1, timing=Timing(worker=WorkerTiming(lost_reply_window=0.0))) as node:
+    async with running_node(
+        horae, concurrency=1, timing=Timing(worker=WorkerTiming(lost_reply_window=0.0))
+    ) as node:
         await until_set(begun)
         await until_after(
-            signals_of(node).settled, lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5}
+            signals_of(node).settled,
+            lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5},
         )
         assert len(failures) == 3
         release.set()

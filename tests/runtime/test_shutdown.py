@@ -42,11 +42,16 @@ async def test_bodies_finish_within_the_grace_and_nothing_new_begins(horae: Hora
         assert len(nodes(horae)) == 1  # it leaves last
         release.set()
     assert nodes(horae) == []
-    assert (horae.jobs.get(job.id).result, horae.jobs.get(waiting.id).state) == ("done", JobState.PENDING)
+    assert (horae.jobs.get(job.id).result, horae.jobs.get(waiting.id).state) == (
+        "done",
+        JobState.PENDING,
+    )
 
 
 @pytest.mark.parametrize("max_attempts", [1, 2])
-async def test_after_the_grace_bodies_are_stopped_and_settled(horae: Horae, max_attempts: int) -> None:
+async def test_after_the_grace_bodies_are_stopped_and_settled(
+    horae: Horae, max_attempts: int
+) -> None:
     begun = threading.Barrier(3)
 
     @horae.job(max_attempts=max_attempts)
@@ -77,7 +82,9 @@ async def test_after_the_grace_bodies_are_stopped_and_settled(horae: Horae, max_
 
 
 @pytest.mark.parametrize("kind", ["thread", "coroutine"])
-async def test_a_body_that_ignores_every_order_does_not_keep_the_node(horae: Horae, kind: str) -> None:
+async def test_a_body_that_ignores_every_order_does_not_keep_the_node(
+    horae: Horae, kind: str
+) -> None:
     begun, release, over = threading.Event(), threading.Event(), threading.Event()
 
     @horae.job
@@ -129,7 +136,9 @@ async def test_a_cancel_during_the_grace_is_a_cancel(horae: Horae) -> None:
     assert attempts_of(horae, job.id) == ["cancelled"]
 
 
-async def test_a_node_whose_task_is_cancelled_does_not_count_as_alive(horae: Horae, database: Database) -> None:
+async def test_a_node_whose_task_is_cancelled_does_not_count_as_alive(
+    horae: Horae, database: Database
+) -> None:
     """As when a web server ends its tasks: another node takes over at once."""
     begun, stopped = threading.Event(), threading.Event()
 

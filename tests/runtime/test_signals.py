@@ -29,7 +29,11 @@ class TestSignal:
         waits = [signal.wait() for _ in range(3)]
         waits[0].cancel()
         signal.send()
-        assert [(wait.done(), wait.cancelled()) for wait in waits] == [(True, True), (True, False), (True, False)]
+        assert [(wait.done(), wait.cancelled()) for wait in waits] == [
+            (True, True),
+            (True, False),
+            (True, False),
+        ]
 
     async def test_earlier_signals_are_not_received(self) -> None:
         signal = Signal[[]]()
@@ -57,9 +61,13 @@ def neighbours(item: object) -> Iterator[object]:
         yield from item
     elif callable(item) and (cells := getattr(item, "__closure__", None)):
         yield from (cell.cell_contents for cell in cells)
-    elif type(item).__module__.startswith("horae.runtime") and not isinstance(item, Signals | Signal):
+    elif type(item).__module__.startswith("horae.runtime") and not isinstance(
+        item, Signals | Signal
+    ):
         kinds: tuple[type, ...] = inspect.getmro(item.__class__)
-        yield from (getattr(item, name, None) for kind in kinds for name in getattr(kind, "__slots__", ()))
+        yield from (
+            getattr(item, name, None) for kind in kinds for name in getattr(kind, "__slots__", ())
+        )
         yield from getattr(item, "__dict__", {}).values()
 
 
@@ -76,16 +84,28 @@ def reachable(start: object) -> set[int]:
 
 def services_of(incarnation: Any) -> dict[str, object]:
     kept = vars(incarnation).values()
-    return {type(item).__name__: item for item in kept if type(item).__module__.startswith("horae.runtime")}
+    return {
+        type(item).__name__: item
+        for item in kept
+        if type(item).__module__.startswith("horae.runtime")
+    }
 
 
 async def test_no_service_of_a_node_can_reach_itself(horae: Horae) -> None:
     async with running_node(horae) as node:
         services = services_of(vars(node)["_incarnation"])
-        assert {"Workers", "Settler", "Completion", "Controller", "Sweeper", "RunMonitor", "HookService"} <= set(
-            services
-        )
-        assert [name for name, service in services.items() if id(service) in reachable(service)] == []
+        assert {
+            "Workers",
+            "Settler",
+            "Completion",
+            "Controller",
+            "Sweeper",
+            "RunMonitor",
+            "HookService",
+        } <= set(services)
+        assert [
+            name for name, service in services.items() if id(service) in reachable(service)
+        ] == []
 
 
 async def test_a_test_waits_for_a_signal_by_its_name(horae: Horae) -> None:
@@ -94,5 +114,7 @@ async def test_a_test_waits_for_a_signal_by_its_name(horae: Horae) -> None:
 
     async with running_node(horae) as node:
         job = await horae.aio.jobs.start(work)
-        done = await until_after(signals_of(node).settled, lambda: horae.jobs.get(job.id).state == "finished")
+        done = await until_after(
+            signals_of(node).settled, lambda: horae.jobs.get(job.id).state == "finished"
+        )
     assert done

@@ -20,7 +20,12 @@ def was_there(horae: Horae, job_id: int, times: int) -> None:
     """Let nodes have ended that had this job."""
     for number in range(1, times + 1):
         execute(horae, RECORD_CRASH, id=job_id, number=number)
-    execute(horae, "UPDATE horae_jobs SET attempt = :times, lease = :times WHERE id = :id", id=job_id, times=times)
+    execute(
+        horae,
+        "UPDATE horae_jobs SET attempt = :times, lease = :times WHERE id = :id",
+        id=job_id,
+        times=times,
+    )
 
 
 async def test_suspect_jobs_run_one_at_a_time_beside_others(horae: Horae) -> None:
@@ -38,7 +43,9 @@ async def test_suspect_jobs_run_one_at_a_time_beside_others(horae: Horae) -> Non
     for job_id in ids[:4]:
         was_there(horae, job_id, 2)
     was_there(horae, ids[4], 1)
-    async with running_node(horae, concurrency=8, timing=Timing(worker=WorkerTiming(suspect_pause=Pauses(0.05, 0.1)))):
+    async with running_node(
+        horae, concurrency=8, timing=Timing(worker=WorkerTiming(suspect_pause=Pauses(0.05, 0.1)))
+    ):
         for job_id in ids:
             await until_state(horae, job_id, "finished")
     assert sorted(ran) == list(range(8))
@@ -52,5 +59,7 @@ async def test_crashes_are_counted(horae: Horae) -> None:
     ids: Sequence[int] = horae.jobs.start_many(work, [{}] * 3)
     was_there(horae, ids[0], 2)
     was_there(horae, ids[1], 1)
-    found = horae.components.database.autocommit(crashed_nodes.crashes_of, [JobId(job_id) for job_id in ids])
+    found = horae.components.database.autocommit(
+        crashed_nodes.crashes_of, [JobId(job_id) for job_id in ids]
+    )
     assert found == {ids[0]: 2, ids[1]: 1}

@@ -87,25 +87,31 @@ def declare(horae: Horae, steps: Steps, isolation: Any = "read committed", **opt
         return over(job, fail)
 
 
-def declare_twins(horae: Horae, steps: Steps, *, early: bool) -> None:  # noqa: C901 - one body beside another
+def declare_twins(horae: Horae, steps: Steps, *, early: bool) -> None:
     """Bodies that stall, before their effect or after it, and then go on without looking."""
 
     @horae.job(transaction="read committed")
     def connection(job: JobContext) -> str:
-        for step in stalling(early, lambda: steps.wait(job), lambda: job.connection.execute(INSERT, {"job": job.id})):
+        for step in stalling(
+            early, lambda: steps.wait(job), lambda: job.connection.execute(INSERT, {"job": job.id})
+        ):
             step()
         return "late"
 
     @horae.job(transaction="read committed")
     def session(job: JobContext) -> str:
-        for step in stalling(early, lambda: steps.wait(job), lambda: job.session.execute(INSERT, {"job": job.id})):
+        for step in stalling(
+            early, lambda: steps.wait(job), lambda: job.session.execute(INSERT, {"job": job.id})
+        ):
             step()
         return "late"
 
     @horae.job(transaction="read committed")
     async def async_connection(job: JobContext) -> str:
         for step in stalling(
-            early, lambda: steps.wait_async(job), lambda: job.async_connection.execute(INSERT, {"job": job.id})
+            early,
+            lambda: steps.wait_async(job),
+            lambda: job.async_connection.execute(INSERT, {"job": job.id}),
         ):
             await step()
         return "late"
@@ -113,17 +119,19 @@ def declare_twins(horae: Horae, steps: Steps, *, early: bool) -> None:  # noqa: 
     @horae.job(transaction="read committed")
     async def async_session(job: JobContext) -> str:
         for step in stalling(
-            early, lambda: steps.wait_async(job), lambda: job.async_session.execute(INSERT, {"job": job.id})
+            early,
+            lambda: steps.wait_async(job),
+            lambda: job.async_session.execute(INSERT, {"job": job.id}),
         ):
             await step()
         return "late"
 
 
-def stalling(early: bool, wait: Any, write: Any) -> list[Any]:  # noqa: FBT001 - the order of two steps
+def stalling(early: bool, wait: Any, write: Any) -> list[Any]:
     return [wait, write] if early else [write, wait]
 
 
-def over(job: JobContext, fail: bool) -> str:  # noqa: FBT001 - passed on from the bodies
+def over(job: JobContext, fail: bool) -> str:
     job.check()
     if fail:
         raise ValueError("no")
@@ -170,7 +178,9 @@ async def test_a_cancel_rolls_the_effects_back(horae: Horae, form: str) -> None:
     async with running_node(horae):
         job = await horae.aio.jobs.start(form)
         await until_set(steps.written)
-        async with asyncio.TaskGroup() as group:  # on SQLite the caller waits until the body has rolled back
+        async with (
+            asyncio.TaskGroup() as group
+        ):  # on SQLite the caller waits until the body has rolled back
             cancelling = group.create_task(horae.aio.jobs.cancel(job.id, by="bob"))
             await until(lambda: steps.told or cancelling.done())
             steps.release.set()
@@ -221,7 +231,9 @@ async def test_it_is_the_isolation_that_was_asked_for(horae: Horae) -> None:
 
         @horae.job(transaction=isolation, name=f"async {isolation}")
         async def show_async(job: JobContext) -> Any:
-            return (await job.async_connection.exec_driver_sql("SHOW transaction_isolation")).scalar_one()
+            return (
+                await job.async_connection.exec_driver_sql("SHOW transaction_isolation")
+            ).scalar_one()
 
     async with running_node(horae, queues=("none",)):
         pass
@@ -314,7 +326,9 @@ class TestContextManagersOfTheApplication:
         assert effects(horae) == [job.id]
         assert attempts_of(horae, job.id) == ["finished"]
 
-    async def test_a_connection_on_the_same_database_too(self, horae: Horae, database: Database) -> None:
+    async def test_a_connection_on_the_same_database_too(
+        self, horae: Horae, database: Database
+    ) -> None:
         with own_engine(database) as engine:
 
             @horae.register
@@ -333,7 +347,9 @@ class TestContextManagersOfTheApplication:
                 await until_state(horae, job.id, "finished")
         assert effects(horae) == [job.id]
 
-    async def test_an_async_session_on_the_same_database_too(self, horae: Horae, database: Database) -> None:
+    async def test_an_async_session_on_the_same_database_too(
+        self, horae: Horae, database: Database
+    ) -> None:
         driver = "sqlite+aiosqlite" if database.dialect == "sqlite" else "postgresql+psycopg"
         engine = create_async_engine(database.url.set(drivername=driver))
         states: list[str] = []
@@ -361,7 +377,9 @@ class TestContextManagersOfTheApplication:
         await engine.dispose()
         assert (states, effects(horae)) == (["finished"], [job.id])
 
-    async def test_another_database_is_committed_by_itself(self, horae: Horae, tmp_path: Path) -> None:
+    async def test_another_database_is_committed_by_itself(
+        self, horae: Horae, tmp_path: Path
+    ) -> None:
         elsewhere = create_engine(f"sqlite:///{tmp_path}/elsewhere.db")
         with elsewhere.begin() as connection:
             connection.execute(text("CREATE TABLE effects (job BIGINT NOT NULL)"))
@@ -431,7 +449,9 @@ COMMITS: dict[str, Callable[[JobContext], Any]] = {
 
 @pytest.mark.parametrize("how", COMMITS)
 @pytest.mark.parametrize("caught", [False, True])
-async def test_a_body_cannot_commit_its_own_transaction(horae: Horae, how: str, caught: bool) -> None:  # noqa: FBT001
+async def test_a_body_cannot_commit_its_own_transaction(
+    horae: Horae, how: str, caught: bool
+) -> None:
     """What it commits would stay although the job fails."""
 
     @horae.job(transaction="read committed")
@@ -485,7 +505,9 @@ async def test_the_connection_of_the_driver_cannot_commit_either(horae: Horae) -
     assert len(effects(horae)) == 1
 
 
-async def test_a_transaction_of_the_applications_engine_cannot_commit_either(horae: Horae, database: Database) -> None:
+async def test_a_transaction_of_the_applications_engine_cannot_commit_either(
+    horae: Horae, database: Database
+) -> None:
     with own_engine(database) as engine:
 
         @contextmanager
@@ -510,7 +532,10 @@ def roll_back_session(job: JobContext) -> None:
     job.session.rollback()
 
 
-ROLLED_BACK, ENDED = "the body has rolled back its transaction", "the body of a job must not end its transaction"
+ROLLED_BACK, ENDED = (
+    "the body has rolled back its transaction",
+    "the body of a job must not end its transaction",
+)
 ENDS: dict[str, tuple[Callable[[JobContext], Any], str]] = {
     "connection": (lambda job: job.connection.rollback(), ROLLED_BACK),
     "session": (roll_back_session, ROLLED_BACK),

@@ -27,12 +27,14 @@ pytestmark = pytest.mark.postgres
 MOST: Final = 40
 LIMITS: Final = Limits(
     beat=0.2, lock=1.2, silence=1.5, last_attempts=4.0, margin=0.5, lock_margin=0.5, gap=0.8
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
 def small_server() -> Iterator[PostgresServer]:
-    with PostgresServer({**THROW_AWAY, "max_connections": str(MOST), "superuser_reserved_connections": "3"}) as server:
+    with PostgresServer(
+        {**THROW_AWAY, "max_connections": str(MOST), "superuser_reserved_connections": "3"}
+    ) as server:
         administer(server.url(), "CREATE ROLE app LOGIN")
         yield server
 
@@ -106,11 +108,18 @@ async def test_a_node_that_settles_jobs_is_not_declared_dead(
     """Its heartbeat's own connection has been dropped, and no new one can be had for longer than others wait."""
     with closing(Horae(url)) as horae, closing(Horae(url)) as other:
         work = Work(horae)
-        async with running_node(other, liveness=LIMITS), running_node(horae, liveness=LIMITS, concurrency=2) as node:
+        async with (
+            running_node(other, liveness=LIMITS),
+            running_node(horae, liveness=LIMITS, concurrency=2) as node,
+        ):
             incarnation = node.id
             job = await horae.aio.jobs.start("lasting")
             await work.go_on(LIMITS.silence)  # for so long the other judges nobody
-            await until(lambda: len(rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'")) == 2)
+            await until(
+                lambda: (
+                    len(rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'")) == 2
+                )
+            )
             with used_up(url) as full:
                 await until_set(full)
                 drop_heartbeat(small_server, horae, incarnation)

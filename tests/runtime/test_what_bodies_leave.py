@@ -16,7 +16,9 @@ from tests.runtime.executor_under_test import ExecutorUnderTest
 tenant: ContextVar[str] = ContextVar("tenant", default="none")
 
 
-async def test_context_variables_of_a_function_are_not_seen_by_the_next_body_on_its_thread(horae: Horae) -> None:
+async def test_context_variables_of_a_function_are_not_seen_by_the_next_body_on_its_thread(
+    horae: Horae,
+) -> None:
     @horae.job
     def enter() -> str:
         tenant.set("first")
@@ -54,12 +56,17 @@ async def executor() -> AsyncIterator[ExecutorUnderTest]:
 
 
 @pytest.mark.slow
-async def test_context_variables_are_not_seen_by_the_next_body_of_a_child_process(executor: ExecutorUnderTest) -> None:
+async def test_context_variables_are_not_seen_by_the_next_body_of_a_child_process(
+    executor: ExecutorUnderTest,
+) -> None:
     for job_type in (process_bodies.enter, process_bodies.enter_later):
         for _ in range(2):
             ended = await executor.perform(job_type)
             assert ended.settlement is not None
-            assert (ended.settlement.state, ended.settlement.result) == (JobState.FINISHED, '"none"')
+            assert (ended.settlement.state, ended.settlement.result) == (
+                JobState.FINISHED,
+                '"none"',
+            )
 
 
 class Broken(logging.Filter):

@@ -27,7 +27,9 @@ def take_over(database: Database) -> None:
     with database.engine.begin() as connection:
         connection.exec_driver_sql(_OWN_CLOCK)
         name = connection.execute(text("SELECT current_database()")).scalar_one()
-        connection.exec_driver_sql(f'ALTER DATABASE "{name}" SET search_path = clock, pg_catalog, public')
+        connection.exec_driver_sql(
+            f'ALTER DATABASE "{name}" SET search_path = clock, pg_catalog, public'
+        )
 
 
 class Clock:
@@ -40,14 +42,20 @@ class Clock:
             patch.setattr(opening, "now", lambda: (self.now - EPOCH) // MICROSECOND)
         self.set(MONDAY)
 
-    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
+    def advance(
+        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
+    ) -> datetime:
         """Move the clock, back too; the moment that it shows then."""
-        return self.set(self.now + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds))
+        return self.set(
+            self.now + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        )
 
     def set(self, moment: datetime) -> datetime:
         """Put the clock somewhere."""
         self.now = moment
         if self._database.dialect == POSTGRESQL:
             with self._database.engine.begin() as connection:
-                connection.execute(text("UPDATE clock.hand SET moment = :moment"), {"moment": moment})
+                connection.execute(
+                    text("UPDATE clock.hand SET moment = :moment"), {"moment": moment}
+                )
         return moment

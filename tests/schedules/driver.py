@@ -48,17 +48,28 @@ class Driver:
 
     def claim(self, node: NodeId = HERE, types: Sequence[str] | None = None) -> list[Claim]:
         """Take every job that may begin, in the order in which they do."""
-        scope = ClaimScope(node=node, types=types or tuple(self.horae.registry.by_name), queues=None)
+        scope = ClaimScope(
+            node=node, types=types or tuple(self.horae.registry.by_name), queues=None
+        )
         return self.database.autocommit(claims.claim, scope, 100)
 
     def end(
-        self, claim: Claim, outcome: Outcome | None = None, *, node: NodeId = HERE, age: timedelta | None = None
+        self,
+        claim: Claim,
+        outcome: Outcome | None = None,
+        *,
+        node: NodeId = HERE,
+        age: timedelta | None = None,
     ) -> Settled:
         """End a body; `age` of the scheduler that finds a crash."""
-        settlement = decide(claim, Succeeded() if outcome is None else outcome, Backoff(), Random(1))
+        settlement = decide(
+            claim, Succeeded() if outcome is None else outcome, Backoff(), Random(1)
+        )
         return self.database.transact(settling.settle, node, [settlement], age)
 
-    def run(self, outcome: Outcome | None = None, *, seconds: float = 1, age: timedelta | None = None) -> list[int]:
+    def run(
+        self, outcome: Outcome | None = None, *, seconds: float = 1, age: timedelta | None = None
+    ) -> list[int]:
         """Fire what is due, claim it, let it take some seconds, end it; the jobs."""
         fired = self.fire_due()
         claimed = self.claim()
@@ -96,7 +107,11 @@ class Driver:
     def jobs(self, name: str) -> list[tuple[int, str]]:
         """Id and state of each job of a schedule."""
         schedule_id = self.horae.schedules.get(name).id
-        found = rows(self.horae, "SELECT id, state FROM horae_jobs WHERE schedule_id = :id ORDER BY id", id=schedule_id)
+        found = rows(
+            self.horae,
+            "SELECT id, state FROM horae_jobs WHERE schedule_id = :id ORDER BY id",
+            id=schedule_id,
+        )
         return [(row.id, row.state) for row in found]
 
 

@@ -46,11 +46,15 @@ def next_attempt(driver: Driver, seconds: float = 60) -> Claim:
 
 def rescue(driver: Driver) -> JobState:
     """Rescue the run of a node that has died."""
-    (rescued,), _ = driver.database.transact(Rescuer(driver.horae.registry, Random(1)).rescue, [HERE])
+    (rescued,), _ = driver.database.transact(
+        Rescuer(driver.horae.registry, Random(1)).rescue, [HERE]
+    )
     return rescued.state
 
 
-def check_totals(driver: Driver, *, successes: int = 0, failures: int = 0, crashes: int = 0) -> None:
+def check_totals(
+    driver: Driver, *, successes: int = 0, failures: int = 0, crashes: int = 0
+) -> None:
     found = driver.get("tried")
     statistics = found.statistics
     totals = statistics.total_successes, statistics.total_failures, statistics.total_crashes
@@ -64,7 +68,9 @@ def test_each_run_has_the_attempts_of_its_type(trying: Driver, way: str) -> None
     trying.until_due("tried")
     if way == "in advance":
         planned = trying.database.autocommit(bulk_firing.plan_ahead, [trying.get("tried").id])
-        trying.database.transact(bulk_firing.fire, [each for each in planned.values() if each], HERE)
+        trying.database.transact(
+            bulk_firing.fire, [each for each in planned.values() if each], HERE
+        )
     elif way == "by hand":
         trying.horae.schedules.run_now("tried")
     elif way == "backfill":
@@ -149,7 +155,9 @@ def test_a_run_that_crashes_three_times_is_one_crash(trying: Driver, attempts: i
 
 
 @pytest.mark.parametrize("first", [SOON, CRASHED])
-def test_a_run_that_is_cancelled_between_its_attempts_is_one_cancelled_run(trying: Driver, first: Failed) -> None:
+def test_a_run_that_is_cancelled_between_its_attempts_is_one_cancelled_run(
+    trying: Driver, first: Failed
+) -> None:
     claim = begin(trying)
     trying.end(claim, first)
     trying.clock.advance(seconds=1)
@@ -159,12 +167,16 @@ def test_a_run_that_is_cancelled_between_its_attempts_is_one_cancelled_run(tryin
 
 
 @pytest.mark.parametrize("overlap", [Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER])
-def test_the_next_run_may_replace_one_that_waits_for_its_next_attempt(trying: Driver, overlap: Overlap) -> None:
+def test_the_next_run_may_replace_one_that_waits_for_its_next_attempt(
+    trying: Driver, overlap: Overlap
+) -> None:
     trying.horae.schedules.alter("tried", overlap=overlap)
     claim = begin(trying)
     trying.end(claim, Failed("no", after=86_400.0))
     trying.until_due("tried")
-    ((stopped, stop),) = [(each.schedule.run_token, each.stop) for each in trying.fire(trying.get("tried").id)]
+    ((stopped, stop),) = [
+        (each.schedule.run_token, each.stop) for each in trying.fire(trying.get("tried").id)
+    ]
     assert stopped == claim.id
     assert stop is not None
     trying.database.transact(cancelling.cancel, claim.id, "schedule tried")
@@ -227,7 +239,9 @@ def test_a_program_with_other_attempts_changes_schedules_that_exist(trying: Driv
 
 def test_a_silent_node_loses_a_run_with_attempts_left_only(trying: Driver) -> None:
     begin(trying)
-    rescued, _ = trying.database.transact(Rescuer(trying.horae.registry, Random(1)).rescue, [NodeId("dead")], [HERE])
+    rescued, _ = trying.database.transact(
+        Rescuer(trying.horae.registry, Random(1)).rescue, [NodeId("dead")], [HERE]
+    )
     assert [each.state for each in rescued] == [JobState.PENDING]
 
 

@@ -36,7 +36,11 @@ def problems_of(driver: Driver) -> list[Finding]:
     """What an outside look at the tables finds wrong with decisions and runs."""
     url = driver.database.engine.url.render_as_string(hide_password=False)
     with connection_to(url) as connection:
-        return [found for found in check(connection) if "nominal time" in found.rule or "overlap" in found.rule]
+        return [
+            found
+            for found in check(connection)
+            if "nominal time" in found.rule or "overlap" in found.rule
+        ]
 
 
 def ask(driver: Driver, start: datetime, end: datetime, **options: Any) -> Backfill:
@@ -109,7 +113,9 @@ def test_requests_at_the_same_time_add_each_time_once(hourly: Driver) -> None:
     assert len(set(fired(hourly))) == 24
 
 
-def test_a_killed_backfill_is_completed_by_another_node(hourly: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_backfill_is_completed_by_another_node(
+    hourly: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client_backfill, "BATCH", 5)
     monkeypatch.setattr("horae.client.schedules.schedules.BATCH", 5)
     add, calls = backfill.add, list[int]()
@@ -142,8 +148,11 @@ def test_a_backfilled_run_stays_alone_and_the_newest_time_waits(hourly: Driver) 
     hourly.end(claim)
     run_all(hourly)
     assert [(entry.decision, entry.reason) for entry in hourly.entries("hourly")] == [
-        ("fired", "backfill"), ("fired", "backfill"), ("skipped", "overlap"), ("fired", "late"),
-    ]  # fmt: skip
+        ("fired", "backfill"),
+        ("fired", "backfill"),
+        ("skipped", "overlap"),
+        ("fired", "late"),
+    ]
     assert not hourly.horae.audit().findings
 
 
@@ -178,7 +187,10 @@ def test_waiting_times_are_withdrawn(hourly: Driver) -> None:
     ask(hourly, MONDAY - 5 * HOUR, MONDAY)
     hourly.run()
     assert hourly.horae.schedules.undo_backfill("hourly") == 4
-    assert (hourly.get("hourly").backfill_next, hourly.get("hourly").next_start) == (None, MONDAY + HOUR)
+    assert (hourly.get("hourly").backfill_next, hourly.get("hourly").next_start) == (
+        None,
+        MONDAY + HOUR,
+    )
     assert run_all(hourly) == 0
 
 
@@ -190,8 +202,10 @@ def test_withdrawing_nothing_is_allowed(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("paused", [False, True])
-@pytest.mark.parametrize("trigger", [{"cron": "30 * * * *"}, {"every": "1h", "fixed": True}, {"every": "1h"}])
-def test_another_trigger_ends_a_backfill(hourly: Driver, trigger: Any, paused: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(
+    "trigger", [{"cron": "30 * * * *"}, {"every": "1h", "fixed": True}, {"every": "1h"}]
+)
+def test_another_trigger_ends_a_backfill(hourly: Driver, trigger: Any, paused: bool) -> None:
     ask(hourly, MONDAY - 5 * HOUR, MONDAY)
     if paused:
         hourly.horae.schedules.pause("hourly")
@@ -214,7 +228,12 @@ def test_a_pause_holds_it_and_resuming_goes_on(hourly: Driver) -> None:
 @pytest.mark.parametrize(
     ("start", "end", "options", "said"),
     [
-        (MONDAY - DAY, MONDAY + HOUR, {}, "in the future: the schedule itself runs the times to come"),
+        (
+            MONDAY - DAY,
+            MONDAY + HOUR,
+            {},
+            "in the future: the schedule itself runs the times to come",
+        ),
         (MONDAY, MONDAY - DAY, {}, "which is not after its start"),
         (MONDAY - DAY, MONDAY, {"limit": 23}, "24 nominal times .* are more than the limit of 23"),
         (MONDAY - DAY, MONDAY, {"limit": 0}, "limit is 0"),
@@ -222,7 +241,9 @@ def test_a_pause_holds_it_and_resuming_goes_on(hourly: Driver) -> None:
         (datetime(2026, 3, 1), MONDAY, {}, "start .* expected a datetime with a time zone"),  # noqa: DTZ001
     ],
 )
-def test_an_invalid_range_is_refused(hourly: Driver, start: datetime, end: datetime, options: Any, said: str) -> None:
+def test_an_invalid_range_is_refused(
+    hourly: Driver, start: datetime, end: datetime, options: Any, said: str
+) -> None:
     with pytest.raises(InvalidRequest, match=said):
         ask(hourly, start, end, **options)
     assert rows(hourly.horae, "SELECT * FROM horae_backfill_times") == []

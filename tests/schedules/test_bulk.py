@@ -37,7 +37,8 @@ def comparable(driver: Driver, name: str) -> tuple[ScheduleView, Any, Any]:
     )
     made = [tuple(row) for row in found]
     entries = [
-        replace(entry, schedule_id=0, job_id=None if entry.job_id is None else 0) for entry in driver.entries(name)
+        replace(entry, schedule_id=0, job_id=None if entry.job_id is None else 0)
+        for entry in driver.entries(name)
     ]
     anybody = replace(
         view,
@@ -63,7 +64,11 @@ class TestEnds:
             driver.horae.schedules.add("work", name=name, **options)
 
     def end_both(
-        self, driver: Driver, patch: pytest.MonkeyPatch, outcome: Any = None, claims: Collection[Claim] = ()
+        self,
+        driver: Driver,
+        patch: pytest.MonkeyPatch,
+        outcome: Any = None,
+        claims: Collection[Claim] = (),
     ) -> set[JobId]:
         """End what runs, or is claimed now; return the jobs that were ended in bulk."""
         in_bulk = driver.get("bulk").id
@@ -89,7 +94,12 @@ class TestEnds:
     @pytest.mark.parametrize("catch_up", CatchUp)
     @pytest.mark.parametrize("when", [{"cron": EVERY_MINUTE}, {"every": "1m", "fixed": True}])
     def test_an_end_in_time_is_written_in_bulk(
-        self, driver: Driver, monkeypatch: pytest.MonkeyPatch, overlap: Overlap, catch_up: CatchUp, when: dict[str, Any]
+        self,
+        driver: Driver,
+        monkeypatch: pytest.MonkeyPatch,
+        overlap: Overlap,
+        catch_up: CatchUp,
+        when: dict[str, Any],
     ) -> None:
         self.pair(driver, overlap=overlap, catch_up=catch_up, **when)
         for _ in range(2):
@@ -122,7 +132,9 @@ class TestEnds:
         assert self.end_both(driver, monkeypatch) == set()
         assert_alike(driver)
 
-    def test_waiting_times_are_not_lost(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_waiting_times_are_not_lost(
+        self, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.pair(driver, cron=EVERY_MINUTE, catch_up="all")
         driver.clock.advance(minutes=3, seconds=1)
         for left in (2, 1, 0):
@@ -189,7 +201,11 @@ def add(driver: Driver, name: str = "work", **options: Any) -> int:
 
 
 def planned(driver: Driver, *ids: int) -> list[PlannedFire]:
-    return [plan for plan in driver.database.autocommit(bulk_firing.plan_ahead, ids).values() if plan is not None]
+    return [
+        plan
+        for plan in driver.database.autocommit(bulk_firing.plan_ahead, ids).values()
+        if plan is not None
+    ]
 
 
 def fire(driver: Driver, plans: list[PlannedFire], node: Any = HERE) -> BulkFired:
@@ -210,9 +226,13 @@ class TestFires:
         ],
     )
     @pytest.mark.parametrize("late", [0, 9])
-    def test_both_ways_write_the_same(self, driver: Driver, options: dict[str, Any], late: int) -> None:
+    def test_both_ways_write_the_same(
+        self, driver: Driver, options: dict[str, Any], late: int
+    ) -> None:
         given: dict[str, Any] = {
-            name: value for name, value in ({"cron": EVERY_MINUTE} | options).items() if value is not None
+            name: value
+            for name, value in ({"cron": EVERY_MINUTE} | options).items()
+            if value is not None
         }
         for name in ("planned", "bulk"):
             driver.horae.schedules.add("work", name=name, **given)
@@ -258,7 +278,9 @@ class TestFires:
             lambda driver: driver.clock.advance(minutes=1),
         ],
     )
-    def test_a_plan_that_fits_no_longer_is_left(self, driver: Driver, change: Callable[[Driver], object]) -> None:
+    def test_a_plan_that_fits_no_longer_is_left(
+        self, driver: Driver, change: Callable[[Driver], object]
+    ) -> None:
         key = add(driver)
         plans = planned(driver, key)
         driver.until_due("work")
@@ -297,7 +319,9 @@ class TestFires:
             assert driver.jobs(item.schedule.name) == [(item.fired, "pending")]
 
     @pytest.mark.parametrize("kind", [kind for kind in BAD_SCHEDULES if "version" not in kind])
-    def test_a_count_filled_after_the_plan_stops_no_other_schedule(self, driver: Driver, kind: str) -> None:
+    def test_a_count_filled_after_the_plan_stops_no_other_schedule(
+        self, driver: Driver, kind: str
+    ) -> None:
         """The version of the schedule is the same, so its plan fits."""
         keys = [add(driver, name) for name in ("one", "two", "three")]
         plans = planned(driver, *keys)

@@ -35,15 +35,24 @@ HOUR = timedelta(hours=1)
 
 class TestAdd:
     def test_a_cron_schedule_waits_for_its_next_fire(self, driver: Driver) -> None:
-        added = driver.horae.schedules.add("work", name="nightly", cron="0 3 * * *", timezone="Europe/Berlin")
+        added = driver.horae.schedules.add(
+            "work", name="nightly", cron="0 3 * * *", timezone="Europe/Berlin"
+        )
         assert (added.state, added.enabled, added.disabled_reason) == ("idle", True, None)
         assert added.next_start == datetime(2026, 3, 3, 2, tzinfo=UTC)
-        assert (added.name, added.module, added.job_type, added.config) == ("nightly", "", "work", None)
+        assert (added.name, added.module, added.job_type, added.config) == (
+            "nightly",
+            "",
+            "work",
+            None,
+        )
         assert driver.get("nightly") == added
 
     def test_an_interval_begins_at_once_or_at_its_initial_start(self, driver: Driver) -> None:
         assert driver.horae.schedules.add("work", name="now", every="10m").next_start == MONDAY
-        later = driver.horae.schedules.add("work", name="later", every="10m", initial_start=MONDAY + HOUR)
+        later = driver.horae.schedules.add(
+            "work", name="later", every="10m", initial_start=MONDAY + HOUR
+        )
         assert later.next_start == MONDAY + HOUR
         fixed = driver.horae.schedules.add("work", name="fixed", every="2h", fixed=True)
         assert fixed.next_start == MONDAY + 2 * HOUR
@@ -80,20 +89,38 @@ class TestAdd:
 
         plain = driver.horae.schedules.add(other, every="10m")
         own = driver.horae.schedules.add(other, name="own", every="10m", queue="fast", priority=-7)
-        assert ((plain.queue, plain.priority), (own.queue, own.priority)) == (("slow", 3), ("fast", -7))
+        assert ((plain.queue, plain.priority), (own.queue, own.priority)) == (
+            ("slow", 3),
+            ("fast", -7),
+        )
         assert len(driver.fire_due()) == 2
         assert [claim.queue for claim in driver.claim()] == ["slow", "fast"]
 
     def test_every_rule_is_kept(self, driver: Driver) -> None:
         added = driver.horae.schedules.add(
-            "work", cron="0 3 * * *", timezone="Europe/Berlin", dst_gap="skip", dst_fold="both",
-            overlap="buffer_all", catch_up="all", catch_up_limit=7, catch_up_window="1 day", jitter="90s",
-            max_runtime=timedelta(minutes=5), max_retries=2, retry_period="30s", backoff="linear",
-        )  # fmt: skip
+            "work",
+            cron="0 3 * * *",
+            timezone="Europe/Berlin",
+            dst_gap="skip",
+            dst_fold="both",
+            overlap="buffer_all",
+            catch_up="all",
+            catch_up_limit=7,
+            catch_up_window="1 day",
+            jitter="90s",
+            max_runtime=timedelta(minutes=5),
+            max_retries=2,
+            retry_period="30s",
+            backoff="linear",
+        )
         rules = driver.get("work").rules
         assert rules == added.rules
         assert (rules.overlap, rules.catch_up, rules.catch_up_limit) == ("buffer_all", "all", 7)
-        assert (rules.catch_up_window, rules.jitter, rules.max_runtime) == (24 * HOUR, 1.5 * MINUTE, 5 * MINUTE)
+        assert (rules.catch_up_window, rules.jitter, rules.max_runtime) == (
+            24 * HOUR,
+            1.5 * MINUTE,
+            5 * MINUTE,
+        )
         assert (rules.max_retries, str(rules.retry_period), rules.backoff) == (2, "30s", "linear")
         assert rules.trigger.text == "0 3 * * *; dst_gap=skip; dst_fold=both"
 
@@ -115,7 +142,10 @@ class TestNextStart:
         driver.run()
         later = driver.clock.now + 5 * HOUR
         assert driver.horae.schedules.alter("work", next_start=later).next_start == later
-        assert driver.horae.schedules.alter("work", every="2 days", next_start=later).next_start == later
+        assert (
+            driver.horae.schedules.alter("work", every="2 days", next_start=later).next_start
+            == later
+        )
         altered = driver.horae.schedules.alter("work", next_start=driver.clock.now - HOUR)
         assert altered.next_start == driver.clock.now
         assert len(driver.fire_due()) == 1
@@ -130,7 +160,9 @@ class TestNextStart:
 
     def test_not_for_a_schedule_that_is_disabled(self, driver: Driver) -> None:
         with pytest.raises(InvalidRequest, match="paused"):
-            driver.horae.schedules.add("work", every="10m", enabled=False, next_start=driver.clock.now)
+            driver.horae.schedules.add(
+                "work", every="10m", enabled=False, next_start=driver.clock.now
+            )
         assert driver.horae.schedules.list() == []
 
 
@@ -156,7 +188,9 @@ class TestYearsThatAreOver:
 
 
 class TestConfig:
-    def test_it_is_checked_by_the_model_of_the_type_and_goes_to_every_job(self, driver: Driver) -> None:
+    def test_it_is_checked_by_the_model_of_the_type_and_goes_to_every_job(
+        self, driver: Driver
+    ) -> None:
         @driver.horae.job
         def mail(to: str, copies: int = 1) -> None: ...
 
@@ -186,7 +220,9 @@ class TestConfig:
             driver.horae.schedules.add("prune", every="10m")
         assert driver.horae.schedules.list() == []
 
-    def test_alter_checks_it_too_and_keeps_it_to_the_letter_if_it_is_not_named(self, driver: Driver) -> None:
+    def test_alter_checks_it_too_and_keeps_it_to_the_letter_if_it_is_not_named(
+        self, driver: Driver
+    ) -> None:
         @driver.horae.job
         def send(payload: bytes, count: int = 1) -> None: ...
 
@@ -195,7 +231,12 @@ class TestConfig:
         with pytest.raises(InvalidParameters, match="count"):
             driver.horae.schedules.alter("send", config={"payload": b"", "count": "x"})
         assert driver.get("send").config == before.config
-        assert driver.horae.schedules.alter("send", config={"payload": b"a", "count": 2}).config["count"] == 2
+        assert (
+            driver.horae.schedules.alter("send", config={"payload": b"a", "count": 2}).config[
+                "count"
+            ]
+            == 2
+        )
 
     def test_a_value_that_cannot_be_stored_is_refused(self, driver: Driver) -> None:
         @driver.horae.job
@@ -208,14 +249,30 @@ class TestConfig:
 class TestAlter:
     def test_only_what_is_named_changes(self, driver: Driver) -> None:
         before = driver.horae.schedules.add(
-            "work", cron="0 3 * * *", timezone="Europe/Berlin", dst_gap="skip", queue="slow", priority=2,
-            overlap="buffer_one", max_retries=3, retry_period="1m", jitter="5m",
-        )  # fmt: skip
+            "work",
+            cron="0 3 * * *",
+            timezone="Europe/Berlin",
+            dst_gap="skip",
+            queue="slow",
+            priority=2,
+            overlap="buffer_one",
+            max_retries=3,
+            retry_period="1m",
+            jitter="5m",
+        )
         after = driver.horae.schedules.alter("work", priority=9)
         assert (after.rules, after.queue, after.priority) == (before.rules, "slow", 9)
-        assert (after.next_start, after.last_tick, after.id) == (before.next_start, before.last_tick, before.id)
+        assert (after.next_start, after.last_tick, after.id) == (
+            before.next_start,
+            before.last_tick,
+            before.id,
+        )
         after = driver.horae.schedules.alter("work", cron="0 4 * * *")
-        assert (after.rules.overlap, after.rules.max_retries, after.priority) == (Overlap.BUFFER_ONE, 3, 9)
+        assert (after.rules.overlap, after.rules.max_retries, after.priority) == (
+            Overlap.BUFFER_ONE,
+            3,
+            9,
+        )
         assert after.rules.trigger.text == "0 4 * * *; dst_gap=skip"
         assert after.rules.trigger.timezone == "Europe/Berlin"
 
@@ -225,10 +282,15 @@ class TestAlter:
         before = driver.get("work")
         driver.clock.advance(minutes=3)
         assert driver.horae.schedules.alter("work").next_start == before.next_start
-        assert driver.horae.schedules.alter("work", every="10m", overlap="skip").next_start == before.next_start
+        assert (
+            driver.horae.schedules.alter("work", every="10m", overlap="skip").next_start
+            == before.next_start
+        )
         assert driver.horae.schedules.alter("work", max_retries=7).next_start == before.next_start
 
-    def test_a_new_interval_before_the_first_run_keeps_the_planned_start(self, driver: Driver) -> None:
+    def test_a_new_interval_before_the_first_run_keeps_the_planned_start(
+        self, driver: Driver
+    ) -> None:
         planned = MONDAY + HOUR
         driver.horae.schedules.add("work", every="10m", initial_start=planned)
         driver.clock.advance(minutes=3)
@@ -243,9 +305,14 @@ class TestAlter:
         assert driver.horae.schedules.alter("work", every="1m").next_start == driver.clock.now
 
     def test_another_kind_of_trigger_takes_over_the_zone(self, driver: Driver) -> None:
-        driver.horae.schedules.add("work", cron="0 3 * * *", timezone="Europe/Berlin", dst_gap="skip")
+        driver.horae.schedules.add(
+            "work", cron="0 3 * * *", timezone="Europe/Berlin", dst_gap="skip"
+        )
         after = driver.horae.schedules.alter("work", every="1 day", fixed=True)
-        assert (after.rules.trigger.kind, after.rules.trigger.timezone) == ("interval", "Europe/Berlin")
+        assert (after.rules.trigger.kind, after.rules.trigger.timezone) == (
+            "interval",
+            "Europe/Berlin",
+        )
         assert after.next_start == datetime(2026, 3, 2, 23, tzinfo=UTC)
 
     def test_two_changes_at_once_both_hold(self, driver: Driver) -> None:
@@ -260,7 +327,11 @@ class TestAlter:
             )
             assert [answer for answer in answers if isinstance(answer, Exception)] == []
             after = driver.get("work")
-            assert (after.priority, after.rules.max_retries, after.queue) == (number, number, f"queue-{number}")
+            assert (after.priority, after.rules.max_retries, after.queue) == (
+                number,
+                number,
+                f"queue-{number}",
+            )
 
     def test_a_change_during_a_run_counts_for_the_next_start(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", every="10m")
@@ -312,7 +383,10 @@ class TestPauseAndResume:
         assert (resumed.state, resumed.enabled, resumed.pause_note) == ("idle", True, None)
         assert resumed.next_start is not None
         assert timedelta(0) < resumed.next_start - driver.clock.now <= MINUTE
-        assert (resumed.statistics.consecutive_failures, resumed.statistics.total_failures) == (0, 1)
+        assert (resumed.statistics.consecutive_failures, resumed.statistics.total_failures) == (
+            0,
+            1,
+        )
         assert driver.fire_due() == []
         assert driver.ledger("work") == [("fired", 1, "on_time"), ("skipped", 10, "paused")]
 
@@ -341,14 +415,21 @@ class TestRunNow:
         job_id = driver.horae.schedules.run_now("work")
         running = driver.get("work")
         assert (running.state, running.job_id) == ("executing", job_id)
-        assert (running.statistics.total_runs, running.statistics.total_crashes, running.open_runs) == (0, 0, 1)
+        assert (
+            running.statistics.total_runs,
+            running.statistics.total_crashes,
+            running.open_runs,
+        ) == (0, 0, 1)
         (claim,) = driver.claim()
         assert claim.id == job_id
         driver.clock.advance(seconds=3)
         driver.end(claim)
         after = driver.get("work")
         assert (after.next_start, after.last_tick) == (before.next_start, before.last_tick)
-        assert (after.statistics.total_successes, after.statistics.total_duration) == (1, timedelta(seconds=3))
+        assert (after.statistics.total_successes, after.statistics.total_duration) == (
+            1,
+            timedelta(seconds=3),
+        )
         (entry,) = driver.entries("work")
         assert (entry.decision, entry.reason, entry.job_id) == ("fired", "manual", job_id)
 
@@ -359,7 +440,9 @@ class TestRunNow:
             driver.horae.schedules.run_now("work")
         assert driver.get("work").open_runs == 1
 
-    def test_runs_may_go_on_beside_each_other_where_the_policy_says_so(self, driver: Driver) -> None:
+    def test_runs_may_go_on_beside_each_other_where_the_policy_says_so(
+        self, driver: Driver
+    ) -> None:
         driver.horae.schedules.add("work", cron="0 * * * *", overlap="allow_all")
         first = driver.horae.schedules.run_now("work")
         driver.clock.advance(seconds=1)
@@ -373,7 +456,11 @@ class TestRunNow:
         driver.clock.advance(seconds=1)
         driver.end(claim)
         after = driver.get("work")
-        assert (after.state, after.disabled_reason, after.next_start) == ("disabled", "paused", None)
+        assert (after.state, after.disabled_reason, after.next_start) == (
+            "disabled",
+            "paused",
+            None,
+        )
 
     def test_a_run_by_hand_does_not_replace_a_nominal_time(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *", overlap="allow_all")
@@ -423,7 +510,10 @@ class TestReading:
     def test_an_unreadable_schedule_hides_no_other(self, driver: Driver) -> None:
         for name in ("a", "b"):
             driver.horae.schedules.add("work", name=name, every="10m")
-        execute(driver.horae, "UPDATE horae_schedules SET rules = '{\"overlap\": \"someday\"}' WHERE name = 'a'")
+        execute(
+            driver.horae,
+            "UPDATE horae_schedules SET rules = '{\"overlap\": \"someday\"}' WHERE name = 'a'",
+        )
         assert [item.name for item in driver.horae.schedules.list()] == ["b"]
         with pytest.raises(InvalidRequest, match=r"'a' cannot be read here.*someday"):
             driver.horae.schedules.get("a")
@@ -478,11 +568,19 @@ def naive() -> datetime:
         ({"every": 5}, InvalidInterval, "5"),
         ({"every": "10m", "initial_start": "tomorrow"}, InvalidRequest, "initial_start 'tomorrow'"),
         ({"every": "10m", "initial_start": naive()}, InvalidRequest, "initial_start"),
-        ({"every": "10m", "initial_start": datetime(1, 1, 1, tzinfo=UTC)}, InvalidRequest, "a year from 1970 to 2099"),
+        (
+            {"every": "10m", "initial_start": datetime(1, 1, 1, tzinfo=UTC)},
+            InvalidRequest,
+            "a year from 1970 to 2099",
+        ),
         ({"every": "10m", "fixed": "yes"}, InvalidRequest, "fixed 'yes'"),
         ({"every": "10m", "next_start": "soon"}, InvalidRequest, "next_start 'soon'"),
         ({"every": "10m", "next_start": naive()}, InvalidRequest, "next_start"),
-        ({"every": "10m", "next_start": datetime(9999, 1, 1, tzinfo=UTC)}, InvalidRequest, "a year from 1970 to 2099"),
+        (
+            {"every": "10m", "next_start": datetime(9999, 1, 1, tzinfo=UTC)},
+            InvalidRequest,
+            "a year from 1970 to 2099",
+        ),
         ({"cron": "* * * * *" + " " * 1_000}, CronSyntaxError, "1009 characters"),
         ({"every": "1" * 5_000 + "s"}, InvalidInterval, "too long"),
         ({"every": "10m", "overlapp": "skip"}, InvalidRequest, "no option 'overlapp'"),
@@ -496,8 +594,16 @@ def naive() -> datetime:
         ({"every": "10m", "jitter": timedelta(seconds=-1)}, InvalidRequest, "jitter"),
         ({"every": "10m", "max_runtime": "0s"}, InvalidRequest, "0s"),
         ({"every": "10m", "max_retries": -1}, InvalidRequest, "max_retries -1"),
-        ({"every": "10m", "max_retries": 10**30}, InvalidRequest, "max_retries 1000000000000000000000000000000"),
-        ({"cron": "* * * * *", "catch_up_window": "101 years"}, InvalidRequest, "longer than 100 years"),
+        (
+            {"every": "10m", "max_retries": 10**30},
+            InvalidRequest,
+            "max_retries 1000000000000000000000000000000",
+        ),
+        (
+            {"cron": "* * * * *", "catch_up_window": "101 years"},
+            InvalidRequest,
+            "longer than 100 years",
+        ),
         ({"every": "10m", "max_retries": "3"}, InvalidRequest, "max_retries '3'"),
         ({"every": "10m", "max_retries": True}, InvalidRequest, "max_retries True"),
         ({"every": "10m", "retry_period": "never"}, InvalidInterval, "never"),
@@ -534,7 +640,9 @@ def test_invalid_options_are_refused_by_name(
 
 
 @pytest.fixture(scope="module")
-def schedules(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Schedules]:
+def schedules(
+    migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Schedules]:
     """Schedules of an application that all may use: what is refused never reaches the database."""
     file = shutil.copy(migrated_sqlite, tmp_path_factory.mktemp("schedules") / "horae.db")
     with closing(Horae(f"sqlite:///{file}")) as horae:
@@ -549,8 +657,17 @@ def test_an_unknown_schedule_or_type_is_refused(driver: Driver) -> None:
     schedules = driver.horae.schedules
     with pytest.raises(UnknownJobType, match="'nothing'"):
         schedules.add("nothing", every="10m")
-    for ask in (schedules.get, schedules.alter, schedules.pause, schedules.resume, schedules.run_now, schedules.delete,
-                schedules.statistics, schedules.ticks, schedules.errors):  # fmt: skip
+    for ask in (
+        schedules.get,
+        schedules.alter,
+        schedules.pause,
+        schedules.resume,
+        schedules.run_now,
+        schedules.delete,
+        schedules.statistics,
+        schedules.ticks,
+        schedules.errors,
+    ):
         with pytest.raises(ScheduleDoesNotExist, match="'nothing'"):
             ask("nothing")
         for reference in (77, 2**70, "a\x00b"):

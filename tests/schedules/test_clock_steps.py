@@ -88,11 +88,15 @@ class TestSetBack:
 
 @pytest.mark.parametrize("step", [BACK, 0.0, HOUR])
 @pytest.mark.parametrize("state", [JobState.FINISHED, JobState.FAILED, JobState.PENDING])
-def test_a_duration_is_measured_by_the_process_of_the_body(driver: Driver, step: float, state: JobState) -> None:
+def test_a_duration_is_measured_by_the_process_of_the_body(
+    driver: Driver, step: float, state: JobState
+) -> None:
     claim = claimed(driver, max_attempts=2)
     driver.clock.advance(seconds=2.5 + step)
     outcome = AttemptOutcome.FINISHED if state is JobState.FINISHED else AttemptOutcome.FAILED
-    driver.database.transact(settling.settle, HERE, [Settlement(claim.id, claim.lease, state, outcome, took=2.5)])
+    driver.database.transact(
+        settling.settle, HERE, [Settlement(claim.id, claim.lease, state, outcome, took=2.5)]
+    )
     [attempt] = driver.horae.jobs.attempts(claim.id)
     # There is no room for it where the clock stands before the start.
     assert attempt.finished_at - attempt.started_at == timedelta(seconds=0.0 if step < 0 else 2.5)
@@ -110,7 +114,9 @@ async def test_a_body_is_limited_by_what_has_passed(
     """By two nodes that sweep all the time, in the middle of a body the clock is set."""
     begun, over = threading.Event(), threading.Event()
     looks = counted_looks(monkeypatch)
-    of_type, of_schedule = (timedelta(minutes=30), timedelta(hours=9))[:: 1 if limit == "of the type" else -1]
+    of_type, of_schedule = (timedelta(minutes=30), timedelta(hours=9))[
+        :: 1 if limit == "of the type" else -1
+    ]
 
     @driver.horae.job(soft_time_limit=of_type)
     def body() -> str:
@@ -135,7 +141,9 @@ async def test_a_body_is_limited_by_what_has_passed(
     assert timedelta(0) <= attempt.finished_at - attempt.started_at < timedelta(minutes=1)
 
 
-async def test_a_job_waits_no_longer_because_the_clock_was_set(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_waits_no_longer_because_the_clock_was_set(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks = counted_looks(monkeypatch)
 
     @driver.horae.job(pending_timeout=timedelta(minutes=30))
@@ -170,7 +178,9 @@ async def test_no_job_waits_for_a_moment_that_the_clock_had_shown(
     """Written while the clock was ahead: due at once, after a delay, and after the back-off of a failed attempt."""
     looks, failed = counted_looks(monkeypatch), list[int]()
 
-    @driver.horae.job(max_attempts=2, max_count=None, backoff=Backoff(base=timedelta(seconds=30), jitter=0))
+    @driver.horae.job(
+        max_attempts=2, max_count=None, backoff=Backoff(base=timedelta(seconds=30), jitter=0)
+    )
     def fragile(*, fail: bool = False) -> None:
         if fail and not failed:
             failed.append(1)
@@ -188,7 +198,9 @@ async def test_no_job_waits_for_a_moment_that_the_clock_had_shown(
         await looks.reaches(before + 1)
         driver.clock.advance(seconds=-HOUR)
         await until(lambda: driver.horae.jobs.get(at_once.id).run_at <= driver.clock.now)
-    moments = [driver.horae.jobs.get(job.id).run_at - driver.clock.now for job in (retried, delayed)]
+    moments = [
+        driver.horae.jobs.get(job.id).run_at - driver.clock.now for job in (retried, delayed)
+    ]
     assert moments == [timedelta(seconds=30), timedelta(hours=1, seconds=30)]
 
 
@@ -237,9 +249,12 @@ class TestSchedulesSetBack:
         assert driver.get("work").statistics.total_successes == 6
 
     @pytest.mark.parametrize(
-        ("outcome", "longest"), [(ENDED_BADLY, timedelta(seconds=33.75)), (CRASHED, timedelta(minutes=5))]
+        ("outcome", "longest"),
+        [(ENDED_BADLY, timedelta(seconds=33.75)), (CRASHED, timedelta(minutes=5))],
     )
-    def test_a_wait_after_a_failure_starts_again(self, driver: Driver, outcome: Outcome, longest: timedelta) -> None:
+    def test_a_wait_after_a_failure_starts_again(
+        self, driver: Driver, outcome: Outcome, longest: timedelta
+    ) -> None:
         driver.horae.schedules.add("work", every="1h", retry_period="30s")
         driver.until_due("work")
         driver.run(outcome, age=timedelta(0))
@@ -260,7 +275,9 @@ class TestSchedulesSetBack:
         assert wait(driver) == timedelta(hours=6)
 
     @pytest.mark.parametrize("trigger", [{"cron": "*/10 * * * *"}, {"every": "10m", "fixed": True}])
-    def test_times_that_are_decided_are_not_run_twice(self, driver: Driver, trigger: dict[str, Any]) -> None:
+    def test_times_that_are_decided_are_not_run_twice(
+        self, driver: Driver, trigger: dict[str, Any]
+    ) -> None:
         driver.horae.schedules.add("work", **trigger)
         for _ in range(2):
             driver.until_due("work")
@@ -275,7 +292,9 @@ class TestSchedulesSetBack:
         assert any("the clock of the database was set back" in each.message for each in found)
 
     @pytest.mark.parametrize("change", ["resume", "next_start", "run_now"])
-    def test_a_change_by_a_caller_is_planned_from_the_present(self, driver: Driver, change: str) -> None:
+    def test_a_change_by_a_caller_is_planned_from_the_present(
+        self, driver: Driver, change: str
+    ) -> None:
         driver.horae.schedules.add("work", every="30m")
         for _ in range(2):
             driver.until_due("work")
@@ -289,9 +308,14 @@ class TestSchedulesSetBack:
             driver.horae.schedules.alter("work", next_start=driver.clock.now)
             assert len(driver.run()) == 1
         else:
-            assert driver.horae.jobs.get(driver.horae.schedules.run_now("work")).nominal_time == driver.clock.now
+            assert (
+                driver.horae.jobs.get(driver.horae.schedules.run_now("work")).nominal_time
+                == driver.clock.now
+            )
 
-    def test_a_time_that_the_clock_shows_again_gets_another_nominal_time(self, driver: Driver) -> None:
+    def test_a_time_that_the_clock_shows_again_gets_another_nominal_time(
+        self, driver: Driver
+    ) -> None:
         driver.horae.schedules.add("work", every="10s")
         driver.until_due("work")
         first = driver.clock.now

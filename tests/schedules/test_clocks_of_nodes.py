@@ -53,7 +53,9 @@ class TestWhenANodeLooks:
 
     @pytest.fixture
     def lone(self, horae: Horae) -> Controller:
-        return Controller(horae.components.database, NodeId("here"), Signals(), ControllerTiming(), Random(1))
+        return Controller(
+            horae.components.database, NodeId("here"), Signals(), ControllerTiming(), Random(1)
+        )
 
     async def test_the_ring_is_read_every_five_seconds_and_everything_once_a_minute(
         self, lone: Controller, hand: Hand, looks: list[str]

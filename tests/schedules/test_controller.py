@@ -64,7 +64,9 @@ async def ended(horae: Horae, name: str, number: int = 1) -> ScheduleView:
 
 
 class TestDeclared:
-    async def test_a_node_deploys_what_its_application_declares_and_fires_it(self, horae: Horae) -> None:
+    async def test_a_node_deploys_what_its_application_declares_and_fires_it(
+        self, horae: Horae
+    ) -> None:
         ran = Record[str]()
 
         @horae.cron("* * * * * *")
@@ -81,11 +83,16 @@ class TestDeclared:
         assert current is not None
         assert current.schema == horae.schema
         entries = horae.schedules.ticks("tick")[::-1]
-        check_ledger(entries, fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until))
+        check_ledger(
+            entries,
+            fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until),
+        )
         assert {entry.decided_by for entry in entries} <= {entries[0].decided_by, None}
         assert horae.schedules.get("refresh").statistics.total_successes == 1
 
-    async def test_a_node_that_declares_nothing_any_more_ends_what_was(self, plain_database: Database) -> None:
+    async def test_a_node_that_declares_nothing_any_more_ends_what_was(
+        self, plain_database: Database
+    ) -> None:
         with application(plain_database, module="shop") as before:
             before.every("1h")(tick_never)
             before.deploy()
@@ -98,8 +105,13 @@ class TestDeclared:
         async with running_node(horae, scheduler=False):
             assert horae.deployments.list() == []
 
-    async def test_an_old_version_that_starts_again_leaves_the_new_one_alone(self, plain_database: Database) -> None:
-        with application(plain_database, module="shop") as old, application(plain_database, module="shop") as new:
+    async def test_an_old_version_that_starts_again_leaves_the_new_one_alone(
+        self, plain_database: Database
+    ) -> None:
+        with (
+            application(plain_database, module="shop") as old,
+            application(plain_database, module="shop") as new,
+        ):
             old.every("2h")(tick_never)
             new.every("1h")(tick_never)
             async with running_node(old):
@@ -129,7 +141,9 @@ class TestBodies:
             await told.reaches(3)
         times = {entry.job_id: entry.nominal_time for entry in horae.schedules.ticks("work")}
         assert dict(told).pop(by_hand.id) is None
-        assert {job_id: moment for job_id, moment in told if job_id != by_hand.id}.items() <= times.items()
+        assert {
+            job_id: moment for job_id, moment in told if job_id != by_hand.id
+        }.items() <= times.items()
 
 
 class TestEnds:
@@ -138,13 +152,19 @@ class TestEnds:
         def fail() -> None:
             raise ValueError("no")
 
-        horae.schedules.add(fail, every="1h", retry_period=timedelta(milliseconds=50), max_retries=2)
+        horae.schedules.add(
+            fail, every="1h", retry_period=timedelta(milliseconds=50), max_retries=2
+        )
         async with running_node(horae):
             await until_stored(horae, lambda: not horae.schedules.get("fail").enabled)
         after = horae.schedules.get("fail")
         assert (after.disabled_reason, after.statistics.total_failures) == ("retries used up", 3)
         assert [error.error for error in horae.schedules.errors("fail")] == ["ValueError: no"] * 3
-        assert [entry.reason for entry in horae.schedules.ticks("fail")] == ["retry", "retry", "on_time"]
+        assert [entry.reason for entry in horae.schedules.ticks("fail")] == [
+            "retry",
+            "retry",
+            "on_time",
+        ]
 
     async def test_a_run_whose_node_died_is_a_crash_and_waits(self, horae: Horae) -> None:
         add_type(horae)
@@ -154,7 +174,9 @@ class TestEnds:
         before = horae.schedules.get("work")
         assert (before.statistics.total_crashes, before.open_runs) == (0, 1)
         execute(horae, "UPDATE horae_ticks SET reason = 'on_time'")
-        execute(horae, "UPDATE horae_jobs SET run_reason = 'on_time'")  # as if its time had come, not by hand
+        execute(
+            horae, "UPDATE horae_jobs SET run_reason = 'on_time'"
+        )  # as if its time had come, not by hand
         async with running_node(horae):
             after = await ended(horae, "work")
         assert (after.statistics.total_crashes, after.statistics.consecutive_crashes) == (1, 1)
@@ -164,7 +186,9 @@ class TestEnds:
         assert timedelta(minutes=4) < wait <= timedelta(minutes=5)
         assert [error.outcome for error in horae.schedules.errors("work")] == ["crashed"]
 
-    async def test_a_soft_limit_of_the_schedule_ends_a_run_in_good_order(self, horae: Horae) -> None:
+    async def test_a_soft_limit_of_the_schedule_ends_a_run_in_good_order(
+        self, horae: Horae
+    ) -> None:
         @horae.job
         def endless(job: JobContext) -> None:
             while True:
@@ -199,9 +223,15 @@ class TestEnds:
             assert job_id is not None
             await horae.aio.jobs.cancel(job_id)
             after = await ended(horae, "wait_long")
-        assert (after.enabled, after.statistics.total_failures, after.statistics.consecutive_failures) == (True, 1, 0)
+        assert (
+            after.enabled,
+            after.statistics.total_failures,
+            after.statistics.consecutive_failures,
+        ) == (True, 1, 0)
 
-    async def test_an_end_in_the_bodys_own_transaction_reaches_the_owner(self, horae: Horae) -> None:
+    async def test_an_end_in_the_bodys_own_transaction_reaches_the_owner(
+        self, horae: Horae
+    ) -> None:
         """No node settles such a run, so none learns of its schedule by itself."""
         changed = list[int]()
 
@@ -215,12 +245,18 @@ class TestEnds:
             horae.schedules.run_now("own")
             await ended(horae, "own", 2)
             # one for the run by hand, one for its end
-            await until_after(signals_of(node).schedules_changed, lambda: changed.count(added.id) >= 2)
+            await until_after(
+                signals_of(node).schedules_changed, lambda: changed.count(added.id) >= 2
+            )
 
 
 class TestOverlap:
-    @pytest.mark.parametrize(("policy", "name"), [("cancel_other", "obedient"), ("terminate_other", "stubborn")])
-    async def test_the_next_run_takes_the_place_of_the_one_before(self, horae: Horae, policy: str, name: str) -> None:
+    @pytest.mark.parametrize(
+        ("policy", "name"), [("cancel_other", "obedient"), ("terminate_other", "stubborn")]
+    )
+    async def test_the_next_run_takes_the_place_of_the_one_before(
+        self, horae: Horae, policy: str, name: str
+    ) -> None:
         @horae.job
         async def obedient() -> None:
             await asyncio.Event().wait()
@@ -228,7 +264,9 @@ class TestOverlap:
         horae.registry.add(stubborn.job_type)
         horae.schedules.add(name, cron="* * * * * *", overlap=policy, max_retries=0)
         async with running_node(horae, grace=timedelta(0)):
-            await until_stored(horae, lambda: horae.schedules.get(name).statistics.total_runs >= 2, within=60)
+            await until_stored(
+                horae, lambda: horae.schedules.get(name).statistics.total_runs >= 2, within=60
+            )
             horae.schedules.pause(name)
         first = horae.jobs.get(horae.schedules.ticks(name)[-1].job_id or 0)
         assert first.state == "cancelled"
@@ -240,16 +278,23 @@ class TestOverlap:
         horae.schedules.add("work", cron="* * * * * *", overlap="cancel_other")
         async with running_node(horae, worker=False):
             await until_stored(
-                horae, lambda: sum(each.job_id is not None for each in horae.schedules.ticks("work")) >= 3
+                horae,
+                lambda: sum(each.job_id is not None for each in horae.schedules.ticks("work")) >= 3,
             )
         assert horae.schedules.get("work").statistics.total_runs == 0
         entries = horae.schedules.ticks("work")[::-1]
-        late = [(entry.decided_at - entry.nominal_time).total_seconds() for entry in entries if entry.job_id]
+        late = [
+            (entry.decided_at - entry.nominal_time).total_seconds()
+            for entry in entries
+            if entry.job_id
+        ]
         assert min(late) < 0.9
 
 
 class TestBadOnes:
-    async def test_unreadable_schedules_stop_no_other(self, horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_unreadable_schedules_stop_no_other(
+        self, horae: Horae, caplog: pytest.LogCaptureFixture
+    ) -> None:
         ran = add_type(horae)
 
         @horae.job
@@ -259,8 +304,11 @@ class TestBadOnes:
         def forgotten() -> None: ...
 
         for kind, name, config in (
-            (number, "params", {"value": 1}), (forgotten, "type", {}), ("work", "rules", {}), ("work", "good", {}),
-        ):  # fmt: skip
+            (number, "params", {"value": 1}),
+            (forgotten, "type", {}),
+            ("work", "rules", {}),
+            ("work", "good", {}),
+        ):
             horae.schedules.add(kind, name=name, every="1h", config=config)
         execute(horae, "UPDATE horae_schedules SET params = '{}' WHERE name = 'params'")
         execute(horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'rules'")
@@ -274,12 +322,16 @@ class TestBadOnes:
         assert len(ran) == 1
         assert broken.statistics.total_failures == 1
 
-    async def test_a_batch_that_fails_is_fired_one_by_one(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_batch_that_fails_is_fired_one_by_one(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         ran = add_type(horae)
         ids = [horae.schedules.add("work", name=f"s{number}", every="1h").id for number in range(4)]
         fire = firing.fire
 
-        def fire_unless_bad(connection: Connection, batch: Collection[int], node: NodeId) -> list[AppliedPlan]:
+        def fire_unless_bad(
+            connection: Connection, batch: Collection[int], node: NodeId
+        ) -> list[AppliedPlan]:
             if ids[2] in batch:
                 raise ValueError("this one cannot be fired")
             return fire(connection, batch, node)
@@ -291,7 +343,9 @@ class TestBadOnes:
 
 
 class TestHints:
-    async def test_changes_of_another_process_are_seen_at_once(self, horae: Horae, plain_database: Database) -> None:
+    async def test_changes_of_another_process_are_seen_at_once(
+        self, horae: Horae, plain_database: Database
+    ) -> None:
         ran = add_type(horae)
         with application(plain_database) as elsewhere:
             add_type(elsewhere)
@@ -299,7 +353,9 @@ class TestHints:
                 await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
                 await ran.reaches(1)
                 await ended(horae, "work")
-                await asyncio.to_thread(elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300))
+                await asyncio.to_thread(
+                    elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300)
+                )
                 await ran.reaches(2)
                 await asyncio.to_thread(elsewhere.schedules.pause, "work")
                 await until_stored(horae, lambda: horae.schedules.get("work").state == "disabled")
@@ -308,19 +364,31 @@ class TestHints:
                 await ran.reaches(number + 1)
 
     async def test_without_hints_the_next_reload_sees_it(self, plain_database: Database) -> None:
-        with application(plain_database, hints=False) as horae, application(plain_database, hints=False) as elsewhere:
+        with (
+            application(plain_database, hints=False) as horae,
+            application(plain_database, hints=False) as elsewhere,
+        ):
             ran, _ = add_type(horae), add_type(elsewhere)
             async with running_node(horae, timing=Timing(controller=ControllerTiming(reload=0.3))):
                 await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
                 await ran.reaches(1)
                 await ended(horae, "work")
-                await asyncio.to_thread(elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300))
+                await asyncio.to_thread(
+                    elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300)
+                )
                 await ran.reaches(2)
 
-    async def test_without_hints_it_does_not_wait_for_the_usual_reload(self, plain_database: Database) -> None:
-        with application(plain_database, hints=False) as horae, application(plain_database, hints=False) as elsewhere:
+    async def test_without_hints_it_does_not_wait_for_the_usual_reload(
+        self, plain_database: Database
+    ) -> None:
+        with (
+            application(plain_database, hints=False) as horae,
+            application(plain_database, hints=False) as elsewhere,
+        ):
             ran, _ = add_type(horae), add_type(elsewhere)
-            async with running_node(horae, timing=Timing(controller=ControllerTiming(reload_without_hints=0.2))):
+            async with running_node(
+                horae, timing=Timing(controller=ControllerTiming(reload_without_hints=0.2))
+            ):
                 await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
                 await ran.reaches(1)
 
@@ -344,7 +412,9 @@ class TestTwoNodes:
         monkeypatch.setattr(Ring, "partitions_of", lambda *_: everything)
 
     @pytest.mark.usefixtures("greedy")
-    async def test_two_owners_of_everything_make_each_tick_once(self, horae: Horae, plain_database: Database) -> None:
+    async def test_two_owners_of_everything_make_each_tick_once(
+        self, horae: Horae, plain_database: Database
+    ) -> None:
         ran = add_type(horae)
         with application(plain_database) as other:
             also_ran = add_type(other)
@@ -352,20 +422,26 @@ class TestTwoNodes:
                 horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
             async with running_node(horae, timing=AT_ONCE), running_node(other, timing=AT_ONCE):
                 await until_stored(
-                    horae, lambda: min(item.statistics.total_runs for item in horae.schedules.list()) >= 3
+                    horae,
+                    lambda: min(item.statistics.total_runs for item in horae.schedules.list()) >= 3,
                 )
         assert len(set(ran + also_ran)) == len(ran + also_ran)
         for item in horae.schedules.list():
             entries = horae.schedules.ticks(item.id)[::-1]
             check_ledger(
-                entries, fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until)
+                entries,
+                fires(
+                    "* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until
+                ),
             )
 
     async def test_a_second_owner_fires_what_the_first_does_not(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ran = add_type(horae)
-        monkeypatch.setattr(nodes, "schedulers", lambda _: [NodeId("asleep"), NodeId("also asleep")])
+        monkeypatch.setattr(
+            nodes, "schedulers", lambda _: [NodeId("asleep"), NodeId("also asleep")]
+        )
         for number in range(6):
             horae.schedules.add("work", name=f"s{number}", every="1h")
         async with running_node(horae):  # missing from the list, it looks after everything
@@ -386,7 +462,9 @@ class TestTrouble:
             await ran.reaches(1)
         assert set(away.values()) == {0}
 
-    async def test_a_failed_query_after_a_hint_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_failed_query_after_a_hint_is_repeated(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         ran = add_type(horae)
         away = {"due_among": 1}
         async with running_node(horae):
@@ -404,7 +482,9 @@ class TestTrouble:
         async def long() -> None:
             await release.wait()
 
-        def count(connection: Connection, batch: Collection[int], node: NodeId) -> list[AppliedPlan]:
+        def count(
+            connection: Connection, batch: Collection[int], node: NodeId
+        ) -> list[AppliedPlan]:
             asked.append(time.monotonic())
             return fire(connection, batch, node)
 
@@ -413,7 +493,9 @@ class TestTrouble:
         async with running_node(horae):
             await until(lambda: asked and time.monotonic() > asked[0] + 3.5)
             release.set()
-        assert len(asked) <= 5  # at the start, when it should have ended, a second later; not five times a second
+        assert (
+            len(asked) <= 5
+        )  # at the start, when it should have ended, a second later; not five times a second
 
     async def test_a_change_during_a_reload_is_kept(
         self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
@@ -424,7 +506,9 @@ class TestTrouble:
             horae.schedules.add("work", every="1h", enabled=False)
             learnt, due = list[int](), firing.due
 
-            def old(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
+            def old(
+                connection: Connection, partitions: Collection[int], horizon: float
+            ) -> list[DueSchedule]:
                 if learnt:
                     return due(connection, partitions, horizon)
                 (row,) = writing.lock(connection, [horae.schedules.resume("work").id])
@@ -434,14 +518,18 @@ class TestTrouble:
 
             monkeypatch.setattr(firing, "due", old)
             signals = Signals()
-            lone = Controller(horae.components.database, NodeId("here"), signals, ControllerTiming(), Random(1))
+            lone = Controller(
+                horae.components.database, NodeId("here"), signals, ControllerTiming(), Random(1)
+            )
             async with running_node(horae, scheduler=False), asyncio.TaskGroup() as group:
                 group.create_task(lone.run())
                 await ran.reaches(1)
                 lone.stop()
 
 
-@pytest.mark.parametrize("plain_database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
+@pytest.mark.parametrize(
+    "plain_database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
 @pytest.mark.parametrize("hours", [3, -5])
 async def test_a_skewed_clock_of_a_node_fires_nothing_early_or_twice(
     horae: Horae, monkeypatch: pytest.MonkeyPatch, hours: int
@@ -453,13 +541,21 @@ async def test_a_skewed_clock_of_a_node_fires_nothing_early_or_twice(
     async with running_node(horae):
         await ran.reaches(2)
     entries = horae.schedules.ticks("work", limit=1000)[::-1]
-    check_ledger(entries, fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until))
+    check_ledger(
+        entries,
+        fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until),
+    )
     assert all(entry.decided_at >= entry.until for entry in entries)
 
 
-async def test_two_applications_of_one_process_share_their_slots(plain_database: Database, tmp_path: Any) -> None:
+async def test_two_applications_of_one_process_share_their_slots(
+    plain_database: Database, tmp_path: Any
+) -> None:
     slots, busy, most = Slots(1), [0], [0]
-    with application(plain_database) as one, application(Database(f"sqlite:///{tmp_path}/other.db")) as other:
+    with (
+        application(plain_database) as one,
+        application(Database(f"sqlite:///{tmp_path}/other.db")) as other,
+    ):
         for horae in (one, other):
 
             @horae.job
@@ -480,7 +576,9 @@ def all_ran(horae: Horae) -> bool:
     return all(item.statistics.total_successes for item in horae.schedules.list())
 
 
-def fail_first(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, away: dict[str, int]) -> None:
+def fail_first(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, away: dict[str, int]
+) -> None:
     real = getattr(module, name)
 
     def maybe(*arguments: Any) -> Any:

@@ -43,10 +43,14 @@ def test_a_coroutine_function_and_a_context_will_do(shop: Horae) -> None:
 
 
 def test_its_schema_is_written_as_verbs(shop: Horae) -> None:
-    @shop.cron("0 3 * * *", timezone="Europe/Berlin", dst_gap="skip", overlap="buffer_one", jitter="5m")
+    @shop.cron(
+        "0 3 * * *", timezone="Europe/Berlin", dst_gap="skip", overlap="buffer_one", jitter="5m"
+    )
     def purge_sessions() -> None: ...
 
-    @shop.every(timedelta(minutes=10), retry_period="30s", max_runtime="5m", queue="slow", priority=3)
+    @shop.every(
+        timedelta(minutes=10), retry_period="30s", max_runtime="5m", queue="slow", priority=3
+    )
     def refresh() -> None: ...
 
     assert shop.schema == (
@@ -99,8 +103,16 @@ def test_a_changed_parameter_is_another_schema() -> None:
 @pytest.mark.parametrize(
     ("params", "error", "said"),
     [
-        ({}, InvalidParameters, "'report' does not accept these parameters: region: Field required"),
-        ({"regoin": "eu"}, InvalidParameters, "region: Field required; regoin: Extra inputs are not permitted"),
+        (
+            {},
+            InvalidParameters,
+            "'report' does not accept these parameters: region: Field required",
+        ),
+        (
+            {"regoin": "eu"},
+            InvalidParameters,
+            "region: Field required; regoin: Extra inputs are not permitted",
+        ),
         ({"region": "eu", "days": "many"}, InvalidParameters, "days: "),
         ({"region": "a\0b"}, InvalidParameters, "NUL"),
         ("eu", InvalidRequest, "params 'eu': expected a mapping"),
@@ -118,7 +130,9 @@ def test_parameters_that_do_not_fit_are_refused_at_the_declaration(
 def test_a_secret_does_not_get_into_the_schema(shop: Horae) -> None:
     def upload(token: Annotated[str, Secret()]) -> None: ...
 
-    with pytest.raises(SchemaError, match=r"'upload': its parameters have a secret.*horae\.schedules\.add"):
+    with pytest.raises(
+        SchemaError, match=r"'upload': its parameters have a secret.*horae\.schedules\.add"
+    ):
         shop.every("1h", params={"token": "hunter2"})(upload)
     assert shop.declared == []
 
@@ -184,7 +198,9 @@ def with_unknown() -> "Nowhere":  # type: ignore[name-defined]  # noqa: F821 - t
         (with_unknown, "with_unknown: an annotation cannot be resolved"),
     ],
 )
-def test_a_function_that_a_clock_cannot_call_is_a_schema_error(shop: Horae, function: Any, said: str) -> None:
+def test_a_function_that_a_clock_cannot_call_is_a_schema_error(
+    shop: Horae, function: Any, said: str
+) -> None:
     for decorate in (shop.cron("* * * * *"), shop.every("1m")):
         with pytest.raises(SchemaError, match=said):
             decorate(function)
@@ -197,12 +213,24 @@ def test_a_function_that_a_clock_cannot_call_is_a_schema_error(shop: Horae, func
     [
         (lambda shop: shop.cron("61 * * * *"), CronSyntaxError, "61"),
         (lambda shop: shop.cron("0 0 30 2 *"), CronSyntaxError, "never"),
-        (lambda shop: shop.cron("* * * * *", timezone="Mars/Olympus"), InvalidRequest, "Mars/Olympus"),
+        (
+            lambda shop: shop.cron("* * * * *", timezone="Mars/Olympus"),
+            InvalidRequest,
+            "Mars/Olympus",
+        ),
         (lambda shop: shop.cron("* * * * *", timezon="UTC"), InvalidRequest, "no option 'timezon'"),
-        (lambda shop: shop.cron("* * * * *", fixed=True), InvalidRequest, "fixed does not go with cron"),
+        (
+            lambda shop: shop.cron("* * * * *", fixed=True),
+            InvalidRequest,
+            "fixed does not go with cron",
+        ),
         (lambda shop: shop.cron("* * * * *", max_count=3), InvalidRequest, "no option 'max_count'"),
         (lambda shop: shop.every("0s"), InvalidInterval, "0s"),
-        (lambda shop: shop.every("1m", dst_gap="skip"), InvalidRequest, "dst_gap does not go with every"),
+        (
+            lambda shop: shop.every("1m", dst_gap="skip"),
+            InvalidRequest,
+            "dst_gap does not go with every",
+        ),
     ],
 )
 def test_an_invalid_declaration_is_refused_at_once(
@@ -264,7 +292,9 @@ def test_a_module_that_is_loaded_again_may_have_moved_its_functions(
 
     twice = PURGE.format(expression="0 4 * * *", name="purge", function="purge")
     file.write_text(importing + first + twice)
-    with pytest.raises(JobTypeAlreadyRegistered, match=r"two functions shop_tasks\.purge, in line 3 and in line 6"):
+    with pytest.raises(
+        JobTypeAlreadyRegistered, match=r"two functions shop_tasks\.purge, in line 3 and in line 6"
+    ):
         importlib.reload(module)
 
 
@@ -281,9 +311,14 @@ def test_a_second_decorator_on_one_function_is_refused(shop: Horae) -> None:
     nightly = shop.cron("0 3 * * *")(purge)
     for again in (shop.every("10m"), shop.cron("0 15 * * *"), shop.job, shop.job(max_count=1)):
         for declared in (nightly, purge):
-            with pytest.raises(JobTypeAlreadyRegistered, match=r"'purge' is already declared by this function.*name="):
+            with pytest.raises(
+                JobTypeAlreadyRegistered,
+                match=r"'purge' is already declared by this function.*name=",
+            ):
                 again(declared)
-    assert [(item.name, item.rules.trigger.text) for item in shop.declared] == [("purge", "0 3 * * *")]
+    assert [(item.name, item.rules.trigger.text) for item in shop.declared] == [
+        ("purge", "0 3 * * *")
+    ]
 
 
 def test_another_name_makes_it_two(shop: Horae) -> None:

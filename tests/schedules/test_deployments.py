@@ -38,7 +38,9 @@ def finish(driver: Driver, seconds: float = 1) -> list[int]:
     return fired
 
 
-def test_parameters_reach_the_job_and_a_changed_one_is_another_version(driver: Driver, version: Version) -> None:
+def test_parameters_reach_the_job_and_a_changed_one_is_another_version(
+    driver: Driver, version: Version
+) -> None:
     regions: list[str] = []
     for region in ("eu", "us"):
         shop = version()
@@ -60,7 +62,11 @@ class TestDeploy:
     def test_it_brings_what_is_declared(self, driver: Driver, version: Version) -> None:
         shop = version(purge="0 3 * * *", bill={"every": "10m", "priority": 4, "max_retries": 2})
         result = shop.deploy()
-        assert (result.changed, result.deployment.module, result.deployment.min_replicas) == (True, "shop", 1)
+        assert (result.changed, result.deployment.module, result.deployment.min_replicas) == (
+            True,
+            "shop",
+            1,
+        )
         assert result.deployment.key.startswith("dpl-shop-")
         assert (result.deployment.schema, result.deployment.ended_at) == (shop.schema, None)
         purge, bill = driver.get("purge"), driver.get("bill")
@@ -69,7 +75,9 @@ class TestDeploy:
         assert (purge.next_start, bill.next_start) == (MONDAY + timedelta(hours=17), MONDAY)
         assert (bill.priority, bill.rules.max_retries, bill.job_type) == (4, 2, "bill")
         fired = driver.fire_due()
-        assert [driver.horae.jobs.get(job_id).deployment_id for job_id in fired] == [result.deployment.id]
+        assert [driver.horae.jobs.get(job_id).deployment_id for job_id in fired] == [
+            result.deployment.id
+        ]
 
     def test_the_same_schema_changes_nothing(self, driver: Driver, version: Version) -> None:
         first = version(purge="* * * * *", bill="0 3 * * *").deploy()
@@ -93,8 +101,16 @@ class TestDeploy:
         second = version(purge="* * * * *", bill={"every": "10m"}, mail="0 3 * * *").deploy()
         for name, was in before.items():
             now = driver.get(name)
-            assert (now.id, now.next_start, now.last_tick) == (was.id, was.next_start, was.last_tick)
-            assert (now.state, now.job_id, now.statistics) == (was.state, was.job_id, was.statistics)
+            assert (now.id, now.next_start, now.last_tick) == (
+                was.id,
+                was.next_start,
+                was.last_tick,
+            )
+            assert (now.state, now.job_id, now.statistics) == (
+                was.state,
+                was.job_id,
+                was.statistics,
+            )
             assert now.deployment_id == second.deployment.id
         assert driver.get("purge").job_id == job_id
         driver.end(claim)
@@ -109,7 +125,9 @@ class TestDeploy:
         ended = driver.horae.deployments.get(old.key)
         assert (ended.ended_at, ended.replaced_by) == (driver.clock.now, new.id)
 
-    def test_a_changed_schedule_keeps_itself_but_not_its_times(self, driver: Driver, version: Version) -> None:
+    def test_a_changed_schedule_keeps_itself_but_not_its_times(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge="* * * * *").deploy()
         driver.until_due("purge")
         finish(driver)
@@ -120,7 +138,9 @@ class TestDeploy:
         assert (after.next_start, after.priority) == (MONDAY + 60 * MINUTE, 7)
         assert after.rules.overlap == "buffer_one"
 
-    def test_a_deployment_at_a_tick_fires_it_once_or_records_why_not(self, driver: Driver, version: Version) -> None:
+    def test_a_deployment_at_a_tick_fires_it_once_or_records_why_not(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge="* * * * *").deploy()
         driver.until_due("purge")
         version(purge="* * * * *", bill="0 3 * * *").deploy()
@@ -145,22 +165,32 @@ class TestRemoved:
         (running,) = driver.claim(types=("bill",))
         version(mail="* * * * *").deploy()
         states = {
-            row.type: row.state for row in rows(driver.horae, "SELECT * FROM horae_jobs WHERE schedule_id IS NOT NULL")
+            row.type: row.state
+            for row in rows(driver.horae, "SELECT * FROM horae_jobs WHERE schedule_id IS NOT NULL")
         }
         assert states == {"purge": "cancelled", "bill": "started", "mail": "pending"}
         assert driver.horae.jobs.get(by_hand.id).state == "pending"
         assert names(driver.horae) == ["mail"]
         for name in ("purge", "bill"):
             gone = driver.get(name)
-            assert (gone.enabled, gone.disabled_reason, gone.next_start) == (False, "deployment gone", None)
+            assert (gone.enabled, gone.disabled_reason, gone.next_start) == (
+                False,
+                "deployment gone",
+                None,
+            )
         assert (driver.get("purge").state, driver.get("bill").state) == ("disabled", "executing")
         driver.end(running)
-        assert (driver.get("bill").state, driver.get("bill").statistics.total_successes) == ("disabled", 1)
+        assert (driver.get("bill").state, driver.get("bill").statistics.total_successes) == (
+            "disabled",
+            1,
+        )
         driver.clock.advance(hours=1)
         assert len(driver.fire_due()) == 0  # the one of `mail` is still pending
         assert driver.get("purge").statistics.total_runs == 0  # its body never began
 
-    def test_every_job_that_waits_beside_others_is_cancelled(self, driver: Driver, version: Version) -> None:
+    def test_every_job_that_waits_beside_others_is_cancelled(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge={"cron": "* * * * *", "overlap": "allow_all"}).deploy()
         for _ in range(3):
             driver.clock.advance(minutes=1)
@@ -169,7 +199,9 @@ class TestRemoved:
         assert [state for _, state in driver.jobs("purge")] == ["cancelled"] * 3
         assert driver.get("purge").statistics.total_crashes == 0
 
-    def test_a_restored_schedule_is_the_same_and_runs_no_missed_times(self, driver: Driver, version: Version) -> None:
+    def test_a_restored_schedule_is_the_same_and_runs_no_missed_times(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge="* * * * *").deploy()
         driver.until_due("purge")
         finish(driver)
@@ -180,9 +212,14 @@ class TestRemoved:
         after = driver.get("purge")
         assert (after.id, after.enabled, after.statistics) == (before.id, True, before.statistics)
         assert after.next_start == MONDAY + 12 * MINUTE
-        assert driver.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 10, "deployment_gone")]
+        assert driver.ledger("purge") == [
+            ("fired", 1, "on_time"),
+            ("skipped", 10, "deployment_gone"),
+        ]
 
-    def test_a_removed_one_can_be_deleted_a_declared_one_cannot(self, driver: Driver, version: Version) -> None:
+    def test_a_removed_one_can_be_deleted_a_declared_one_cannot(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge="* * * * *").deploy()
         with pytest.raises(ScheduleIsDeclared, match="'purge' is declared by module 'shop'"):
             driver.horae.schedules.delete("purge")
@@ -194,7 +231,9 @@ class TestRemoved:
         with pytest.raises(ScheduleDoesNotExist):
             driver.horae.schedules.get("purge")
 
-    def test_a_job_fired_while_the_module_is_deployed_does_not_escape(self, driver: Driver, version: Version) -> None:
+    def test_a_job_fired_while_the_module_is_deployed_does_not_escape(
+        self, driver: Driver, version: Version
+    ) -> None:
         for _ in range(5):
             version(purge="* * * * *").deploy()
             schedule_id = driver.get("purge").id
@@ -209,15 +248,23 @@ class TestRemoved:
 
 
 class TestPausedByHand:
-    def test_a_disabled_schedule_stays_so_after_any_deployment(self, driver: Driver, version: Version) -> None:
+    def test_a_disabled_schedule_stays_so_after_any_deployment(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge="* * * * *").deploy()
         driver.horae.schedules.pause("purge", "not this week")
         version(purge="*/5 * * * *").deploy()
         after = driver.get("purge")
-        assert (after.enabled, after.disabled_reason, after.pause_note) == (False, "paused", "not this week")
+        assert (after.enabled, after.disabled_reason, after.pause_note) == (
+            False,
+            "paused",
+            "not this week",
+        )
         assert driver.horae.schedules.resume("purge").next_start == MONDAY + 5 * MINUTE
 
-    def test_scaling_does_not_enable_a_disabled_schedule(self, driver: Driver, version: Version) -> None:
+    def test_scaling_does_not_enable_a_disabled_schedule(
+        self, driver: Driver, version: Version
+    ) -> None:
         key = version(purge="* * * * *", bill="* * * * *").deploy().deployment.key
         driver.horae.schedules.pause("purge", "not this week")
         for replicas in (2, 0, 1):
@@ -227,7 +274,9 @@ class TestPausedByHand:
         version(purge="* * * * *").deploy(min_replicas=0)
         assert driver.get("purge").disabled_reason == "paused"
 
-    def test_a_schedule_without_retries_left_stays_disabled(self, driver: Driver, version: Version) -> None:
+    def test_a_schedule_without_retries_left_stays_disabled(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge={"every": "1m", "max_retries": 0}).deploy()
         driver.fire_due()
         (claim,) = driver.claim(types=("purge",))
@@ -235,7 +284,9 @@ class TestPausedByHand:
         version(purge={"every": "2m", "max_retries": 0}).deploy()
         assert driver.get("purge").disabled_reason == "retries used up"
 
-    def test_an_exhausted_one_begins_again_when_it_gets_other_times(self, driver: Driver, version: Version) -> None:
+    def test_an_exhausted_one_begins_again_when_it_gets_other_times(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge="0 0 12 2 3 * 2026").deploy()
         driver.until_due("purge")
         finish(driver)
@@ -250,7 +301,10 @@ class TestPausedByHand:
     ) -> None:
         """A program whose code names a year goes on when the year is over."""
         version(purge="0 0 12 2 3 * 2020", bill="0 3 * * *").deploy()
-        assert (driver.get("purge").disabled_reason, driver.get("bill").enabled) == ("exhausted", True)
+        assert (driver.get("purge").disabled_reason, driver.get("bill").enabled) == (
+            "exhausted",
+            True,
+        )
         assert "schedule purge can never fire again" in caplog.text
 
 
@@ -268,7 +322,10 @@ class TestScale:
         assert driver.fire_due() == []
         assert driver.horae.deployments.scale(key, 3).min_replicas == 3
         assert driver.get("purge").next_start == MONDAY + 12 * MINUTE
-        assert driver.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 10, "deployment_gone")]
+        assert driver.ledger("purge") == [
+            ("fired", 1, "on_time"),
+            ("skipped", 10, "deployment_gone"),
+        ]
         assert driver.fire_due() == []  # nothing is made up for
         driver.until_due("purge")
         assert len(driver.fire_due()) == 1
@@ -312,14 +369,20 @@ class TestEnd:
         assert names(driver.horae) == []
         assert shop.deployments.current("shop") is None
 
-    def test_a_node_that_starts_does_not_bring_it_back_a_hand_does(self, driver: Driver, version: Version) -> None:
+    def test_a_node_that_starts_does_not_bring_it_back_a_hand_does(
+        self, driver: Driver, version: Version
+    ) -> None:
         shop = version(purge="* * * * *")
         first = shop.deploy().deployment
         shop.deployments.end(first.key)
         assert not shop.deploy(restore=False).changed
         assert names(driver.horae) == []
         again = shop.deploy()
-        assert (again.changed, again.deployment.key != first.key, names(driver.horae)) == (True, True, ["purge"])
+        assert (again.changed, again.deployment.key != first.key, names(driver.horae)) == (
+            True,
+            True,
+            ["purge"],
+        )
 
 
 class TestTwoVersions:
@@ -344,7 +407,13 @@ class TestTwoVersions:
         for number in range(6):
             answers = at_once([old.deploy, new.deploy] if number % 2 else [new.deploy, old.deploy])
             assert [answer for answer in answers if isinstance(answer, Exception)] == []
-            assert rows(driver.horae, "SELECT count(*) AS n FROM horae_deployments WHERE ended_at IS NULL")[0].n == 1
+            assert (
+                rows(
+                    driver.horae,
+                    "SELECT count(*) AS n FROM horae_deployments WHERE ended_at IS NULL",
+                )[0].n
+                == 1
+            )
             current = driver.horae.deployments.current("shop")
             assert current is not None
             living = [item for item in driver.horae.schedules.list(module="shop") if item.enabled]
@@ -356,18 +425,25 @@ class TestTwoVersions:
         check_ledger(entries, fires("* * * * *", MONDAY, entries[-1].until))
 
     def test_modules_on_one_database_are_apart(self, driver: Driver, version: Version) -> None:
-        shop, bank = version(purge="* * * * *"), version("bank", purge="0 * * * *", bill="* * * * *")
+        shop, bank = (
+            version(purge="* * * * *"),
+            version("bank", purge="0 * * * *", bill="* * * * *"),
+        )
         shop.deploy()
         bank.deploy()
         assert {(item.module, item.name) for item in driver.horae.schedules.list()} == {
-            ("shop", "purge"), ("bank", "purge"), ("bank", "bill"),
-        }  # fmt: skip
+            ("shop", "purge"),
+            ("bank", "purge"),
+            ("bank", "bill"),
+        }
         version("bank").deploy()
         assert [item.module for item in driver.horae.schedules.list() if item.enabled] == ["shop"]
         driver.clock.advance(minutes=1)
         assert len(driver.fire_due()) == 1
 
-    def test_one_added_at_run_time_belongs_to_no_module(self, driver: Driver, version: Version) -> None:
+    def test_one_added_at_run_time_belongs_to_no_module(
+        self, driver: Driver, version: Version
+    ) -> None:
         driver.horae.schedules.add("work", name="purge", every="10m")
         version(purge="* * * * *").deploy()
         version().deploy()
@@ -375,8 +451,12 @@ class TestTwoVersions:
         with pytest.raises(ScheduleAlreadyExists):
             driver.horae.schedules.add("work", name="purge", every="10m")
 
-    def test_an_unreadable_schedule_is_declared_again(self, driver: Driver, version: Version) -> None:
+    def test_an_unreadable_schedule_is_declared_again(
+        self, driver: Driver, version: Version
+    ) -> None:
         version(purge="* * * * *", bill="* * * * *").deploy()
         execute(driver.horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'purge'")
         version(purge="0 * * * *", bill="0 * * * *").deploy()
-        assert [item.next_start for item in driver.horae.schedules.list(module="shop")] == [MONDAY + 60 * MINUTE] * 2
+        assert [item.next_start for item in driver.horae.schedules.list(module="shop")] == [
+            MONDAY + 60 * MINUTE
+        ] * 2

@@ -49,13 +49,19 @@ def run_until(driver: Driver, name: str, end: datetime) -> None:
 def test_excluded_days_are_skipped_with_their_reason(driver: Driver) -> None:
     zone = "Europe/Berlin"
     added = driver.horae.schedules.add(
-        "work", name="six", cron="0 */6 * * *", timezone=zone, exclude=[TUESDAY, (WEDNESDAY, WEDNESDAY)]
+        "work",
+        name="six",
+        cron="0 */6 * * *",
+        timezone=zone,
+        exclude=[TUESDAY, (WEDNESDAY, WEDNESDAY)],
     )
     assert added.rules.exclude == ("2026-03-03", "2026-03-04..2026-03-04")
     run_until(driver, "six", MONDAY + timedelta(days=4))
     assert ("skipped", 8, "excluded") in driver.ledger("six")
     entries = driver.entries("six")
-    days = {entry.nominal_time.astimezone(UTC).date() for entry in entries if entry.decision == "fired"}
+    days = {
+        entry.nominal_time.astimezone(UTC).date() for entry in entries if entry.decision == "fired"
+    }
     assert date(2026, 3, 5) in days
     excluded = next(entry for entry in entries if entry.reason == "excluded")
     assert (excluded.nominal_time, excluded.until) == (
@@ -66,7 +72,9 @@ def test_excluded_days_are_skipped_with_their_reason(driver: Driver) -> None:
 
 
 def test_the_next_start_is_the_next_run_and_previews_have_the_reasons(driver: Driver) -> None:
-    driver.horae.schedules.add("work", name="daily", cron="0 3 * * *", exclude=["2026-03-03..2026-03-04"])
+    driver.horae.schedules.add(
+        "work", name="daily", cron="0 3 * * *", exclude=["2026-03-03..2026-03-04"]
+    )
     view = driver.get("daily")
     assert view.next_start == datetime(2026, 3, 5, 3, tzinfo=UTC)
     assert view.wakes_at == datetime(2026, 3, 3, 3, tzinfo=UTC)
@@ -76,8 +84,12 @@ def test_the_next_start_is_the_next_run_and_previews_have_the_reasons(driver: Dr
 
 
 def test_all_excluded_for_ever_is_one_row_and_no_loop(driver: Driver) -> None:
-    driver.horae.schedules.add("work", name="never", cron="* * * * *", exclude="1970-01-01..2099-12-31")
-    driver.horae.schedules.add("work", name="drifting", every="1m", exclude="1970-01-01..2099-12-31")
+    driver.horae.schedules.add(
+        "work", name="never", cron="* * * * *", exclude="1970-01-01..2099-12-31"
+    )
+    driver.horae.schedules.add(
+        "work", name="drifting", every="1m", exclude="1970-01-01..2099-12-31"
+    )
     assert driver.get("never").next_start is None
     assert driver.get("never").upcoming(3) == []
     for name in ("never", "drifting"):
@@ -90,7 +102,12 @@ def test_all_excluded_for_ever_is_one_row_and_no_loop(driver: Driver) -> None:
 
 def test_an_outage_over_excluded_times_leaves_no_gap(driver: Driver) -> None:
     driver.horae.schedules.add(
-        "work", name="hourly", cron="0 * * * *", exclude=["2026-03-03"], catch_up="all", catch_up_limit=3
+        "work",
+        name="hourly",
+        cron="0 * * * *",
+        exclude=["2026-03-03"],
+        catch_up="all",
+        catch_up_limit=3,
     )
     begin, end = driver.clock.now, datetime(2026, 3, 4, 2, 30, tzinfo=UTC)
     driver.clock.set(end)
@@ -107,7 +124,9 @@ def test_an_outage_over_excluded_times_leaves_no_gap(driver: Driver) -> None:
     assert not driver.horae.audit().findings
 
 
-def test_a_calendar_function_is_asked_ahead_and_by_name_only(driver: Driver, version: Version) -> None:
+def test_a_calendar_function_is_asked_ahead_and_by_name_only(
+    driver: Driver, version: Version
+) -> None:
     shop = version()
     shop.cron("0 3 * * *", exclude=holidays)(named("purge"))
     assert "+exclude calendar:tests.schedules.test_exclusions.holidays" in shop.schema
@@ -118,14 +137,18 @@ def test_a_calendar_function_is_asked_ahead_and_by_name_only(driver: Driver, ver
     assert WEDNESDAY not in {start.date() for start in view.upcoming(4)}
     changed = shop.schedules.alter("purge", exclude=[f"calendar:{__name__}.holidays", "2026-03-05"])
     assert [start.day for start in changed.upcoming(2)] == [3, 6]
-    with pytest.raises(InvalidRequest, match=r"unknown calendar function 'shop\.feasts'; registered here: tests\."):
+    with pytest.raises(
+        InvalidRequest, match=r"unknown calendar function 'shop\.feasts'; registered here: tests\."
+    ):
         shop.schedules.alter("purge", exclude=["calendar:shop.feasts"])
 
 
 def test_an_unknown_calendar_is_refused_where_it_is_named(version: Version) -> None:
     shop = version()
     declare = shop.cron("0 3 * * *", exclude=["calendar:shop.feasts"])
-    with pytest.raises(InvalidRequest, match=r"unknown calendar function 'shop\.feasts'; registered here: none"):
+    with pytest.raises(
+        InvalidRequest, match=r"unknown calendar function 'shop\.feasts'; registered here: none"
+    ):
         declare(named("purge"))
     shop.calendar(holidays)
     shop.cron("0 3 * * *", exclude=[f"calendar:{__name__}.holidays"])(named("purge"))
@@ -145,7 +168,9 @@ def test_a_calendar_that_is_declared_again_has_its_days_at_once(version: Version
     assert [start.day for start in again.schedules.get("purge").upcoming(3)] == [3, 5, 7]
 
 
-def test_a_function_that_raises_keeps_the_days_that_are_known(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_function_that_raises_keeps_the_days_that_are_known(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
     driver.horae.schedules.add("work", name="daily", cron="0 3 * * *", exclude=[broken, WEDNESDAY])
     assert [start.day for start in driver.get("daily").upcoming(3)] == [3, 5, 6]
     assert "calendar function tests.schedules.test_exclusions.broken failed" in caplog.text
@@ -157,8 +182,10 @@ def test_a_changed_calendar_is_an_alteration(driver: Driver) -> None:
     driver.horae.schedules.alter("daily", exclude=[])
     run_until(driver, "daily", datetime(2026, 3, 5, 12, tzinfo=UTC))
     assert driver.ledger("daily") == [
-        ("skipped", 1, "excluded"), ("fired", 1, "on_time"), ("fired", 1, "on_time"),
-    ]  # fmt: skip
+        ("skipped", 1, "excluded"),
+        ("fired", 1, "on_time"),
+        ("fired", 1, "on_time"),
+    ]
     assert not driver.horae.audit().findings
 
 
@@ -193,10 +220,15 @@ def test_a_calendar_that_cannot_be_read_is_refused(exclude: Any, said: str) -> N
 
 def test_days_are_those_of_the_zone_also_when_clocks_change() -> None:
     (span,) = excluded_spans(("2026-03-29",), (), "Europe/Berlin")
-    assert (span.start, span.end) == (datetime(2026, 3, 28, 23, tzinfo=UTC), datetime(2026, 3, 29, 22, tzinfo=UTC))
+    assert (span.start, span.end) == (
+        datetime(2026, 3, 28, 23, tzinfo=UTC),
+        datetime(2026, 3, 29, 22, tzinfo=UTC),
+    )
 
 
-def test_functions_are_asked_again_when_the_same_version_is_deployed_again(driver: Driver, version: Version) -> None:
+def test_functions_are_asked_again_when_the_same_version_is_deployed_again(
+    driver: Driver, version: Version
+) -> None:
     feasts = {WEDNESDAY}
 
     def feast(day: date) -> bool:
@@ -217,7 +249,9 @@ def test_functions_are_asked_again_when_the_same_version_is_deployed_again(drive
 
 def test_a_backfill_asks_calendar_functions_for_days_long_ago(driver: Driver) -> None:
     driver.horae.calendar(holidays)
-    driver.horae.schedules.add("work", name="daily", cron="0 3 * * *", timezone="Europe/Berlin", exclude=[holidays])
+    driver.horae.schedules.add(
+        "work", name="daily", cron="0 3 * * *", timezone="Europe/Berlin", exclude=[holidays]
+    )
     start = MONDAY - timedelta(days=357)  # a Tuesday
     found = driver.horae.schedules.backfill("daily", start, start + timedelta(days=7))
     assert (found.times, found.added, found.excluded) == (6, 6, 1)
@@ -225,7 +259,11 @@ def test_a_backfill_asks_calendar_functions_for_days_long_ago(driver: Driver) ->
         driver.horae.schedules.backfill("daily", start, datetime(2099, 12, 31, tzinfo=UTC))
     while driver.run(seconds=0.001):
         pass
-    fired = [entry.nominal_time.weekday() for entry in driver.entries("daily") if entry.reason == "backfill"]
+    fired = [
+        entry.nominal_time.weekday()
+        for entry in driver.entries("daily")
+        if entry.reason == "backfill"
+    ]
     assert sorted(fired) == [0, 1, 3, 4, 5, 6]
 
 

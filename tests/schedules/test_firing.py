@@ -23,13 +23,19 @@ SECOND = timedelta(seconds=1)
 
 class TestOneFire:
     def test_job_tick_state_and_statistics_are_written_together(self, driver: Driver) -> None:
-        driver.horae.schedules.add("work", cron="* * * * *", priority=5, queue="fast", max_runtime="90s")
+        driver.horae.schedules.add(
+            "work", cron="* * * * *", priority=5, queue="fast", max_runtime="90s"
+        )
         due = driver.until_due("work")
         (decided,) = driver.fire(driver.get("work").id)
         after = driver.get("work")
         assert (after.state, after.job_id, after.started_at) == ("executing", decided.fired, due)
         assert (after.last_tick, after.next_start) == (due, due + MINUTE)
-        assert (after.statistics.total_runs, after.statistics.total_crashes, after.open_runs) == (0, 0, 1)
+        assert (after.statistics.total_runs, after.statistics.total_crashes, after.open_runs) == (
+            0,
+            0,
+            1,
+        )
         assert after.statistics.last_start is None  # its body has not begun
         (entry,) = driver.entries("work")
         assert (entry.nominal_time, entry.until, entry.count) == (due, due, 1)
@@ -83,7 +89,10 @@ class TestOneFire:
         driver.horae.schedules.delete("a")
         driver.horae.schedules.pause("b")
         decided = driver.fire(*ids)
-        assert [(result.schedule.name, result.fired is not None) for result in decided] == [("b", False), ("c", True)]
+        assert [(result.schedule.name, result.fired is not None) for result in decided] == [
+            ("b", False),
+            ("c", True),
+        ]
 
 
 class TestRivals:
@@ -96,7 +105,12 @@ class TestRivals:
             orders = [ids, ids[::-1], ids[7:] + ids[:7], ids[3:] + ids[:3]]
             answers = at_once([partial(driver.fire, *order) for order in orders])
             assert [answer for answer in answers if isinstance(answer, Exception)] == []
-            fired = [job for answer in answers if not isinstance(answer, Exception) for job in started(answer)]
+            fired = [
+                job
+                for answer in answers
+                if not isinstance(answer, Exception)
+                for job in started(answer)
+            ]
             assert len(fired) == len(set(fired)) == 20
             for claim in driver.claim():
                 driver.end(claim)
@@ -127,7 +141,9 @@ class TestRivals:
         driver.horae.schedules.add("work", every="1m")
         for _ in range(10):
             schedule_id = driver.get("work").id
-            answers = at_once([lambda: driver.fire(schedule_id), lambda: driver.horae.schedules.pause("work")])  # noqa: B023
+            answers = at_once(
+                [lambda: driver.fire(schedule_id), lambda: driver.horae.schedules.pause("work")]  # noqa: B023
+            )
             assert [answer for answer in answers if isinstance(answer, Exception)] == []
             for claim in driver.claim():
                 driver.end(claim)
@@ -150,13 +166,25 @@ class TestRivals:
 
 class TestOrder:
     def test_by_priority_then_by_the_time_that_they_were_due(self, driver: Driver) -> None:
-        for name, priority, delay in (("late", 0, 50), ("early", 0, 10), ("urgent", 9, 55), ("least", -1, 5)):
+        for name, priority, delay in (
+            ("late", 0, 50),
+            ("early", 0, 10),
+            ("urgent", 9, 55),
+            ("least", -1, 5),
+        ):
             driver.horae.schedules.add(
-                "work", name=name, priority=priority, every="1h", initial_start=MONDAY + delay * SECOND
+                "work",
+                name=name,
+                priority=priority,
+                every="1h",
+                initial_start=MONDAY + delay * SECOND,
             )
         driver.clock.advance(minutes=1)
         fired = driver.fire_due()
-        names = {driver.horae.schedules.get(name).job_id: name for name in ("late", "early", "urgent", "least")}
+        names = {
+            driver.horae.schedules.get(name).job_id: name
+            for name in ("late", "early", "urgent", "least")
+        }
         assert [names[claim.id] for claim in driver.claim()] == ["urgent", "early", "late", "least"]
         assert len(fired) == 4
 
@@ -191,7 +219,10 @@ class TestBadOnes:
         assert len(driver.fire_due()) == 2
         assert [len(driver.entries(name)) for name in ("a", "z")] == [1, 1]
         (decided,) = driver.fire(
-            *(row.id for row in rows(driver.horae, "SELECT id FROM horae_schedules WHERE name = 'bad'"))
+            *(
+                row.id
+                for row in rows(driver.horae, "SELECT id FROM horae_schedules WHERE name = 'bad'")
+            )
         )
         assert (decided.unreadable, decided.fired) == (True, None)
 
@@ -206,13 +237,26 @@ class TestBadOnes:
         execute(driver.horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'bad'")
         for claim in driver.claim():
             driver.end(claim)
-        assert rows(driver.horae, "SELECT count(*) AS n FROM horae_jobs WHERE state = 'finished'")[0].n == 2
-        assert (driver.get("a").state, driver.database.transact(run_ending.end_unreported, 10)) == ("idle", [])
+        assert (
+            rows(driver.horae, "SELECT count(*) AS n FROM horae_jobs WHERE state = 'finished'")[0].n
+            == 2
+        )
+        assert (driver.get("a").state, driver.database.transact(run_ending.end_unreported, 10)) == (
+            "idle",
+            [],
+        )
         rules = good.rules if isinstance(good.rules, str) else json.dumps(good.rules)
-        execute(driver.horae, "UPDATE horae_schedules SET rules = :rules WHERE name = 'bad'".replace(
-            ":rules", f"'{rules}'".replace(":", "\\:")))  # fmt: skip
+        execute(
+            driver.horae,
+            "UPDATE horae_schedules SET rules = :rules WHERE name = 'bad'".replace(
+                ":rules", f"'{rules}'".replace(":", "\\:")
+            ),
+        )
         assert len(driver.database.transact(run_ending.end_unreported, 10)) == 1
-        assert (driver.get("bad").state, driver.get("bad").statistics.total_successes) == ("idle", 1)
+        assert (driver.get("bad").state, driver.get("bad").statistics.total_successes) == (
+            "idle",
+            1,
+        )
 
     def test_only_jobs_of_an_unknown_type_wait(self, driver: Driver) -> None:
         @driver.horae.job
@@ -221,12 +265,18 @@ class TestBadOnes:
         driver.horae.schedules.add("work", every="1m")
         driver.horae.schedules.add(forgotten, every="1m")
         assert len(driver.fire_due()) == 2
-        (claim,) = driver.claim(types=("work",))  # as a node would whose program does not have the other one
+        (claim,) = driver.claim(
+            types=("work",)
+        )  # as a node would whose program does not have the other one
         driver.end(claim)
         driver.clock.advance(minutes=5)
         assert len(driver.fire_due()) == 1
         work = driver.get("work")
-        assert (work.statistics.total_runs, work.open_runs, driver.get("forgotten").state) == (1, 1, "executing")
+        assert (work.statistics.total_runs, work.open_runs, driver.get("forgotten").state) == (
+            1,
+            1,
+            "executing",
+        )
 
     def test_params_that_no_longer_fit_fail_their_own_run(self, driver: Driver) -> None:
         @driver.horae.job
@@ -234,7 +284,10 @@ class TestBadOnes:
 
         driver.horae.schedules.add(count, every="1m", config={"number": 1})
         driver.horae.schedules.add("work", every="1m")
-        execute(driver.horae, "UPDATE horae_schedules SET params = '{\"other\" \\: 2}' WHERE name = 'count'")
+        execute(
+            driver.horae,
+            "UPDATE horae_schedules SET params = '{\"other\" \\: 2}' WHERE name = 'count'",
+        )
         assert len(driver.fire_due()) == 2  # the runner meets it: see test_controller.py
 
 
@@ -248,9 +301,13 @@ class TestLedger:
             ("*/7 9-17 * * 1-5", Overlap.ALLOW_ALL),
         ],
     )
-    def test_every_nominal_time_has_one_decision(self, driver: Driver, expression: str, overlap: Overlap) -> None:
+    def test_every_nominal_time_has_one_decision(
+        self, driver: Driver, expression: str, overlap: Overlap
+    ) -> None:
         """Long runs and short ones, late fires, a pause, a change of the clock's pace: the ledger has no gap."""
-        added = driver.horae.schedules.add("work", cron=expression, overlap=overlap, retry_period="10s")
+        added = driver.horae.schedules.add(
+            "work", cron=expression, overlap=overlap, retry_period="10s"
+        )
         pauses = [0.3, 1.0, 2.5, 13.0, 61.0, 0.0, 7.0, 130.0, 1.0]
         for number, minutes in enumerate(pauses):
             driver.fire_due()
@@ -278,7 +335,10 @@ class TestLedger:
         driver.horae.schedules.add("work", cron="* * * * *", overlap="allow_all")
         driver.until_due("work")
         driver.run()
-        execute(driver.horae, "UPDATE horae_schedules SET last_tick = created_at, next_start = created_at")
+        execute(
+            driver.horae,
+            "UPDATE horae_schedules SET last_tick = created_at, next_start = created_at",
+        )
         with pytest.raises(IntegrityError):
             driver.fire(driver.get("work").id)
         assert len(driver.jobs("work")) == 1
@@ -294,7 +354,11 @@ class TestExhausted:
         (claim,) = driver.claim()
         driver.end(claim)
         after = driver.get("work")
-        assert (after.state, after.disabled_reason, after.next_start) == ("disabled", "exhausted", None)
+        assert (after.state, after.disabled_reason, after.next_start) == (
+            "disabled",
+            "exhausted",
+            None,
+        )
         driver.clock.advance(days=400)
         assert (driver.fire_due(), driver.fire(after.id)[0].fired) == ([], None)
 
@@ -302,7 +366,10 @@ class TestExhausted:
         driver.horae.schedules.add("work", cron="0 0 12 31 12 * 2026", overlap="allow_all")
         driver.until_due("work")
         driver.run()
-        assert (driver.get("work").disabled_reason, driver.get("work").statistics.total_successes) == ("exhausted", 1)
+        assert (
+            driver.get("work").disabled_reason,
+            driver.get("work").statistics.total_successes,
+        ) == ("exhausted", 1)
 
     def test_a_schedule_exhausted_when_resumed_is_disabled(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="0 0 12 31 12 * 2026")
@@ -310,14 +377,21 @@ class TestExhausted:
         driver.clock.advance(days=400)
         resumed = driver.horae.schedules.resume("work")
         assert (resumed.state, resumed.disabled_reason) == ("disabled", "exhausted")
-        assert driver.horae.schedules.alter("work", cron="0 0 12 31 12 * 2030").disabled_reason == "exhausted"
+        assert (
+            driver.horae.schedules.alter("work", cron="0 0 12 31 12 * 2030").disabled_reason
+            == "exhausted"
+        )
         assert driver.horae.schedules.resume("work").enabled
 
 
 class TestClockSteps:
     @pytest.mark.parametrize("hours", [-5, 5])
-    @pytest.mark.parametrize("trigger", [{"cron": "*/10 * * * *"}, {"every": "10m"}, {"every": "10m", "fixed": True}])
-    def test_the_database_clock_steps(self, driver: Driver, trigger: dict[str, Any], hours: int) -> None:
+    @pytest.mark.parametrize(
+        "trigger", [{"cron": "*/10 * * * *"}, {"every": "10m"}, {"every": "10m", "fixed": True}]
+    )
+    def test_the_database_clock_steps(
+        self, driver: Driver, trigger: dict[str, Any], hours: int
+    ) -> None:
         driver.horae.schedules.add("work", **trigger)
         for _ in range(3):
             driver.until_due("work")
@@ -336,7 +410,9 @@ class TestClockSteps:
 
 def test_due_schedules_are_found_by_partition_or_by_id(driver: Driver) -> None:
     ids = [
-        driver.horae.schedules.add("work", name=f"s{n}", every="1h", initial_start=MONDAY + n * MINUTE).id
+        driver.horae.schedules.add(
+            "work", name=f"s{n}", every="1h", initial_start=MONDAY + n * MINUTE
+        ).id
         for n in range(5)
     ]
     for horizon, expected in ((0.0001, 1), (60.5, 2), (3600, 5)):

@@ -26,10 +26,18 @@ OUTAGES: Final = (
 )
 SLOTS: Final = 2
 EVERY_DECISION: Final = {
-    ("fired", "on_time"), ("fired", "late"), ("fired", "catch_up"), ("fired", "buffered"), ("fired", "retry"),
-    ("coalesced", "catch_up"), ("coalesced", "overlap"), ("skipped", "overlap"),
-    ("missed", "limit"), ("missed", "window"), ("missed", "catch_up_none"),
-}  # fmt: skip
+    ("fired", "on_time"),
+    ("fired", "late"),
+    ("fired", "catch_up"),
+    ("fired", "buffered"),
+    ("fired", "retry"),
+    ("coalesced", "catch_up"),
+    ("coalesced", "overlap"),
+    ("skipped", "overlap"),
+    ("missed", "limit"),
+    ("missed", "window"),
+    ("missed", "catch_up_none"),
+}
 LONGEST: Final = {"long": 350, "replacing": 600, "beside": 900, "made_up_for": 600}
 """Minutes of the longest body of a schedule; of others half an hour."""
 
@@ -41,7 +49,10 @@ CRONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {"timezone": "America/New_York", "dst_gap": "skip", "catch_up": "none", "priority": 5},
     ),
     "long": ("0 */4 * * *", {}),
-    "made_up_for": ("40 */8 * * *", {"catch_up": "all", "catch_up_limit": 4, "overlap": "buffer_all"}),
+    "made_up_for": (
+        "40 */8 * * *",
+        {"catch_up": "all", "catch_up_limit": 4, "overlap": "buffer_all"},
+    ),
     "replacing": ("10 */8 * * *", {"overlap": "cancel_other", "queue": "other"}),
     "beside": ("20 */12 * * *", {"overlap": "allow_all", "catch_up": "all"}),
     "spread": ("0 */8 * * *", {"jitter": "50m", "catch_up_window": "2h"}),
@@ -70,17 +81,27 @@ def body(name: str, nominal: datetime) -> Body:
 
 def as_ledger(forecast: ScheduleForecast) -> list[tuple[datetime, datetime, int, str, str]]:
     """Return the predicted decisions as the ledger has them."""
-    fired = [(run.nominal, run.nominal, 1, Decision.FIRED.value, run.reason.value) for run in forecast.runs]
-    dropped = [(each.first, each.last, each.count, each.decision.value, each.reason.value) for each in forecast.dropped]
+    fired = [
+        (run.nominal, run.nominal, 1, Decision.FIRED.value, run.reason.value)
+        for run in forecast.runs
+    ]
+    dropped = [
+        (each.first, each.last, each.count, each.decision.value, each.reason.value)
+        for each in forecast.dropped
+    ]
     return sorted(fired + dropped)
 
 
 @pytest.mark.slow
-def test_a_forecast_decides_as_the_ledger_of_a_month(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_decides_as_the_ledger_of_a_month(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     declare(driver)
     driver.horae.deploy()
     seed = 4
-    monkeypatch.setattr(run_ending, "JITTER", Random(f"{seed} flaky"))  # no other schedule draws delays
+    monkeypatch.setattr(
+        run_ending, "JITTER", Random(f"{seed} flaky")
+    )  # no other schedule draws delays
     begun = sorted(driver.database.autocommit(reading.all_of), key=lambda row: row.id)
     VirtualNode(driver, body, OUTAGES, SLOTS).run(END)
     schedules = tuple(
@@ -90,13 +111,24 @@ def test_a_forecast_decides_as_the_ledger_of_a_month(driver: Driver, monkeypatch
             queue=row.queue,
             priority=row.priority,
             bodies=Bodies(
-                recorded={entry.nominal_time: body(row.name, entry.nominal_time) for entry in driver.entries(row.name)}
+                recorded={
+                    entry.nominal_time: body(row.name, entry.nominal_time)
+                    for entry in driver.entries(row.name)
+                }
             ),
         )
         for row in begun
     )
     forecast = simulate(
-        Scenario(start=MONDAY, end=END, schedules=schedules, slots=SLOTS, outages=OUTAGES, seed=seed, keep=100_000)
+        Scenario(
+            start=MONDAY,
+            end=END,
+            schedules=schedules,
+            slots=SLOTS,
+            outages=OUTAGES,
+            seed=seed,
+            keep=100_000,
+        )
     )
     decisions = set[tuple[str, str]]()
     for schedule in schedules:

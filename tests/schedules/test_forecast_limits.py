@@ -17,7 +17,14 @@ from tests.schedules.virtual_node import VirtualNode
 
 LENGTH: Final = timedelta(minutes=40)
 SLOTS: Final = 4
-SECONDS: Final[Mapping[str, int]] = {"call-a": 100, "call-b": 40, "text-1": 5, "text-2": 5, "mail-x": 70, "mail-y": 70}
+SECONDS: Final[Mapping[str, int]] = {
+    "call-a": 100,
+    "call-b": 40,
+    "text-1": 5,
+    "text-2": 5,
+    "mail-x": 70,
+    "mail-y": 70,
+}
 """How long the bodies of each schedule take; with other schedules one second."""
 
 
@@ -36,14 +43,22 @@ def declare(driver: Driver) -> None:
     """Declare schedules whose runs hold each other back: by a key, by a rate for all, and by turns in a queue."""
     calls = [Limit(concurrency=1, key="{to}"), Limit(rate="20/h", burst=2)]
     for name in ("call-a", "call-b"):
-        options: dict[str, Any] = {"overlap": "buffer_one", "params": {"to": name[-1]}, "limits": calls}
+        options: dict[str, Any] = {
+            "overlap": "buffer_one",
+            "params": {"to": name[-1]},
+            "limits": calls,
+        }
         driver.horae.cron("*/2 * * * *", name=name, **options)(call)
     for name in ("text-1", "text-2"):
         sliding = [Limit(rate="3/10m", window="sliding", name="texts")]
-        driver.horae.cron("*/3 * * * *", name=name, overlap="allow_all", catch_up="none", limits=sliding)(text)
+        driver.horae.cron(
+            "*/3 * * * *", name=name, overlap="allow_all", catch_up="none", limits=sliding
+        )(text)
     driver.horae.queue("mail", fair_by="to", concurrency=1)
     for name in ("mail-x", "mail-y"):
-        driver.horae.cron("*/4 * * * *", name=name, queue="mail", params={"to": name[-1]}, overlap="skip")(call)
+        driver.horae.cron(
+            "*/4 * * * *", name=name, queue="mail", params={"to": name[-1]}, overlap="skip"
+        )(call)
     driver.horae.cron("*/10 * * * *", name="plain")(text)
 
 

@@ -22,14 +22,18 @@ EVERY_MINUTE: Final = "* * * * *"
 def limited(driver: Driver) -> Driver:
     """A driver whose application has a type with a limit by account, and tags."""
 
-    @driver.horae.job(limits=[Limit(concurrency=1, key="{account}", name="account")], tags=["billing", "größe"])
+    @driver.horae.job(
+        limits=[Limit(concurrency=1, key="{account}", name="account")], tags=["billing", "größe"]
+    )
     def bill(account: str) -> None: ...
 
     return driver
 
 
 def add(driver: Driver, name: str, account: str, **options: Any) -> None:
-    driver.horae.schedules.add("bill", name=name, config={"account": account}, cron=EVERY_MINUTE, **options)
+    driver.horae.schedules.add(
+        "bill", name=name, config={"account": account}, cron=EVERY_MINUTE, **options
+    )
 
 
 def claim(driver: Driver) -> list[Claim]:
@@ -67,7 +71,9 @@ def test_runs_wait_under_the_key_of_the_schedule(limited: Driver, *, in_bulk: bo
         limited.end(each)
     (last,) = claim(limited)
     limited.end(last)
-    assert [limited.ledger(name) for name in ("one", "two", "three")] == [[("fired", 1, "on_time")]] * 3
+    assert [limited.ledger(name) for name in ("one", "two", "three")] == [
+        [("fired", 1, "on_time")]
+    ] * 3
     assert limited.get("two").statistics.total_successes == 1
 
 
@@ -87,7 +93,9 @@ def test_ledger_and_schedule_name_what_holds_a_run_back(limited: Driver) -> None
 
 
 @pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.BUFFER_ONE])
-def test_a_run_that_a_limit_holds_back_executes_for_its_schedule(limited: Driver, overlap: Overlap) -> None:
+def test_a_run_that_a_limit_holds_back_executes_for_its_schedule(
+    limited: Driver, overlap: Overlap
+) -> None:
     add(limited, "one", "a")
     add(limited, "two", "a", overlap=overlap)
     limited.until_due("one")
@@ -114,7 +122,9 @@ def test_cancel_other_cancels_the_run_that_waits(limited: Driver) -> None:
     limited.fire_due()
     claim(limited)
     limited.clock.advance(minutes=1)
-    ((due, stop),) = [(each.schedule.name, each.stop) for each in limited.fire(limited.get("two").id)]
+    ((due, stop),) = [
+        (each.schedule.name, each.stop) for each in limited.fire(limited.get("two").id)
+    ]
     assert due == "two"
     assert stop is not None
 
@@ -189,7 +199,11 @@ def test_new_code_changes_the_limits_of_its_schedules(plain_database: Database) 
     for most, added in ((1, True), (2, False)):
         with application(plain_database, module="shop") as horae:
 
-            @horae.cron("0 3 * * *", params={"account": "a"}, limits=[Limit(concurrency=most, key="{account}")])
+            @horae.cron(
+                "0 3 * * *",
+                params={"account": "a"},
+                limits=[Limit(concurrency=most, key="{account}")],
+            )
             def declared(account: str) -> None: ...
 
             @horae.job(limits=[Limit(concurrency=most, key="{account}", name="account")])
@@ -216,7 +230,12 @@ def test_new_code_changes_the_limits_of_its_schedules(plain_database: Database) 
 def test_reset_computes_the_key_of_the_declared_parameters(plain_database: Database) -> None:
     with application(plain_database, module="shop") as horae:
 
-        @horae.cron("0 3 * * *", params={"account": "a"}, limits=[Limit(concurrency=1, key="{account}")], tags=["x"])
+        @horae.cron(
+            "0 3 * * *",
+            params={"account": "a"},
+            limits=[Limit(concurrency=1, key="{account}")],
+            tags=["x"],
+        )
         def declared(account: str) -> None: ...
 
         horae.deploy()

@@ -32,12 +32,18 @@ def fire_at_the_next_minute(driver: Driver) -> list[int]:
 
 class TestChangeOfOverlap:
     @pytest.mark.parametrize("overlap", ONE_AT_A_TIME)
-    def test_the_only_open_run_keeps_others_from_starting(self, driver: Driver, overlap: Overlap) -> None:
+    def test_the_only_open_run_keeps_others_from_starting(
+        self, driver: Driver, overlap: Overlap
+    ) -> None:
         driver.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
         (job,) = fire_at_the_next_minute(driver)
         (claim,) = driver.claim()
         changed = driver.horae.schedules.alter("work", overlap=overlap)
-        assert (changed.state, changed.job_id, changed.started_at) == ("executing", job, MONDAY + MINUTE)
+        assert (changed.state, changed.job_id, changed.started_at) == (
+            "executing",
+            job,
+            MONDAY + MINUTE,
+        )
         driver.clock.advance(minutes=1)
         assert started(driver.fire(changed.id)) == []
         driver.clock.advance(seconds=1)
@@ -47,7 +53,9 @@ class TestChangeOfOverlap:
         assert (after.statistics.total_successes, after.statistics.total_crashes) == (1, 0)
         assert after.statistics.total_duration == timedelta(seconds=61)
 
-    def test_it_is_refused_while_several_runs_are_open_and_changes_nothing(self, driver: Driver) -> None:
+    def test_it_is_refused_while_several_runs_are_open_and_changes_nothing(
+        self, driver: Driver
+    ) -> None:
         driver.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
         fire_at_the_next_minute(driver)
         (second,) = fire_at_the_next_minute(driver)
@@ -60,7 +68,10 @@ class TestChangeOfOverlap:
         driver.end(claims[0])
         assert driver.horae.schedules.alter("work", overlap=Overlap.SKIP).job_id == claims[1].id
         driver.end(claims[1])
-        assert (driver.get("work").state, driver.get("work").statistics.total_successes) == ("idle", 2)
+        assert (driver.get("work").state, driver.get("work").statistics.total_successes) == (
+            "idle",
+            2,
+        )
 
     def test_without_an_open_run_it_starts(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
@@ -83,15 +94,25 @@ class TestChangeOfOverlap:
         for claim in claims:
             driver.end(claim)
         statistics = driver.get("work").statistics
-        assert (statistics.total_runs, statistics.total_successes, statistics.total_crashes) == (2, 2, 0)
-        assert statistics.total_duration == timedelta(seconds=30 + 30)  # from where their bodies began
+        assert (statistics.total_runs, statistics.total_successes, statistics.total_crashes) == (
+            2,
+            2,
+            0,
+        )
+        assert statistics.total_duration == timedelta(
+            seconds=30 + 30
+        )  # from where their bodies began
 
     def test_one_that_is_paused_meanwhile_stays_so(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron=EVERY_MINUTE)
         fire_at_the_next_minute(driver)
         driver.horae.schedules.pause("work", "for a while")
         changed = driver.horae.schedules.alter("work", overlap=ALLOW_ALL)
-        assert (changed.state, changed.enabled, changed.pause_note) == ("disabled", False, "for a while")
+        assert (changed.state, changed.enabled, changed.pause_note) == (
+            "disabled",
+            False,
+            "for a while",
+        )
         back = driver.horae.schedules.alter("work", overlap=Overlap.SKIP)
         assert (back.state, back.enabled, back.job_id is None) == ("executing", False, False)
 
@@ -119,7 +140,9 @@ class TestByHand:
                 driver.end(claim)
         assert len({entry.nominal_time for entry in driver.entries("work")}) == 3
 
-    @pytest.mark.parametrize(("behind", "later"), [(0, 1), (1, 2), (999_999, 1_000_000), (1_000_000, 0), (-1, 0)])
+    @pytest.mark.parametrize(
+        ("behind", "later"), [(0, 1), (1, 2), (999_999, 1_000_000), (1_000_000, 0), (-1, 0)]
+    )
     def test_a_clock_that_stepped_back_far_is_not_followed(self, behind: int, later: int) -> None:
         rules = Rules(key="work", trigger=parse_trigger("cron", EVERY_MINUTE), overlap=ALLOW_ALL)
         now = MONDAY + timedelta(seconds=30)
@@ -145,7 +168,10 @@ class TestLimitOfTheSchedule:
         assert (expired.id, expired.state) == (claim.id, "failed")
         assert driver.get("work").state == "terminating"  # until the body has stopped
         driver.end(claim)
-        assert (driver.get("work").state, driver.get("work").statistics.total_failures) == ("idle", 1)
+        assert (driver.get("work").state, driver.get("work").statistics.total_failures) == (
+            "idle",
+            1,
+        )
 
     def test_it_counts_instead_of_the_limit_of_the_type(self, driver: Driver) -> None:
         self.begun(driver, max_runtime="2h")
@@ -158,12 +184,16 @@ class TestLimitOfTheSchedule:
         assert arrange.expired_runs(driver.database, {"work": 5.0}) == []
         assert len(arrange.expired(driver.database, {"work": 1800.0})) == 1
 
-    async def test_another_node_ends_what_its_own_cannot(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_another_node_ends_what_its_own_cannot(
+        self, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Its node lives, but does nothing."""
         self.begun(driver, max_runtime="2m")
         driver.clock.advance(hours=1)
         monkeypatch.setattr(crashed_nodes, "abandoned_jobs", lambda *_: [])
         async with running_node(driver.horae, scheduler=False, worker=False):
             await until_stored(driver.horae, lambda: driver.jobs("work")[0][1] == "failed")
-        assert rows(driver.horae, "SELECT error FROM horae_jobs")[0].error.startswith("hard time limit of the schedule")
+        assert rows(driver.horae, "SELECT error FROM horae_jobs")[0].error.startswith(
+            "hard time limit of the schedule"
+        )
         assert driver.database.transact(run_ending.end_unreported, 10) == []  # it has not stopped

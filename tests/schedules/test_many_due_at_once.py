@@ -52,7 +52,10 @@ def add_many(horae: Horae, number: int, **options: Any) -> None:
 def check_all(horae: Horae) -> None:
     for item in horae.schedules.list():
         entries = horae.schedules.ticks(item.id, limit=1000)[::-1]
-        check_ledger(entries, fires(EVERY_SECOND, entries[0].nominal_time - timedelta(seconds=1), entries[-1].until))
+        check_ledger(
+            entries,
+            fires(EVERY_SECOND, entries[0].nominal_time - timedelta(seconds=1), entries[-1].until),
+        )
     twice = "SELECT 1 FROM horae_jobs GROUP BY schedule_id, nominal_time HAVING count(*) > 1"
     assert rows(horae, twice) == []
 
@@ -63,7 +66,9 @@ def fewest_runs(horae: Horae) -> int:
 
 @pytest.mark.slow
 class TestPlannedAhead:
-    async def test_they_fire_as_they_were_planned(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_they_fire_as_they_were_planned(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         planned, fire = list[int](), bulk_firing.fire
 
         def noted(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> BulkFired:
@@ -93,7 +98,12 @@ class TestPlannedAhead:
     async def test_schedules_fired_by_another_node_are_not_locked_again(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        happened, fire, long_way, ask = Record[tuple[str, set[int]]](), bulk_firing.fire, firing.fire, firing.due_among
+        happened, fire, long_way, ask = (
+            Record[tuple[str, set[int]]](),
+            bulk_firing.fire,
+            firing.fire,
+            firing.due_among,
+        )
 
         def beaten(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> BulkFired:
             before = fire(connection, plans, NodeId("rival"))
@@ -104,7 +114,9 @@ class TestPlannedAhead:
             happened.append(("locked", set(ids)))
             return long_way(connection, ids, node)
 
-        def asked(connection: Connection, ids: Collection[int], horizon: float) -> list[DueSchedule]:
+        def asked(
+            connection: Connection, ids: Collection[int], horizon: float
+        ) -> list[DueSchedule]:
             happened.append(("asked", set(ids)))
             return ask(connection, ids, horizon)
 
@@ -113,7 +125,9 @@ class TestPlannedAhead:
         monkeypatch.setattr(firing, "due_among", asked)
         add_many(horae, 4)
         async with running_node(horae, timing=Timing(controller=SMALL)):
-            await happened.until(lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4)
+            await happened.until(
+                lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4
+            )
             await until_stored(horae, lambda: fewest_runs(horae) >= 3)
         for index, (what, ids) in enumerate(happened):
             if what == "beaten" and ids:
@@ -126,7 +140,9 @@ class TestPlannedAhead:
     ) -> None:
         refused = list[int]()
 
-        def refuse(_connection: Connection, plans: Sequence[PlannedFire], _node: NodeId) -> BulkFired:
+        def refuse(
+            _connection: Connection, plans: Sequence[PlannedFire], _node: NodeId
+        ) -> BulkFired:
             refused.append(len(plans))
             raise IntegrityError("INSERT", {}, Exception("twice"))
 
@@ -144,7 +160,11 @@ class TestPlannedAhead:
         async with running_node(horae, timing=timing) as node:
             await until_after(signals_of(node).decided, lambda: fewest_runs(horae) >= 1)
         made = [row.priority for row in rows(horae, "SELECT priority FROM horae_jobs ORDER BY id")]
-        assert [sorted(made[start : start + 4]) for start in (0, 4, 8)] == [[4, 4, 5, 5], [2, 2, 3, 3], [0, 0, 1, 1]]
+        assert [sorted(made[start : start + 4]) for start in (0, 4, 8)] == [
+            [4, 4, 5, 5],
+            [2, 2, 3, 3],
+            [0, 0, 1, 1],
+        ]
 
 
 class Counted(asyncio.Event):
@@ -247,7 +267,9 @@ class TestEndsWait:
             horae.schedules.add("work", name=f"s{index}", every="1h")
         signals = Signals()
         calm = signals.burst_over
-        lone = Controller(horae.components.database, NodeId("here"), signals, ControllerTiming(batch=2), Random(1))
+        lone = Controller(
+            horae.components.database, NodeId("here"), signals, ControllerTiming(batch=2), Random(1)
+        )
         async with asyncio.TaskGroup() as group:
             group.create_task(lone.run())
             await until(lambda: fewest_runs(horae) == 1 and calm.is_set())

@@ -70,7 +70,9 @@ def rescued(driver: Driver, job_id: int) -> None:
 
 def rescue(driver: Driver, *begun: Claim) -> None:
     entries = Begun(frozenset(entry_of(claim) for claim in begun))
-    rescuer = Rescuer(driver.horae.registry, Random(1), begun_by=lambda _: entries, age=timedelta(hours=1))
+    rescuer = Rescuer(
+        driver.horae.registry, Random(1), begun_by=lambda _: entries, age=timedelta(hours=1)
+    )
     driver.database.transact(rescuer.rescue, [THERE])
 
 
@@ -109,7 +111,11 @@ def test_a_run_by_hand_moves_nothing(driver: Driver, end: Callable[[Driver, int]
     before = driver.get("work")
     end(driver, driver.horae.schedules.run_now("work"))
     after = driver.get("work")
-    assert (after.next_start, after.last_tick, after.enabled) == (before.next_start, before.last_tick, True)
+    assert (after.next_start, after.last_tick, after.enabled) == (
+        before.next_start,
+        before.last_tick,
+        True,
+    )
     assert stored(driver) == but_for_the_finish(before.statistics, driver)
 
 
@@ -174,7 +180,9 @@ def test_one_that_had_begun_crashed_once(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("claimed_again", [False, True])
-def test_a_run_that_waits_for_another_attempt_has_begun(driver: Driver, claimed_again: bool) -> None:  # noqa: FBT001
+def test_a_run_that_waits_for_another_attempt_has_begun(
+    driver: Driver, claimed_again: bool
+) -> None:
     driver.horae.schedules.add("work", cron="0 * * * *")
     driver.until_due("work")
     (job_id,) = driver.fire_due()
@@ -204,11 +212,18 @@ def test_other_runs_continue_beside_it(driver: Driver) -> None:
     assert driver.get("work").statistics.streak() == 1
     driver.end(last)
     after = stored(driver)
-    assert (after.total_runs, after.total_successes, after.total_crashes, after.streak()) == (2, 1, 1, 0)
+    assert (after.total_runs, after.total_successes, after.total_crashes, after.streak()) == (
+        2,
+        1,
+        1,
+        0,
+    )
 
 
 @pytest.mark.parametrize("options", KINDS, ids=["drifting", "fixed", "cron", "allow_all"])
-def test_an_orderly_stop_of_its_node_moves_no_count_and_no_streak(driver: Driver, options: dict[str, Any]) -> None:
+def test_an_orderly_stop_of_its_node_moves_no_count_and_no_streak(
+    driver: Driver, options: dict[str, Any]
+) -> None:
     driver.horae.schedules.add("work", max_retries=3, **options)
     for outcome in (ENDED_BADLY, CRASHED):
         driver.until_due("work")
@@ -224,7 +239,9 @@ def test_an_orderly_stop_of_its_node_moves_no_count_and_no_streak(driver: Driver
         assert stored(driver) == before
 
 
-@pytest.mark.parametrize("outcome", [StoppedEarly("the node stopped", again=True), Snoozed(60.0, "later")])
+@pytest.mark.parametrize(
+    "outcome", [StoppedEarly("the node stopped", again=True), Snoozed(60.0, "later")]
+)
 def test_a_run_that_goes_back_to_the_queue_stays_open(driver: Driver, outcome: Outcome) -> None:
     driver.horae.schedules.add("work", every="10m", max_retries=0)
     before = driver.get("work").statistics

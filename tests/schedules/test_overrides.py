@@ -12,7 +12,9 @@ from tests.schedules.driver import Driver
 from tests.storage.arrange import at_once
 
 
-def test_a_change_survives_a_deployment_that_changes_another_schedule(driver: Driver, version: Version) -> None:
+def test_a_change_survives_a_deployment_that_changes_another_schedule(
+    driver: Driver, version: Version
+) -> None:
     shop = version(purge="0 3 * * *", bill="0 4 * * *")
     shop.deploy()
     shop.schedules.alter("purge", cron="0 5 * * *", priority=7)
@@ -41,7 +43,11 @@ def test_a_new_declaration_of_a_field_counts_and_the_other_fields_stay_changed(
     shop = version(purge={"cron": "0 3 * * *", "queue": "slower"})
     shop.deploy()
     purge = driver.get("purge")
-    assert (purge.queue, purge.priority, purge.rules.trigger.timezone) == ("slower", 7, "Europe/Berlin")
+    assert (purge.queue, purge.priority, purge.rules.trigger.timezone) == (
+        "slower",
+        7,
+        "Europe/Berlin",
+    )
     assert purge.overrides.keys() == {"priority", "trigger"}
 
 
@@ -56,7 +62,9 @@ def test_reset_undoes_the_changes(driver: Driver, version: Version) -> None:
     assert shop.schedules.reset("purge").version == reset.version
 
 
-def test_a_change_back_to_the_declared_value_is_no_override(driver: Driver, version: Version) -> None:
+def test_a_change_back_to_the_declared_value_is_no_override(
+    driver: Driver, version: Version
+) -> None:
     shop = version(purge="0 3 * * *")
     shop.deploy()
     shop.schedules.alter("purge", priority=7)
@@ -95,7 +103,9 @@ def test_changed_parameters_survive_only_if_the_function_accepts_them(version: V
         if hour == 3:
             shop.schedules.alter("report", config={"region": "us"})
         else:
-            assert shop.schedules.get("report").config == ({"region": "us"} if function is report else params)
+            assert shop.schedules.get("report").config == (
+                {"region": "us"} if function is report else params
+            )
 
 
 def test_a_schedule_that_was_added_has_nothing_to_take_back(driver: Driver) -> None:
@@ -105,7 +115,9 @@ def test_a_schedule_that_was_added_has_nothing_to_take_back(driver: Driver) -> N
         driver.horae.schedules.reset("work")
 
 
-def test_a_change_and_a_deployment_at_the_same_time_both_count(driver: Driver, version: Version) -> None:
+def test_a_change_and_a_deployment_at_the_same_time_both_count(
+    driver: Driver, version: Version
+) -> None:
     shop = version(purge="0 3 * * *", bill="0 4 * * *")
     shop.deploy()
     versions = [version(purge="0 3 * * *", bill=f"{minute} 4 * * *") for minute in range(1, 4)]
@@ -122,7 +134,9 @@ def test_a_change_and_a_deployment_at_the_same_time_both_count(driver: Driver, v
     assert purge.overrides == {"priority": 0, "jitter": 0.0}
 
 
-def test_a_forecast_of_the_next_deployment_keeps_the_changes(driver: Driver, version: Version) -> None:
+def test_a_forecast_of_the_next_deployment_keeps_the_changes(
+    driver: Driver, version: Version
+) -> None:
     shop = version(purge="0 3 * * *", bill="0 4 * * *")
     shop.deploy()
     shop.schedules.alter("purge", cron="0 5 * * *")

@@ -44,7 +44,11 @@ class TestOverlap:
 
     def test_buffer_one_fires_the_last_of_them(self, driver: Driver) -> None:
         assert len(self.overrun(driver, Overlap.BUFFER_ONE)) == 1
-        assert driver.ledger("work") == [("fired", 1, "on_time"), ("coalesced", 2, "overlap"), ("fired", 1, "buffered")]
+        assert driver.ledger("work") == [
+            ("fired", 1, "on_time"),
+            ("coalesced", 2, "overlap"),
+            ("fired", 1, "buffered"),
+        ]
         assert driver.entries("work")[-1].nominal_time == MONDAY + 4 * MINUTE
         driver.clock.advance(seconds=1)
         (claim,) = driver.claim()
@@ -60,16 +64,21 @@ class TestOverlap:
             driver.end(claim)
             fired = driver.fire_due()
         assert driver.ledger("work") == [("fired", 1, "on_time"), *[("fired", 1, "buffered")] * 3]
-        assert [entry.nominal_time for entry in driver.entries("work")] == fires(EVERY_MINUTE, MONDAY, driver.clock.now)
+        assert [entry.nominal_time for entry in driver.entries("work")] == fires(
+            EVERY_MINUTE, MONDAY, driver.clock.now
+        )
 
     def test_buffer_all_keeps_at_most_so_many(self, driver: Driver) -> None:
         assert len(self.overrun(driver, Overlap.BUFFER_ALL, catch_up_limit=2)) == 1
         assert driver.ledger("work")[1:] == [("missed", 1, "limit"), ("fired", 1, "buffered")]
 
     @pytest.mark.parametrize(
-        ("overlap", "stop"), [(Overlap.CANCEL_OTHER, Stop.CANCEL), (Overlap.TERMINATE_OTHER, Stop.TERMINATE)]
+        ("overlap", "stop"),
+        [(Overlap.CANCEL_OTHER, Stop.CANCEL), (Overlap.TERMINATE_OTHER, Stop.TERMINATE)],
     )
-    def test_the_other_run_is_cancelled_and_makes_room(self, driver: Driver, overlap: Overlap, stop: Stop) -> None:
+    def test_the_other_run_is_cancelled_and_makes_room(
+        self, driver: Driver, overlap: Overlap, stop: Stop
+    ) -> None:
         begin(driver, overlap=overlap)
         (claim,) = driver.claim()
         driver.clock.advance(minutes=1)
@@ -78,13 +87,18 @@ class TestOverlap:
         assert driver.get("work").state == "terminating"
         driver.clock.advance(seconds=2)
         driver.end(claim, Cancelled("schedule work"))
-        assert (driver.get("work").state, driver.get("work").next_start) == ("idle", driver.clock.now)
+        assert (driver.get("work").state, driver.get("work").next_start) == (
+            "idle",
+            driver.clock.now,
+        )
         assert len(driver.fire_due()) == 1
         assert driver.ledger("work") == [("fired", 1, "on_time"), ("fired", 1, "buffered")]
         statistics = driver.get("work").statistics
         assert (statistics.total_failures, statistics.consecutive_failures) == (1, 0)
 
-    def test_a_run_that_ignores_its_cancel_gets_it_again_at_the_next_time(self, driver: Driver) -> None:
+    def test_a_run_that_ignores_its_cancel_gets_it_again_at_the_next_time(
+        self, driver: Driver
+    ) -> None:
         begin(driver, overlap="terminate_other")
         driver.claim()
         for _ in range(3):
@@ -112,13 +126,21 @@ class TestOverlap:
         assert (driver.get("work").state, driver.get("work").job_id) == ("idle", None)
         claims = driver.claim()
         running = driver.get("work")
-        assert (running.statistics.total_runs, running.statistics.total_crashes, running.open_runs) == (0, 0, 4)
+        assert (
+            running.statistics.total_runs,
+            running.statistics.total_crashes,
+            running.open_runs,
+        ) == (0, 0, 4)
         for number, claim in enumerate(claims, 1):
             driver.clock.advance(seconds=1)
             driver.end(claim)
             stored, shown = driver.stored_statistics("work"), driver.get("work")
             assert (stored.total_runs, stored.total_crashes) == (4, 4 - number)
-            assert (shown.statistics.total_runs, shown.statistics.total_crashes, shown.open_runs) == (
+            assert (
+                shown.statistics.total_runs,
+                shown.statistics.total_crashes,
+                shown.open_runs,
+            ) == (
                 number,
                 0,
                 4 - number,
@@ -128,7 +150,9 @@ class TestOverlap:
         assert after.total_duration == timedelta(seconds=1 + 2 + 3 + 4)
 
     def test_a_retry_that_a_nominal_time_overtakes_is_dropped(self, driver: Driver) -> None:
-        driver.horae.schedules.add("work", cron=EVERY_MINUTE, retry_period="40s", backoff="constant")
+        driver.horae.schedules.add(
+            "work", cron=EVERY_MINUTE, retry_period="40s", backoff="constant"
+        )
         driver.until_due("work")
         driver.run(ENDED_BADLY)
         retry = driver.get("work").next_start
@@ -174,7 +198,9 @@ class TestCatchUp:
         assert self.after_outage(driver, 10.25, catch_up="none") == [MONDAY + 11 * MINUTE]
 
     def test_catch_up_all_runs_each_missed_time(self, driver: Driver) -> None:
-        assert self.after_outage(driver, catch_up="all") == [MONDAY + number * MINUTE for number in range(2, 12)]
+        assert self.after_outage(driver, catch_up="all") == [
+            MONDAY + number * MINUTE for number in range(2, 12)
+        ]
         assert {reason for _, _, reason in driver.ledger("work")[1:]} <= {"catch_up", "on_time"}
 
     def test_catch_up_all_runs_at_most_the_limit_the_newest(self, driver: Driver) -> None:
@@ -183,7 +209,9 @@ class TestCatchUp:
         assert driver.ledger("work")[1] == ("missed", 7, "limit")
 
     @pytest.mark.parametrize(("policy", "made_up"), [("all", [8, 9, 10, 11]), ("last", [11])])
-    def test_only_what_is_within_the_window(self, driver: Driver, policy: str, made_up: list[int]) -> None:
+    def test_only_what_is_within_the_window(
+        self, driver: Driver, policy: str, made_up: list[int]
+    ) -> None:
         found = self.after_outage(driver, catch_up=policy, catch_up_window="4m")
         assert found == [MONDAY + number * MINUTE for number in made_up]
 
@@ -199,7 +227,10 @@ class TestCatchUp:
         driver.clock.advance(days=3)
         driver.run(seconds=0.5)
         found = rows(driver.horae, "SELECT decision, count FROM horae_ticks ORDER BY nominal_time")
-        assert [(row.decision, row.count) for row in found] == [("coalesced", 3 * 86_400 - 1), ("fired", 1)]
+        assert [(row.decision, row.count) for row in found] == [
+            ("coalesced", 3 * 86_400 - 1),
+            ("fired", 1),
+        ]
 
     def test_an_interval_from_the_finish_runs_no_missed_times(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", every="10m")

@@ -45,7 +45,9 @@ def test_a_paused_schedule_stays_paused_unless_the_caller_says_otherwise(driver:
 
 
 def test_callers_at_the_same_time_add_one_schedule(driver: Driver) -> None:
-    outcomes = at_once([lambda: driver.horae.schedules.put("nightly", "work", cron="0 3 * * *")] * 4)
+    outcomes = at_once(
+        [lambda: driver.horae.schedules.put("nightly", "work", cron="0 3 * * *")] * 4
+    )
     assert sorted(put.outcome for put in outcomes if isinstance(put, PutSchedule)) == [
         "created",
         "unchanged",
@@ -74,10 +76,16 @@ def test_a_declared_schedule_is_not_put(driver: Driver, version: Version) -> Non
         ({}, InvalidRequest, "a schedule needs either cron"),
         ({"cron": "0 0 3 1 1 * 1999"}, CronSyntaxError, "1999"),
         ({"cron": "0 3 * * *", "when": "now"}, InvalidRequest, "no option 'when'"),
-        ({"every": "10m", "next_start": None}, InvalidRequest, "next_start is a change that is made once"),
+        (
+            {"every": "10m", "next_start": None},
+            InvalidRequest,
+            "next_start is a change that is made once",
+        ),
     ],
 )
-def test_invalid_values_are_refused(driver: Driver, options: Any, error: type[Exception], said: str) -> None:
+def test_invalid_values_are_refused(
+    driver: Driver, options: Any, error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         driver.horae.schedules.put("nightly", "work", **options)
     assert driver.horae.schedules.list() == []

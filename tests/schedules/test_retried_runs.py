@@ -37,7 +37,9 @@ def end_all(driver: Driver, **outcome: Any) -> None:
         driver.end(claim, **outcome)
 
 
-def make_up(driver: Driver, *, start: datetime = FIRST, hours: float = 5, **options: Any) -> Backfill:
+def make_up(
+    driver: Driver, *, start: datetime = FIRST, hours: float = 5, **options: Any
+) -> Backfill:
     end = min(start + hours * HOUR, driver.clock.now)
     return driver.horae.schedules.backfill("hourly", start, end, failed=True, **options)
 
@@ -53,10 +55,18 @@ def test_a_retry_runs_for_the_same_nominal_time(failing: Driver) -> None:
     old = failed(failing)
     before = failing.get("hourly").next_start
     again = failing.horae.jobs.retry(old.id)
-    assert (again.schedule_id, again.nominal_time, again.retry_of) == (old.schedule_id, FIRST, old.id)
+    assert (again.schedule_id, again.nominal_time, again.retry_of) == (
+        old.schedule_id,
+        FIRST,
+        old.id,
+    )
     assert failing.horae.jobs.get(again.id) == again
     running = failing.get("hourly")
-    assert (running.state, running.job_id, running.next_start) == (ScheduleState.EXECUTING, again.id, before)
+    assert (running.state, running.job_id, running.next_start) == (
+        ScheduleState.EXECUTING,
+        again.id,
+        before,
+    )
     (claim,) = failing.claim()
     assert claim.nominal_time == FIRST
     failing.clock.advance(seconds=1)
@@ -64,7 +74,10 @@ def test_a_retry_runs_for_the_same_nominal_time(failing: Driver) -> None:
     entry = failing.entries("hourly")[0]
     assert (entry.job_id, entry.retried_as) == (old.id, again.id)
     assert failing.ledger("hourly") == [("fired", 1, "on_time")] * 3
-    assert (failing.get("hourly").state, failing.get("hourly").next_start) == (ScheduleState.IDLE, before)
+    assert (failing.get("hourly").state, failing.get("hourly").next_start) == (
+        ScheduleState.IDLE,
+        before,
+    )
     check(failing, runs=4, successes=2)
 
 
@@ -112,7 +125,10 @@ def test_a_schedule_without_retries_left_stays_disabled(driver: Driver) -> None:
     driver.horae.jobs.retry(failed(driver).id)
     end_all(driver)
     found = driver.get("hourly")
-    assert (found.state, found.disabled_reason) == (ScheduleState.DISABLED, DisabledReason.RETRIES_USED_UP)
+    assert (found.state, found.disabled_reason) == (
+        ScheduleState.DISABLED,
+        DisabledReason.RETRIES_USED_UP,
+    )
     check(driver, runs=2, successes=1)
 
 

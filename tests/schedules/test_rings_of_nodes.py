@@ -41,12 +41,20 @@ async def test_every_partition_has_two_owners_and_another_when_one_leaves(
 ) -> None:
     async with AsyncExitStack() as stack:
         applications = [stack.enter_context(application(plain_database)) for _ in range(3)]
-        entered = [await stack.enter_async_context(running_node(horae, timing=QUICK)) for horae in applications[:2]]
+        entered = [
+            await stack.enter_async_context(running_node(horae, timing=QUICK))
+            for horae in applications[:2]
+        ]
         leaving = await stack.enter_async_context(AsyncExitStack())
-        entered.append(await leaving.enter_async_context(running_node(applications[2], timing=QUICK)))
+        entered.append(
+            await leaving.enter_async_context(running_node(applications[2], timing=QUICK))
+        )
         living = [node.id for node in entered if node.id is not None]
         await until(
-            lambda: [seen.get(node) for node in living] == [Ring(living).partitions_of(node) for node in living]
+            lambda: (
+                [seen.get(node) for node in living]
+                == [Ring(living).partitions_of(node) for node in living]
+            )
         )
         assert owners(seen, living) == {2: PARTITIONS}
         await leaving.aclose()
@@ -61,7 +69,10 @@ def owners(seen: dict[NodeId, frozenset[int]], living: list[NodeId]) -> dict[int
 
 async def test_a_node_that_only_works_is_no_owner(horae: Horae, plain_database: Database) -> None:
     with application(plain_database) as other:
-        async with running_node(horae, timing=QUICK) as first, running_node(other, scheduler=False, timing=QUICK):
+        async with (
+            running_node(horae, timing=QUICK) as first,
+            running_node(other, scheduler=False, timing=QUICK),
+        ):
             assert horae.components.database.autocommit(nodes.schedulers) == [first.id]
 
 
@@ -80,16 +91,22 @@ async def test_partitions_of_a_dead_node_belong_to_the_second_owner(
         await ran.reaches(8)
 
 
-async def test_a_node_missing_from_its_own_list_owns_everything(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_missing_from_its_own_list_owns_everything(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = add_type(horae)
-    monkeypatch.setattr(nodes, "schedulers", lambda _: [NodeId("one"), NodeId("two"), NodeId("three")])
+    monkeypatch.setattr(
+        nodes, "schedulers", lambda _: [NodeId("one"), NodeId("two"), NodeId("three")]
+    )
     for number in range(8):
         horae.schedules.add("work", name=f"s{number}", every="1h")
     async with running_node(horae, timing=QUICK):
         await ran.reaches(8)
 
 
-async def test_schedules_continue_when_their_node_leaves(horae: Horae, plain_database: Database) -> None:
+async def test_schedules_continue_when_their_node_leaves(
+    horae: Horae, plain_database: Database
+) -> None:
     ran = add_type(horae)
     with application(plain_database) as other:
         also_ran = add_type(other)

@@ -28,7 +28,11 @@ def test_exactly_the_next_time_is_skipped(hourly: Driver) -> None:
         assert (view.next_start, view.wakes_at) == (ELEVEN + HOUR, ELEVEN)
         assert [(tick.first, tick.reason) for tick in view.skips()] == [(ELEVEN, "requested")]
     run_until(hourly, "hourly", MONDAY + 3 * HOUR)
-    assert hourly.ledger("hourly") == [("skipped", 1, "requested"), ("fired", 1, "on_time"), ("fired", 1, "on_time")]
+    assert hourly.ledger("hourly") == [
+        ("skipped", 1, "requested"),
+        ("fired", 1, "on_time"),
+        ("fired", 1, "on_time"),
+    ]
     assert hourly.get("hourly").change is None
     assert not hourly.horae.audit().findings
 
@@ -49,7 +53,11 @@ def test_while_a_run_executes_the_time_after_it_is_skipped(hourly: Driver) -> No
     hourly.clock.advance(seconds=10)
     hourly.end(claim)
     run_until(hourly, "hourly", MONDAY + 3 * HOUR)
-    assert hourly.ledger("hourly") == [("fired", 1, "on_time"), ("skipped", 1, "requested"), ("fired", 1, "on_time")]
+    assert hourly.ledger("hourly") == [
+        ("fired", 1, "on_time"),
+        ("skipped", 1, "requested"),
+        ("fired", 1, "on_time"),
+    ]
 
 
 def test_a_skipped_time_is_not_confused_with_a_retry(hourly: Driver) -> None:
@@ -65,7 +73,11 @@ def test_the_next_start_moves_forward_once(hourly: Driver) -> None:
     view = hourly.horae.schedules.alter("hourly", next_start=start)
     assert (view.next_start, view.upcoming(3)) == (start, [start, ELEVEN + HOUR, ELEVEN + 2 * HOUR])
     run_until(hourly, "hourly", MONDAY + 2 * HOUR)
-    assert hourly.ledger("hourly") == [("fired", 1, "moved"), ("skipped", 1, "replaced"), ("fired", 1, "on_time")]
+    assert hourly.ledger("hourly") == [
+        ("fired", 1, "moved"),
+        ("skipped", 1, "replaced"),
+        ("fired", 1, "on_time"),
+    ]
     assert hourly.entries("hourly")[0].nominal_time == start
     assert not hourly.horae.audit().findings
 
@@ -76,9 +88,12 @@ def test_the_next_start_moves_on_once_and_the_times_until_then_are_skipped(hourl
     assert view.upcoming(2) == [start, MONDAY + 4 * HOUR]
     run_until(hourly, "hourly", MONDAY + 4 * HOUR)
     assert hourly.ledger("hourly") == [
-        ("skipped", 1, "replaced"), ("skipped", 1, "replaced"), ("skipped", 1, "replaced"),
-        ("fired", 1, "moved"), ("fired", 1, "on_time"),
-    ]  # fmt: skip
+        ("skipped", 1, "replaced"),
+        ("skipped", 1, "replaced"),
+        ("skipped", 1, "replaced"),
+        ("fired", 1, "moved"),
+        ("fired", 1, "on_time"),
+    ]
     assert not hourly.horae.audit().findings
 
 
@@ -102,7 +117,9 @@ def test_a_moved_start_is_undone(hourly: Driver) -> None:
 
 def test_a_new_schedule_may_start_at_another_time(driver: Driver) -> None:
     start = MONDAY + timedelta(minutes=5)
-    added = driver.horae.schedules.add("work", name="grid", every="1h", fixed=True, next_start=start)
+    added = driver.horae.schedules.add(
+        "work", name="grid", every="1h", fixed=True, next_start=start
+    )
     assert added.upcoming(2) == [start, MONDAY + 2 * HOUR]
 
 
@@ -129,8 +146,12 @@ def test_new_times_and_a_pause_end_a_change(hourly: Driver) -> None:
 def test_a_disabled_schedule_has_no_next_start_to_change(hourly: Driver, change: str) -> None:
     schedules: Any = hourly.horae.schedules
     schedules.pause("hourly")
-    with pytest.raises(InvalidRequest, match=rf"{change} has no effect on a schedule that is disabled \(paused\)"):
-        schedules.skip_next("hourly") if change == "skip_next" else schedules.alter("hourly", next_start=ELEVEN)
+    with pytest.raises(
+        InvalidRequest, match=rf"{change} has no effect on a schedule that is disabled \(paused\)"
+    ):
+        schedules.skip_next("hourly") if change == "skip_next" else schedules.alter(
+            "hourly", next_start=ELEVEN
+        )
 
 
 def test_while_an_interval_executes_its_next_time_is_unknown(driver: Driver) -> None:

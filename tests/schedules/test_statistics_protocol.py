@@ -8,7 +8,16 @@ import pytest
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import AttemptOutcome as Attempt
-from horae.domain.jobs.job import Cancelled, Failed, JobId, JobState, Outcome, Settlement, Succeeded, decide
+from horae.domain.jobs.job import (
+    Cancelled,
+    Failed,
+    JobId,
+    JobState,
+    Outcome,
+    Settlement,
+    Succeeded,
+    decide,
+)
 from horae.storage.outcomes import run_ending, settling
 from tests.harness.applications import execute
 from tests.schedules.clock import MONDAY
@@ -33,9 +42,17 @@ class TestEachEnd:
         driver.fire_due()
         assert counts(driver) == (1, 0, 0, 1)
         during = driver.stored_statistics("work")
-        assert (during.last_start, during.last_finish, during.last_run_success) == (None, None, None)
+        assert (during.last_start, during.last_finish, during.last_run_success) == (
+            None,
+            None,
+            None,
+        )
         shown = driver.get("work")
-        assert (shown.statistics.total_runs, shown.statistics.consecutive_crashes, shown.open_runs) == (0, 0, 1)
+        assert (
+            shown.statistics.total_runs,
+            shown.statistics.consecutive_crashes,
+            shown.open_runs,
+        ) == (0, 0, 1)
         driver.clock.advance(seconds=3)
         (claim,) = driver.claim()
         assert driver.get("work").statistics.last_start == MONDAY + 3 * SECOND
@@ -60,7 +77,11 @@ class TestEachEnd:
         ],
     )
     def test_statistics_after_each_kind_of_end(
-        self, driver: Driver, outcome: Outcome | None, expected: tuple[int, int, int, int], streak: int
+        self,
+        driver: Driver,
+        outcome: Outcome | None,
+        expected: tuple[int, int, int, int],
+        streak: int,
     ) -> None:
         driver.horae.schedules.add("work", every="10m")
         driver.run(outcome, seconds=5)
@@ -119,7 +140,9 @@ class TestBackOff:
         assert self.waits(driver, 1)[0] <= 30 * 1.125
 
     def test_on_a_grid_it_never_passes_the_next_point(self, driver: Driver) -> None:
-        driver.horae.schedules.add("work", every="10m", fixed=True, retry_period="8m", backoff="constant")
+        driver.horae.schedules.add(
+            "work", every="10m", fixed=True, retry_period="8m", backoff="constant"
+        )
         driver.until_due("work")
         driver.run(ENDED_BADLY)
         first = driver.get("work").next_start
@@ -142,14 +165,20 @@ class TestBackOff:
 
 class TestRetriesUsedUp:
     @pytest.mark.parametrize(("retries", "runs_made"), [(0, 1), (2, 3)])
-    def test_n_retries_are_n_plus_one_runs(self, driver: Driver, retries: int, runs_made: int) -> None:
+    def test_n_retries_are_n_plus_one_runs(
+        self, driver: Driver, retries: int, runs_made: int
+    ) -> None:
         driver.horae.schedules.add("work", every="1m", max_retries=retries, retry_period="1s")
         for _ in range(runs_made):
             assert driver.get("work").enabled
             driver.until_due("work")
             driver.run(ENDED_BADLY)
         after = driver.get("work")
-        assert (after.state, after.disabled_reason, after.next_start) == ("disabled", "retries used up", None)
+        assert (after.state, after.disabled_reason, after.next_start) == (
+            "disabled",
+            "retries used up",
+            None,
+        )
         driver.clock.advance(days=3)
         assert driver.fire_due() == []
         assert counts(driver)[0] == runs_made
@@ -169,17 +198,23 @@ class TestRetriesUsedUp:
         driver.run(Cancelled("ada"))
         assert driver.get("work").enabled
 
-    def test_runs_beside_each_other_that_end_in_one_batch_count_once_each(self, driver: Driver) -> None:
+    def test_runs_beside_each_other_that_end_in_one_batch_count_once_each(
+        self, driver: Driver
+    ) -> None:
         driver.horae.schedules.add("work", cron="* * * * *", overlap="allow_all", max_retries=3)
         for _ in range(3):
             driver.clock.advance(minutes=1)
             driver.fire_due()
         batch = [
-            Settlement(claim.id, claim.lease, JobState.FAILED, Attempt.FAILED, error="no") for claim in driver.claim()
+            Settlement(claim.id, claim.lease, JobState.FAILED, Attempt.FAILED, error="no")
+            for claim in driver.claim()
         ]
         driver.database.transact(settling.settle, HERE, batch)
         after = driver.get("work")
-        assert (after.statistics.consecutive_failures, after.statistics.consecutive_crashes) == (3, 0)
+        assert (after.statistics.consecutive_failures, after.statistics.consecutive_crashes) == (
+            3,
+            0,
+        )
         assert after.enabled
 
 
@@ -223,7 +258,8 @@ class TestCrash:
         assert len(driver.fire_due()) == 1
 
     @pytest.mark.parametrize(
-        ("state", "expected"), [("finished", (1, 1, 0, 0)), ("failed", (0, 0, 0, 0)), ("cancelled", (0, 0, 0, 0))]
+        ("state", "expected"),
+        [("finished", (1, 1, 0, 0)), ("failed", (0, 0, 0, 0)), ("cancelled", (0, 0, 0, 0))],
     )
     def test_a_job_that_ended_without_telling(
         self, driver: Driver, state: str, expected: tuple[int, int, int, int]
@@ -355,7 +391,9 @@ def test_ends_of_many_schedules_in_one_batch(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("outcome", [None, ENDED_BADLY], ids=["plain", "planned"])
-def test_a_duration_is_that_of_the_body_and_not_of_its_wait_for_a_slot(driver: Driver, outcome: Failed | None) -> None:
+def test_a_duration_is_that_of_the_body_and_not_of_its_wait_for_a_slot(
+    driver: Driver, outcome: Failed | None
+) -> None:
     driver.horae.schedules.add("work", cron="*/5 * * * *")
     due = driver.until_due("work")
     driver.fire_due()
@@ -387,4 +425,8 @@ def test_a_run_that_waits_for_a_slot_is_shown_as_no_crash(driver: Driver) -> Non
     driver.until_due("work")
     driver.fire_due()
     statistics = driver.get("work").statistics
-    assert (statistics.total_runs, statistics.total_crashes, statistics.consecutive_crashes) == (0, 0, 0)
+    assert (statistics.total_runs, statistics.total_crashes, statistics.consecutive_crashes) == (
+        0,
+        0,
+        0,
+    )

@@ -53,7 +53,9 @@ async def test_a_user_cancels_the_job(horae: Horae, deaf: Deaf) -> None:
         await until_stored(horae, lambda: state(horae) == "idle")
 
 
-async def test_a_pending_job_that_is_cancelled_has_nothing_to_stop(horae: Horae, deaf: Deaf) -> None:
+async def test_a_pending_job_that_is_cancelled_has_nothing_to_stop(
+    horae: Horae, deaf: Deaf
+) -> None:
     del deaf
     horae.schedules.add("deaf", cron="0 0 1 1 *")
     horae.jobs.cancel(horae.schedules.run_now("deaf"))

@@ -68,7 +68,9 @@ class VirtualNode:
         yield from (edge for edge in [*edges, self._found_at or now] if edge > now)
         if (start := self._driver.database.autocommit(_next_start, now)) is not None:
             yield start
-        if (opens := self._driver.database.autocommit(_next_opening, (now - EPOCH) // MICROSECOND)) is not None:
+        if (
+            opens := self._driver.database.autocommit(_next_opening, (now - EPOCH) // MICROSECOND)
+        ) is not None:
             yield EPOCH + opens * MICROSECOND
 
     def _die_or_return(self, now: datetime) -> None:
@@ -137,12 +139,16 @@ def _end(outage: Outage) -> datetime:
 
 def _next_opening(connection: Connection, now: int) -> int | None:
     """Return when a rate that holds jobs back allows another start."""
-    waiting = select(func.min(buckets.c.opens_at)).where(buckets.c.waiting, buckets.c.opens_at > now)
+    waiting = select(func.min(buckets.c.opens_at)).where(
+        buckets.c.waiting, buckets.c.opens_at > now
+    )
     found: int | None = connection.execute(waiting).scalar_one()
     return found
 
 
 def _next_start(connection: Connection, now: datetime) -> datetime | None:
     earliest = func.min(schedules.c.next_start, type_=Instant())
-    found: datetime | None = connection.execute(select(earliest).where(schedules.c.next_start > now)).scalar_one()
+    found: datetime | None = connection.execute(
+        select(earliest).where(schedules.c.next_start > now)
+    ).scalar_one()
     return found

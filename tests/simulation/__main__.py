@@ -42,12 +42,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run; return 1 if an invariant broke."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, help="run this seed only, and print its trace")
-    parser.add_argument("--seeds", type=int, default=1000, help="how many seeds to run (default 1000)")
+    parser.add_argument(
+        "--seeds", type=int, default=1000, help="how many seeds to run (default 1000)"
+    )
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
-    parser.add_argument("--crashes", type=int, help="a storm of about so many crashes for each seed instead")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no more seeds after so many minutes")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
-    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite", help="default: sqlite")
+    parser.add_argument(
+        "--crashes", type=int, help="a storm of about so many crashes for each seed instead"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="begin no more seeds after so many minutes"
+    )
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core"
+    )
+    parser.add_argument(
+        "--database", choices=("sqlite", "postgresql"), default="sqlite", help="default: sqlite"
+    )
     given = parser.parse_args(arguments)
     plan = plan_of if given.crashes is None else partial(storm_of, crashes=given.crashes)
     with sqlite() if given.database == "sqlite" else postgresql() as source:
@@ -56,7 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         usual = CHUNK if source is None else SERVER_CHUNK
         chunk = usual if given.crashes is None else max(STORM_CHUNK // given.crashes, 1)
         seeds = range(given.first, given.first + given.seeds)
-        return run_many(results(seeds, given.processes, plan, chunk, source), given.processes, given.minutes)
+        return run_many(
+            results(seeds, given.processes, plan, chunk, source), given.processes, given.minutes
+        )
 
 
 def sqlite() -> AbstractContextManager[DatabaseSource | None]:
@@ -121,7 +133,9 @@ def run_many(simulated: Iterator[Result], processes: int, longest: float) -> int
         if time.monotonic() - began > longest * 60:
             break
     minutes = (time.monotonic() - began) / 60
-    print(f"{done} seeds in {minutes:.2f} minutes, {done / minutes:.0f} a minute with {processes} processes")
+    print(
+        f"{done} seeds in {minutes:.2f} minutes, {done / minutes:.0f} a minute with {processes} processes"
+    )
     print(
         f"{failovers} failovers ({failovers / minutes:.0f} a minute), {jobs} jobs, {virtual / 3600:.1f} virtual hours"
     )
@@ -131,7 +145,9 @@ def run_many(simulated: Iterator[Result], processes: int, longest: float) -> int
     return 1 if failed else 0
 
 
-def results(seeds: range, processes: int, plan: PlanOf, chunk: int, source: DatabaseSource | None) -> Iterator[Result]:
+def results(
+    seeds: range, processes: int, plan: PlanOf, chunk: int, source: DatabaseSource | None
+) -> Iterator[Result]:
     """Run seeds on several processes; the results have no traces."""
     chunks = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
     with simulator(source=source) as simulations:

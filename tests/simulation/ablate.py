@@ -33,8 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Remove the guards; return 1 if a removal was not caught."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.ablate", description=__doc__)
     parser.add_argument("names", nargs="*", help="the guards to remove (default: each in turn)")
-    parser.add_argument("--here", action="store_true", help="remove one guard in this process, and print JSON")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
+    parser.add_argument(
+        "--here", action="store_true", help="remove one guard in this process, and print JSON"
+    )
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core"
+    )
     given = parser.parse_args(arguments)
     if given.here:
         print(json.dumps(caught(ABLATIONS[given.names[0]])))
@@ -43,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ThreadPoolExecutor(given.processes) as pool:
         for each in pool.map(in_a_process, given.names or list(ABLATIONS)):
             found.append(each)
-            print(f"{each.name}: {each.by or 'NOT CAUGHT'} {each.shown}", file=sys.stderr, flush=True)
+            print(
+                f"{each.name}: {each.by or 'NOT CAUGHT'} {each.shown}", file=sys.stderr, flush=True
+            )
     print(*table(found), sep="\n")
     missed = [each.name for each in found if not each.by]
     print(f"{len(found) - len(missed)} of {len(found)} removals were caught", *missed)
@@ -70,9 +76,16 @@ def caught(ablation: Ablation) -> Caught:
                 result = simulations.run(plan)
             if result.violations:
                 if with_guard := simulations.run(plan).violations:
-                    return Caught(ablation.name, "", seed + 1, f"also broken with the guard: {with_guard[0]}")
+                    return Caught(
+                        ablation.name, "", seed + 1, f"also broken with the guard: {with_guard[0]}"
+                    )
                 database = " on PostgreSQL" if ablation.on_postgresql else ""
-                return Caught(ablation.name, f"simulation{database}, seed {seed}", seed + 1, result.violations[0])
+                return Caught(
+                    ablation.name,
+                    f"simulation{database}, seed {seed}",
+                    seed + 1,
+                    result.violations[0],
+                )
     return Caught(ablation.name, "", MOST_SEEDS)
 
 
@@ -107,7 +120,9 @@ def table(found: Sequence[Caught]) -> list[str]:
     for each in found:
         own = ", of its own plans" if ABLATIONS[each.name].on_postgresql else ""
         seeds = f"{each.seeds}{own}" if each.seeds else ""
-        rows.append(f"| {ABLATIONS[each.name].guard} | {each.by or '**nothing**: ' + each.shown} | {seeds} |")
+        rows.append(
+            f"| {ABLATIONS[each.name].guard} | {each.by or '**nothing**: ' + each.shown} | {seeds} |"
+        )
     return rows
 
 

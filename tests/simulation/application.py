@@ -75,8 +75,18 @@ class Recorded:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Record the end, unless the process was killed."""
         here = world.current()
-        if kind is not GeneratorExit and not here.ended and here.lane is not None and not here.running.process.dead:
-            record("end" if kind is None else "stopped", self._job.id, self._job.claim.lease, self._job.attempt)
+        if (
+            kind is not GeneratorExit
+            and not here.ended
+            and here.lane is not None
+            and not here.running.process.dead
+        ):
+            record(
+                "end" if kind is None else "stopped",
+                self._job.id,
+                self._job.claim.lease,
+                self._job.attempt,
+            )
             Gate.of(here.running.process).body_ended()
 
 
@@ -159,7 +169,9 @@ def effect_of(job: JobContext[Any], part: int) -> dict[str, int]:
     return {"job": job.id, "attempt": job.attempt, "lease": job.claim.lease, "part": part}
 
 
-EFFECT: Final = text("INSERT INTO sim_effects (job, attempt, lease, part) VALUES (:job, :attempt, :lease, :part)")
+EFFECT: Final = text(
+    "INSERT INTO sim_effects (job, attempt, lease, part) VALUES (:job, :attempt, :lease, :part)"
+)
 
 
 @app.job(max_count=None, queue="narrow", max_attempts=2, backoff=SOON)
@@ -228,6 +240,13 @@ async def pause(seconds: float) -> None:
 
 
 KINDS: Final[Mapping[str, int]] = {
-    "brief": 4, "once": 3, "steady": 3, "flaky": 3, "threaded": 2, "transfer": 4, "limited": 3, "hooked": 2,
-}  # fmt: skip
+    "brief": 4,
+    "once": 3,
+    "steady": 3,
+    "flaky": 3,
+    "threaded": 2,
+    "transfer": 4,
+    "limited": 3,
+    "hooked": 2,
+}
 """The job types that callers start, and how often in proportion."""

@@ -50,14 +50,18 @@ NARROW: Final = 2
 
 LONGEST_WAIT: Final = timedelta(seconds=10)
 """For how long a caller waits for the end of a job."""
-OVERLAPPING: Final = frozenset({"pause", "pause at statement", "pause at end", "sleep", "server clock"})
+OVERLAPPING: Final = frozenset(
+    {"pause", "pause at statement", "pause at end", "sleep", "server clock"}
+)
 """Faults in which others must assume that a node is dead whose bodies run on: a process that stands still cannot stop
 them, and a clock that jumps forward makes every heartbeat old."""
 
 
 SHARED_RULES_EVERY: Final = 4
 """Every so many seeds the tables are checked by the rules of `tests/checker` as well."""
-STRIKING: Final = frozenset({"pause", "pause at statement", "pause at end", "sleep", "cut", "cut and refused"})
+STRIKING: Final = frozenset(
+    {"pause", "pause at statement", "pause at end", "sleep", "cut", "cut and refused"}
+)
 """Faults after which others may rightly take a node for dead."""
 
 
@@ -132,7 +136,9 @@ class Cluster:
             case "live store lost":
                 self.live.lose_everything()
             case _:
-                for place in places:  # what happens to all of them does not end for all at one moment
+                for (
+                    place
+                ) in places:  # what happens to all of them does not end for all at one moment
                     later = REACHED_LATER * place.number if fault.node < 0 else 0.0
                     place.suffer(replace(fault, seconds=fault.seconds + later))
 
@@ -169,7 +175,9 @@ class Cluster:
         may_overlap = self.plan.heartbeats and not kinds.isdisjoint(OVERLAPPING)
         stepped = "server clock" in kinds and self.plan.heartbeats
         well = frozenset(
-            place.process.name for place in self.places if place.process and not place.process.dead and not stepped
+            place.process.name
+            for place in self.places
+            if place.process and not place.process.dead and not stepped
         )
         return Answers(
             created=self.started,
@@ -268,14 +276,18 @@ class NodePlace:
             self.world.at(self.world.now + self._start_again_in, self.start)
 
     def _deploy(self, deployments: Deployments) -> tuple[int, ...]:
-        declared = [schedule for schedule in app.declared if schedule.name in self.cluster.plan.schedules]
+        declared = [
+            schedule for schedule in app.declared if schedule.name in self.cluster.plan.schedules
+        ]
         return deployments.deploy(app.module, declared, restore=False).schedules
 
     def _loop_failed(self, name: str, context: dict[str, Any]) -> None:
         error = context.get("exception")
         self.world.note(f"loop of {name}: {context.get('message')} {error!r}")
         if error is not None:
-            self.cluster.problems.append(f"the loop of {name} reports {error!r}: {context.get('message')}")
+            self.cluster.problems.append(
+                f"the loop of {name} reports {error!r}: {context.get('message')}"
+            )
 
     def suffer(self, fault: Fault) -> None:
         """Let a fault of this node happen."""
@@ -303,7 +315,9 @@ class NodePlace:
             case "answer lost":
                 return Trap("commit", fault.skip, "after", unanswered)
             case "pause at statement":
-                return Trap("statement", fault.skip, fault.phase, partial(self._pause_within, fault.seconds))
+                return Trap(
+                    "statement", fault.skip, fault.phase, partial(self._pause_within, fault.seconds)
+                )
             case "pause at end":
                 return Trap("end", fault.skip, "after", partial(self._pause_within, fault.seconds))
             case _:
@@ -374,7 +388,11 @@ def _is_excused(error: BaseException, world: World) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(_is_excused(inner, world) for inner in error.exceptions)
     text = f"{error!r} {error}"
-    return "database does not answer" in text or "answer was lost" in text or "connection was lost" in text
+    return (
+        "database does not answer" in text
+        or "answer was lost" in text
+        or "connection was lost" in text
+    )
 
 
 def jobs_of(components: Components) -> Jobs:
@@ -408,7 +426,9 @@ class Caller:
         """Open the database at the first use."""
         if self._clients is None:
             components = self.cluster.components(self.process)
-            schedules = Schedules(components.database, components.registry, components.wakeup, lambda _ids: None)
+            schedules = Schedules(
+                components.database, components.registry, components.wakeup, lambda _ids: None
+            )
             self._clients = (components, jobs_of(components), schedules)
             components.database.transact(queues.limit, "narrow", NARROW)
             if any(operation.name == "shared" for operation in self.cluster.plan.operations):
@@ -425,7 +445,7 @@ class Caller:
         finally:
             self.open_calls -= 1
 
-    def _act(self, operation: Operation) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each operation
+    def _act(self, operation: Operation) -> None:
         components, jobs, schedules = self.clients()
         name = operation.name
         match operation.what:
@@ -439,7 +459,9 @@ class Caller:
                 schedules.pause(name)
             case "resume":
                 schedules.resume(name)
-            case "skip" | "undo skip" | "move" | "exclude" | "include" | "backfill" | "undo backfill":
+            case (
+                "skip" | "undo skip" | "move" | "exclude" | "include" | "backfill" | "undo backfill"
+            ):
                 _change_start(schedules, operation)
             case "start after":
                 self._start_after(jobs, operation)
@@ -524,7 +546,9 @@ def _change_start(schedules: Schedules, operation: Operation) -> None:
         case "move":
             schedules.alter(name, next_start=view.read_at + length)
         case "exclude":
-            schedules.alter(name, exclude=[(view.read_at, view.read_at + length + timedelta(seconds=1))])
+            schedules.alter(
+                name, exclude=[(view.read_at, view.read_at + length + timedelta(seconds=1))]
+            )
         case "include":
             schedules.alter(name, exclude=[])
         case "backfill":

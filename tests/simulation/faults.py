@@ -150,7 +150,9 @@ class Gate:
             return
         hung_up = self._hung_up
         if not self.cut_fails:
-            self._waiting.wait(lambda: here.now >= self.cut_until or self._hung_up != hung_up, ANSWER_DEADLINE)
+            self._waiting.wait(
+                lambda: here.now >= self.cut_until or self._hung_up != hung_up, ANSWER_DEADLINE
+            )
             if here.now >= self.cut_until and name not in {"the answer", "COMMIT"}:
                 return
         else:

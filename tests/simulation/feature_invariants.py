@@ -28,9 +28,13 @@ class History:
     def __init__(self, database: sqlite3.Connection, answers: Any) -> None:
         self.database, self.answers = database, answers
         self.changes = database.execute("SELECT * FROM sim_history ORDER BY number").fetchall()
-        query = "SELECT id, type, state, owner, params, unique_key, group_id, attempt FROM horae_jobs"
+        query = (
+            "SELECT id, type, state, owner, params, unique_key, group_id, attempt FROM horae_jobs"
+        )
         self.jobs = {row["id"]: row for row in database.execute(query)}
-        self.begun = Counter((entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin")
+        self.begun = Counter(
+            (entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin"
+        )
 
     def starts(self, types: str) -> Iterator[Any]:
         """Yield the changes that are claims of jobs of a type."""
@@ -55,9 +59,22 @@ def broken_features(database: sqlite3.Connection, answers: Any) -> Iterator[str]
     """Yield what is broken, with the name of the rule."""
     history = History(database, answers)
     rules = (
-        _one_at_a_time, _rates, _turns, _unique, _counted, _one_pending, _expired, _snoozed, _groups, _cancelled_groups,
-        _after, _retried, _moved, _deleted, _awaited,
-    )  # fmt: skip
+        _one_at_a_time,
+        _rates,
+        _turns,
+        _unique,
+        _counted,
+        _one_pending,
+        _expired,
+        _snoozed,
+        _groups,
+        _cancelled_groups,
+        _after,
+        _retried,
+        _moved,
+        _deleted,
+        _awaited,
+    )
     for rule in rules:
         yield from (f"{rule.__name__.strip('_')}: {text}" for text in rule(history))
 
@@ -67,7 +84,10 @@ def _one_at_a_time(history: History) -> Iterator[str]:
     running: defaultdict[Any, set[int]] = defaultdict(set)
     for row in history.changes:
         if row["type"] == "keyed":
-            key, holds = history.key(row["job_id"]), row["state"] == "started" or row["node_id"] is not None
+            key, holds = (
+                history.key(row["job_id"]),
+                row["state"] == "started" or row["node_id"] is not None,
+            )
             (running[key].add if holds else running[key].discard)(row["job_id"])
             if len(running[key]) > 1:
                 yield f"jobs {sorted(running[key])} of key {key} run at once"
@@ -82,10 +102,14 @@ def _rates(history: History) -> Iterator[str]:
         for row in history.starts(kind):
             moments[history.key(row["job_id"])].append(row["at"])
         for key, at in moments.items():
-            yield from _too_many(f"{kind} with key {key}", at, lambda length, r=rate, b=burst: r * length + b)
+            yield from _too_many(
+                f"{kind} with key {key}", at, lambda length, r=rate, b=burst: r * length + b
+            )
     for kind, (most, period) in WINDOWS.items():
         at = [row["at"] for row in history.starts(kind)]
-        yield from _too_many(kind, at, lambda length, m=most, p=period: m if length < p - TOLERANCE else math.inf)
+        yield from _too_many(
+            kind, at, lambda length, m=most, p=period: m if length < p - TOLERANCE else math.inf
+        )
 
 
 def _too_many(name: str, moments: Sequence[float], allowed: Any) -> Iterator[str]:
@@ -106,11 +130,15 @@ def _turns(history: History) -> Iterator[str]:
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     passed: dict[int, Counter[str]] = {}
     rows = [row for row in history.changes if row["type"] == "shared"]
-    for _, each in groupby(rows, key=lambda row: (row["at"], row["node_id"])):  # what one claim starts, and one filing
+    for _, each in groupby(
+        rows, key=lambda row: (row["at"], row["node_id"])
+    ):  # what one claim starts, and one filing
         batch = [(row["job_id"], history.jobs[row["job_id"]]["owner"], row) for row in each]
         for job, owner, row in batch:
             _note_waiting(waiting[owner], passed, job, row)
-        started = [owner for _, owner, row in batch if row["state"] == "started" != row["old_state"]]
+        started = [
+            owner for _, owner, row in batch if row["state"] == "started" != row["old_state"]
+        ]
         for owner, (job, counts) in product(started, passed.items()):
             counts[owner] += history.jobs[job]["owner"] != owner
             if counts[owner] > PASSED_BY:
@@ -181,7 +209,9 @@ def _snoozed(history: History) -> Iterator[str]:
     """A snooze uses up no attempt, and is no failure."""
     lost = {"crashed", "interrupted", "timed_out"}
     outcomes: defaultdict[int, list[str]] = defaultdict(list)
-    for job, outcome in history.database.execute("SELECT job_id, outcome FROM horae_job_attempts ORDER BY lease"):
+    for job, outcome in history.database.execute(
+        "SELECT job_id, outcome FROM horae_job_attempts ORDER BY lease"
+    ):
         outcomes[job].append(outcome)
     for job, row in history.jobs.items():
         if row["type"] == "snoozing":
@@ -201,24 +231,36 @@ def _groups(history: History) -> Iterator[str]:
     groups = history.database.execute(query).fetchall()
     for group in groups:
         then = group["then_id"]
-        members = [job for job, row in history.jobs.items() if row["group_id"] == group["id"] and job != then]
+        members = [
+            job
+            for job, row in history.jobs.items()
+            if row["group_id"] == group["id"] and job != then
+        ]
         if group["ended_at"] is None:
             yield f"group {group['id']} has not ended"
         if then in claimed and group["cancelled_at"] is not None:
             yield f"group {group['id']} was cancelled, but job {then} after it began"
-        early = [job for job in members if then in claimed and ended.get(job, claimed[then]) >= claimed[then]]
+        early = [
+            job
+            for job in members
+            if then in claimed and ended.get(job, claimed[then]) >= claimed[then]
+        ]
         if early:
             yield f"job {then} after group {group['id']} began before the end of {early}"
     thens = Counter(group["then_id"] for group in groups)
     yield from (f"job {job} follows {count} groups" for job, count in thens.items() if count > 1)
-    alone = [job for job, row in history.jobs.items() if row["type"] == "combined" and job not in thens]
+    alone = [
+        job for job, row in history.jobs.items() if row["type"] == "combined" and job not in thens
+    ]
     yield from (f"job {job} follows no group" for job in alone)
 
 
 def _cancelled_groups(history: History) -> Iterator[str]:
     """Once the cancel of a group is answered, none of its members begins, and the job after it is cancelled."""
     thens = dict(history.database.execute("SELECT id, then_id FROM horae_groups"))
-    members = {job: row["group_id"] for job, row in history.jobs.items() if row["group_id"] is not None}
+    members = {
+        job: row["group_id"] for job, row in history.jobs.items() if row["group_id"] is not None
+    }
     cancelled = history.answers.changes.cancelled_groups
     for row in history.starts("member"):
         group = members.get(row["job_id"])
@@ -241,7 +283,8 @@ def _moved(history: History) -> Iterator[str]:
     moves = history.answers.changes.moves if history.answers.steady_clock else ()
     for move in moves:
         again = min(
-            (each.called for each in moves if each.job == move.job and each.called > move.called), default=math.inf
+            (each.called for each in moves if each.job == move.job and each.called > move.called),
+            default=math.inf,
         )
         if move.answered is None:
             continue

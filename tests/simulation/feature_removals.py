@@ -27,7 +27,9 @@ def _settle_without_snoozes(dialect: str) -> Any:
 
 counting_snoozes: Final[Patch] = statement(settling, "SETTLE", _settle_without_snoozes)
 """A snooze uses up an attempt."""
-forgetting_turns: Final[Patch] = instead(Chooser, "_place", lambda _, lane: (-lane.priority, lane.place))
+forgetting_turns: Final[Patch] = instead(
+    Chooser, "_place", lambda _, lane: (-lane.priority, lane.place)
+)
 """An owner who had a turn is as far in front as before."""
 
 
@@ -64,12 +66,16 @@ reading_rates_early: Final[Patch] = together(
 )
 counting_before_locking: Final[Patch] = instead(lane_claims, "_lock_buckets", _count_and_lock)
 rounding_down: Final[Patch] = instead(
-    rate, "_rounded_up", lambda moment, numbers: moment - moment % max(1, (numbers.period or 1) // rate.WINDOW_STEPS)
+    rate,
+    "_rounded_up",
+    lambda moment, numbers: moment - moment % max(1, (numbers.period or 1) // rate.WINDOW_STEPS),
 )
 """A start leaves a sliding window up to a thousandth of the period too early."""
 
 
-def _put_off(_: Connection, ended: Sequence[Any], finished: Mapping[int, int] = MappingProxyType({})) -> FollowUps:
+def _put_off(
+    _: Connection, ended: Sequence[Any], finished: Mapping[int, int] = MappingProxyType({})
+) -> FollowUps:
     """Put off to report ends of jobs to those that wait for them."""
     if ended or finished:
         world.current().running.process.put_off.append((ended, finished))

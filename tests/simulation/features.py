@@ -134,7 +134,9 @@ class GroupsOfProcess:
 
 
 for _job_type in app.registry.by_name.values():
-    _job_type.groups = GroupsOfProcess()  # in place of the one that would open the database of `app`
+    _job_type.groups = (
+        GroupsOfProcess()
+    )  # in place of the one that would open the database of `app`
 
 
 def _starts(jobs: Jobs, operation: Operation) -> list[int]:
@@ -170,7 +172,9 @@ def _counted(jobs: Jobs, operation: Operation) -> list[int]:
 
 def start_group(jobs: Jobs, operation: Operation) -> Group:
     """Start a group with so many members, the first of which adds others."""
-    members: Sequence[Any] = [("member", {"adds": 2 * (each == 0)}) for each in range(operation.number)]
+    members: Sequence[Any] = [
+        ("member", {"adds": 2 * (each == 0)}) for each in range(operation.number)
+    ]
     failure: Any = "cancel" if operation.number % 2 else "continue"
     return jobs.start_group(members, then="combined", on_failure=failure)
 
@@ -191,19 +195,45 @@ def features_of(rng: Random, active: float) -> list[Operation]:
     if rng.random() < 1 / 3:
         return []
     draws: Sequence[Callable[[float], list[Operation]]] = (
-        lambda at: [Operation(at, "start many keyed", rng.choice(("keyed", "metered")), rng.randint(2, 4))],
+        lambda at: [
+            Operation(at, "start many keyed", rng.choice(("keyed", "metered")), rng.randint(2, 4))
+        ],
         lambda at: [Operation(at, "start many", "windowed", rng.randint(2, 5))],
-        lambda at: [Operation(at + 0.3 * each, "start many", "limited", rng.randint(2, 3)) for each in range(2)],
-        lambda at: [Operation(at, "start in turns", "shared", 6), Operation(at + 0.05, "start in turns", "shared", 1)],
+        lambda at: [
+            Operation(at + 0.3 * each, "start many", "limited", rng.randint(2, 3))
+            for each in range(2)
+        ],
+        lambda at: [
+            Operation(at, "start in turns", "shared", 6),
+            Operation(at + 0.05, "start in turns", "shared", 1),
+        ],
         lambda at: [Operation(at, "start many", "snoozing", 1)],
-        lambda at: [Operation(at + rng.uniform(0, 0.5), "start keyed", "single", rng.randint(0, 1)) for _ in range(4)],
-        lambda at: [Operation(at + rng.uniform(0, 1), "start keyed", "settled", rng.randint(0, 1)) for _ in range(4)],
+        lambda at: [
+            Operation(at + rng.uniform(0, 0.5), "start keyed", "single", rng.randint(0, 1))
+            for _ in range(4)
+        ],
+        lambda at: [
+            Operation(at + rng.uniform(0, 1), "start keyed", "settled", rng.randint(0, 1))
+            for _ in range(4)
+        ],
         lambda at: [Operation(at, "start many", "expiring", rng.randint(1, 4))],
-        lambda at: [Operation(at + rng.uniform(0, 1), "start counted", "counted", rng.randint(0, 1)) for _ in range(5)],
+        lambda at: [
+            Operation(at + rng.uniform(0, 1), "start counted", "counted", rng.randint(0, 1))
+            for _ in range(5)
+        ],
         lambda at: [
             Operation(at, "start group", "member", rng.randint(1, 4)),
-            *[Operation(at + rng.uniform(0.1, 2), "cancel group", number=rng.randint(0, 3)) for _ in range(at < 1.5)],
+            *[
+                Operation(at + rng.uniform(0.1, 2), "cancel group", number=rng.randint(0, 3))
+                for _ in range(at < 1.5)
+            ],
         ],
-        lambda at: [Operation(at, "start after", "successor", rng.randint(0, 30)) for _ in range(2)],
+        lambda at: [
+            Operation(at, "start after", "successor", rng.randint(0, 30)) for _ in range(2)
+        ],
     )
-    return [each for draw in rng.sample(draws, rng.choice((1, 2, 3))) for each in draw(rng.uniform(0.0, active - 1.5))]
+    return [
+        each
+        for draw in rng.sample(draws, rng.choice((1, 2, 3)))
+        for each in draw(rng.uniform(0.0, active - 1.5))
+    ]

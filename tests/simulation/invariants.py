@@ -119,15 +119,22 @@ def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
 
 def _shared_rules(database: sqlite3.Connection, answers: Answers) -> list[str]:
     """Check by the rules of the checker that all fault tests share."""
-    settings = Settings(steady_clock=answers.steady_clock, frozen_processes=answers.may_overlap, slept=answers.slept)
-    gone = answers.changes.deletions.difference(job for (job,) in database.execute("SELECT id FROM horae_jobs"))
+    settings = Settings(
+        steady_clock=answers.steady_clock, frozen_processes=answers.may_overlap, slept=answers.slept
+    )
+    gone = answers.changes.deletions.difference(
+        job for (job,) in database.execute("SELECT id FROM horae_jobs")
+    )
     log = [record for record in records(answers) if record.job not in gone]
     return [str(finding) for finding in check(database, log, settings, effects_table="sim_effects")]
 
 
 def records(answers: Answers) -> list[Record]:
     """Return the log of bodies and calls in the form of the checker."""
-    found = [Record(each.what, each.job, each.attempt, each.lease, None, each.at) for each in answers.bodies]
+    found = [
+        Record(each.what, each.job, each.attempt, each.lease, None, each.at)
+        for each in answers.bodies
+    ]
     found += [Record("created", job) for job in answers.created]
     return found + [Record("cancelled", job) for job in answers.cancelled]
 
@@ -136,7 +143,11 @@ def _jobs(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     """No job is lost, and a confirmed cancel is final."""
     states = dict(database.execute("SELECT id, state FROM horae_jobs"))
     deletions = answers.changes.deletions
-    yield from (f"job {job} is lost" for job in answers.created if job not in states and job not in deletions)
+    yield from (
+        f"job {job} is lost"
+        for job in answers.created
+        if job not in states and job not in deletions
+    )
     yield from (
         f"job {job} was cancelled and is {states.get(job)}"
         for job in answers.cancelled
@@ -213,7 +224,9 @@ def _bodies(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     """A body runs once for each lease, not more often than its attempts allow, and not beside another one."""
     types = dict(database.execute("SELECT id, type FROM horae_jobs"))
     begins = Counter((entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin")
-    yield from (f"the body of {key} began {times} times" for key, times in begins.items() if times > 1)
+    yield from (
+        f"the body of {key} began {times} times" for key, times in begins.items() if times > 1
+    )
     runs = Counter(job for job, _ in begins)
     uncounted = dict(database.execute(INTERRUPTED))
     for job, times in runs.items():
@@ -270,9 +283,15 @@ def _schedules(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
         FROM horae_schedules AS s JOIN horae_schedule_statistics AS t ON t.schedule_id = s.id
     """
     for row in database.execute(query):
-        if row["total_runs"] != row["total_successes"] + row["total_failures"] + row["total_crashes"]:
+        if (
+            row["total_runs"]
+            != row["total_successes"] + row["total_failures"] + row["total_crashes"]
+        ):
             yield f"the statistics of {row['name']} do not add up: {dict(row)}"
-        if row["total_successes"] != row["finished"] or row["total_failures"] + row["total_crashes"] != row["failed"]:
+        if (
+            row["total_successes"] != row["finished"]
+            or row["total_failures"] + row["total_crashes"] != row["failed"]
+        ):
             yield f"the statistics of {row['name']} differ from its jobs: {dict(row)}"
 
 
@@ -290,7 +309,9 @@ def _ticks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     yield from (f"a tick has a wrong job: {tuple(row)}" for row in database.execute(query))
     early = "SELECT schedule_id, nominal_time FROM horae_ticks WHERE decided_at < nominal_time AND reason <> 'manual'"
     if answers.steady_clock:
-        yield from (f"a tick was decided before its time: {tuple(row)}" for row in database.execute(early))
+        yield from (
+            f"a tick was decided before its time: {tuple(row)}" for row in database.execute(early)
+        )
 
 
 def _nominal_times(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
@@ -328,7 +349,10 @@ def _hooks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     calls = Counter((entry.job, entry.what) for entry in answers.bodies)
     deaths = sum(entry.what == "died" for entry in answers.bodies)
     for job, state in database.execute("SELECT id, state FROM horae_jobs WHERE type = 'hooked'"):
-        for hook, expected in (("on_error", state == "failed"), ("on_cancelled", state == "cancelled")):
+        for hook, expected in (
+            ("on_error", state == "failed"),
+            ("on_cancelled", state == "cancelled"),
+        ):
             if not expected <= calls[job, hook] <= expected * (1 + deaths):
                 yield f"job {job} is {state}, and {hook} was called {calls[job, hook]} times"
 
@@ -336,7 +360,9 @@ def _hooks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
 def _deaths(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     """No job crashes whose body had not begun, and no node is declared dead that is well."""
     begun = {(entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin"}
-    crashes = database.execute("SELECT job_id, lease, node_id FROM horae_job_attempts WHERE outcome = 'crashed'")
+    crashes = database.execute(
+        "SELECT job_id, lease, node_id FROM horae_job_attempts WHERE outcome = 'crashed'"
+    )
     for job, lease, node in crashes:
         if (job, lease) not in begun and node not in answers.unreadable_journals:
             yield f"job {job} counts as crashed under lease {lease}, but its body had not begun"

@@ -51,7 +51,11 @@ class Handle:
     __slots__ = ("args", "callback", "context", "is_cancelled", "moment")
 
     def __init__(
-        self, callback: Callable[..., object], args: Any, context: contextvars.Context | None, moment: float
+        self,
+        callback: Callable[..., object],
+        args: Any,
+        context: contextvars.Context | None,
+        moment: float,
     ) -> None:
         """`moment`: when it is due by the monotonic clock of the process, if it is a timer."""
         self.callback, self.args, self.moment, self.is_cancelled = callback, args, moment, False
@@ -94,7 +98,10 @@ class SimulatedLoop:
                 moment, steps = world.now, steps + 1 if moment == world.now else 0
                 if steps > MOST_STEPS:
                     self._on_error(
-                        {"message": f"{MOST_STEPS} callbacks at one moment", "exception": RuntimeError("spins")}
+                        {
+                            "message": f"{MOST_STEPS} callbacks at one moment",
+                            "exception": RuntimeError("spins"),
+                        }
                     )
                     self.process.kill_from_within()
                 handle = ready.popleft()
@@ -102,8 +109,12 @@ class SimulatedLoop:
                     try:
                         handle.context.run(handle.callback, *handle.args)
                     except BaseException as error:  # noqa: BLE001 - as each event loop does
-                        self.call_exception_handler({"message": f"exception in {handle.callback}", "exception": error})
-                if agenda and agenda[0][0] <= world.now:  # something else is to happen at this moment
+                        self.call_exception_handler(
+                            {"message": f"exception in {handle.callback}", "exception": error}
+                        )
+                if (
+                    agenda and agenda[0][0] <= world.now
+                ):  # something else is to happen at this moment
                     world.wait(0.0)
             self._idle = True
             world.wait()
@@ -113,7 +124,10 @@ class SimulatedLoop:
         return self.process.clock.monotonic()
 
     def call_soon(
-        self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
     ) -> Handle:
         handle = Handle(callback, args, context, 0.0)
         if not self.process.dead:
@@ -132,16 +146,26 @@ class SimulatedLoop:
     call_soon_threadsafe = call_soon
 
     def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
     ) -> Handle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
     ) -> Handle:
         handle = Handle(callback, args, context, when)
         clock = self.process.clock
-        self.process.world.at(clock.world_time(max(when, clock.monotonic())) + RESOLUTION, partial(self._due, handle))
+        self.process.world.at(
+            clock.world_time(max(when, clock.monotonic())) + RESOLUTION, partial(self._due, handle)
+        )
         return handle
 
     def _due(self, handle: Handle) -> None:
@@ -151,7 +175,9 @@ class SimulatedLoop:
         if process.paused_until > process.world.now:
             process.world.at(process.paused_until, partial(self._due, handle))
         elif process.clock.monotonic() < handle.moment:  # the machine has slept meanwhile
-            process.world.at(process.clock.world_time(handle.moment) + RESOLUTION, partial(self._due, handle))
+            process.world.at(
+                process.clock.world_time(handle.moment) + RESOLUTION, partial(self._due, handle)
+            )
         else:
             self._add(handle)
 
@@ -205,7 +231,9 @@ class SimulatedLoop:
 
     def unwind(self) -> None:
         """Close the coroutines that are left after the process was killed."""
-        set_running_loop(self._self)  # for coroutines that start tasks while they are closed, which are closed as well
+        set_running_loop(
+            self._self
+        )  # for coroutines that start tasks while they are closed, which are closed as well
         for task in self.tasks:
             if not task.done():
                 vars_of: Any = task

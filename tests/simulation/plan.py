@@ -51,7 +51,9 @@ class Plan:
 
     def without_operations(self, left_out: Sequence[Operation]) -> "Plan":
         """Return the plan without some operations."""
-        return replace(self, operations=tuple(item for item in self.operations if item not in left_out))
+        return replace(
+            self, operations=tuple(item for item in self.operations if item not in left_out)
+        )
 
 
 def plan_of(seed: int, *, features: bool = True) -> Plan:
@@ -91,7 +93,11 @@ class Focus:
 FOCUSED: Final = 0.35
 """The share of plans with a focus."""
 FOCUSES: Final = (
-    Focus(("pause at end",), heartbeats=True, calls=[Operation(0.4 * each, "start", "steady") for each in range(5)]),
+    Focus(
+        ("pause at end",),
+        heartbeats=True,
+        calls=[Operation(0.4 * each, "start", "steady") for each in range(5)],
+    ),
     Focus(("cut everywhere",), heartbeats=True, nodes=3, apart=True),
     Focus(
         ("cut off",),
@@ -101,7 +107,9 @@ FOCUSES: Final = (
         apart=True,
     ),
     Focus(
-        ("late claim",), heartbeats=False, calls=[Operation(0.1 * each, "start", "once") for each in range(2, 42, 4)]
+        ("late claim",),
+        heartbeats=False,
+        calls=[Operation(0.1 * each, "start", "once") for each in range(2, 42, 4)],
     ),
     Focus(
         ("slow",),
@@ -143,10 +151,16 @@ def _mixed(seed: int, *, features: bool) -> Plan:
 def _operations(rng: Random, schedules: Sequence[str]) -> list[Operation]:
     names, weights = list(KINDS), list(KINDS.values())
     found = [
-        Operation(rng.uniform(0.0, ACTIVE), "start", rng.choices(names, weights)[0]) for _ in range(rng.randint(3, 8))
+        Operation(rng.uniform(0.0, ACTIVE), "start", rng.choices(names, weights)[0])
+        for _ in range(rng.randint(3, 8))
     ]
     found += [
-        Operation(rng.uniform(0.0, ACTIVE), "start later", rng.choices(names, weights)[0], rng.randint(1, 4))
+        Operation(
+            rng.uniform(0.0, ACTIVE),
+            "start later",
+            rng.choices(names, weights)[0],
+            rng.randint(1, 4),
+        )
         for _ in range(rng.randint(0, 3))
     ]
     found += [
@@ -154,13 +168,20 @@ def _operations(rng: Random, schedules: Sequence[str]) -> list[Operation]:
         for _ in range(rng.choice((0, 0, 1)))
     ]
     found += [
-        Operation(rng.uniform(0.5, ACTIVE), "cancel", number=rng.randint(0, 30)) for _ in range(rng.randint(0, 3))
+        Operation(rng.uniform(0.5, ACTIVE), "cancel", number=rng.randint(0, 30))
+        for _ in range(rng.randint(0, 3))
     ]
-    found += [Operation(rng.uniform(0.0, ACTIVE), "run now", rng.choice(schedules)) for _ in range(rng.randint(0, 2))]
+    found += [
+        Operation(rng.uniform(0.0, ACTIVE), "run now", rng.choice(schedules))
+        for _ in range(rng.randint(0, 2))
+    ]
     for name in schedules:
         if rng.random() < 0.2:
             begin = rng.uniform(0.5, ACTIVE - 1)
-            found += [Operation(begin, "pause", name), Operation(begin + rng.uniform(0.1, 2), "resume", name)]
+            found += [
+                Operation(begin, "pause", name),
+                Operation(begin + rng.uniform(0.1, 2), "resume", name),
+            ]
     if rng.random() < 0.3:
         begin = rng.uniform(0.5, ACTIVE - 1)
         found += [
@@ -174,9 +195,20 @@ def _start_changes(rng: Random, schedules: Sequence[str]) -> list[Operation]:
     """Draw changes of next starts and backfills, for a quarter of the plans."""
     if rng.random() >= 0.25:
         return []
-    whats = ("skip", "undo skip", "move", "exclude", "include", "backfill", "backfill", "undo backfill")
+    whats = (
+        "skip",
+        "undo skip",
+        "move",
+        "exclude",
+        "include",
+        "backfill",
+        "backfill",
+        "undo backfill",
+    )
     return [
-        Operation(rng.uniform(0.2, ACTIVE), rng.choice(whats), rng.choice(schedules), rng.randint(0, 6))
+        Operation(
+            rng.uniform(0.2, ACTIVE), rng.choice(whats), rng.choice(schedules), rng.randint(0, 6)
+        )
         for _ in range(rng.randint(1, 6))
     ]
 
@@ -185,7 +217,10 @@ def _coroutines(rng: Random) -> list[Operation]:
     """Draw starts of coroutines in transactions, for a third of the plans."""
     if rng.random() >= 1 / 3:
         return []
-    return [Operation(rng.uniform(0.0, ACTIVE), "start", "transfer_in_loop") for _ in range(rng.randint(1, 4))]
+    return [
+        Operation(rng.uniform(0.0, ACTIVE), "start", "transfer_in_loop")
+        for _ in range(rng.randint(1, 4))
+    ]
 
 
 def _job_changes(rng: Random) -> list[Operation]:
@@ -218,7 +253,14 @@ def _crash(rng: Random, node: int) -> Fault:
 
 def _crash_at(rng: Random, node: int) -> Fault:
     kind = rng.choice(("crash at statement", "crash at commit"))
-    return Fault(kind, _at(rng), node, rng.randint(0, 12), rng.choice(("before", "after")), rng.uniform(0.1, 4.0))
+    return Fault(
+        kind,
+        _at(rng),
+        node,
+        rng.randint(0, 12),
+        rng.choice(("before", "after")),
+        rng.uniform(0.1, 4.0),
+    )
 
 
 def _no_answer(rng: Random, node: int) -> Fault:
@@ -229,13 +271,23 @@ def _no_answer(rng: Random, node: int) -> Fault:
 def _pause(rng: Random, node: int) -> Fault:
     kind = rng.choice(("pause", "pause at statement", "sleep"))
     phase = rng.choice(("before", "after"))
-    return Fault(kind, _at(rng), node, rng.randint(0, 12), phase, rng.choice((0.3, 2.0, 7.0)) * rng.uniform(0.5, 1.5))
+    return Fault(
+        kind,
+        _at(rng),
+        node,
+        rng.randint(0, 12),
+        phase,
+        rng.choice((0.3, 2.0, 7.0)) * rng.uniform(0.5, 1.5),
+    )
 
 
 def _cut(rng: Random, node: int) -> Fault:
     kind = rng.choice(("cut", "cut and refused"))
     return Fault(
-        kind, _at(rng), rng.choice((node, node, -1)), seconds=rng.choice((0.5, 3.0, 7.0)) * rng.uniform(0.5, 1.5)
+        kind,
+        _at(rng),
+        rng.choice((node, node, -1)),
+        seconds=rng.choice((0.5, 3.0, 7.0)) * rng.uniform(0.5, 1.5),
     )
 
 
@@ -246,12 +298,17 @@ def _slow(rng: Random, node: int) -> Fault:
 def _step(rng: Random, node: int) -> Fault:
     kind = rng.choice(("server clock", "server clock", "node clock"))
     return Fault(
-        kind, _at(rng), node, seconds=rng.choice((-1, 1)) * rng.choice((0.5, 3.0, 20.0)) * rng.uniform(0.5, 1.5)
+        kind,
+        _at(rng),
+        node,
+        seconds=rng.choice((-1, 1)) * rng.choice((0.5, 3.0, 20.0)) * rng.uniform(0.5, 1.5),
     )
 
 
 def _hints(rng: Random, node: int) -> Fault:
-    return Fault(rng.choice(("no hints", "live store lost")), _at(rng), node, seconds=rng.uniform(0.5, 5.0))
+    return Fault(
+        rng.choice(("no hints", "live store lost")), _at(rng), node, seconds=rng.uniform(0.5, 5.0)
+    )
 
 
 def _stop(rng: Random, node: int) -> Fault:
@@ -259,11 +316,19 @@ def _stop(rng: Random, node: int) -> Fault:
 
 
 DRAWS: Final[Sequence[tuple[Draw, int]]] = (
-    (_crash, 5), (_crash_at, 6), (_no_answer, 5), (_pause, 3), (_cut, 3), (_slow, 1), (_step, 2), (_hints, 1), (_stop, 2),
-)  # fmt: skip
+    (_crash, 5),
+    (_crash_at, 6),
+    (_no_answer, 5),
+    (_pause, 3),
+    (_cut, 3),
+    (_slow, 1),
+    (_step, 2),
+    (_hints, 1),
+    (_stop, 2),
+)
 
 
-def _all_faults(seed: int, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
+def _all_faults(seed: int, nodes: int, heartbeats: bool) -> list[Fault]:
     found = _faults(Random(f"{seed} faults"), nodes, heartbeats)
     more = Random(f"{seed} stale ends")
     if heartbeats and more.random() < STALE_ENDS:
@@ -274,11 +339,11 @@ def _all_faults(seed: int, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa
     return sorted(found, key=lambda fault: fault.at)
 
 
-def _is_cut_off(rng: Random, heartbeats: bool) -> bool:  # noqa: FBT001 - as above
+def _is_cut_off(rng: Random, heartbeats: bool) -> bool:
     return heartbeats and rng.random() < CUT_OFF
 
 
-def _long_bodies(rng: Random, heartbeats: bool) -> list[Operation]:  # noqa: FBT001 - as above
+def _long_bodies(rng: Random, heartbeats: bool) -> list[Operation]:
     """Draw starts of long bodies for a plan in which a node is cut off."""
     if not _is_cut_off(rng, heartbeats):
         return []
@@ -290,16 +355,23 @@ def cut_off(rng: Random, nodes: int) -> Fault:
     return Fault("cut", rng.uniform(0.5, 2.5), rng.randrange(nodes), seconds=rng.uniform(6.0, 10.0))
 
 
-def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
+def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:
     del heartbeats
     draws, weights = [draw for draw, _ in DRAWS], [weight for _, weight in DRAWS]
-    found: list[Any] = [rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(2, 6))]
+    found: list[Any] = [
+        rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(2, 6))
+    ]
     return sorted(found, key=lambda fault: fault.at)
 
 
 LIFE: Final = 0.06
 """Virtual seconds for which one place is occupied by one process of a storm, roughly."""
-ENDS_OF_LIVES: Final[Mapping[str, int]] = {"crash": 3, "crash at statement": 8, "crash at commit": 4, "stop": 1}
+ENDS_OF_LIVES: Final[Mapping[str, int]] = {
+    "crash": 3,
+    "crash at statement": 8,
+    "crash at commit": 4,
+    "stop": 1,
+}
 """How a process of a storm ends, and how often each happens in proportion."""
 LOST_ANSWERS: Final = ("answer lost", "refused", "late")
 
@@ -314,12 +386,20 @@ def storm_of(seed: int, crashes: int) -> Plan:
     active = crashes * LIFE
     names, weights = list(KINDS), list(KINDS.values())
     starts = [
-        Operation(rng.uniform(0.0, active / 2), "start", name) for name in rng.choices(names, weights, k=crashes // 6)
+        Operation(rng.uniform(0.0, active / 2), "start", name)
+        for name in rng.choices(names, weights, k=crashes // 6)
     ]
     lost = [
-        Fault(rng.choice(LOST_ANSWERS), rng.uniform(0.0, active / 2), rng.randrange(nodes), rng.randint(0, 8), "before", rng.uniform(0.02, 0.3))
+        Fault(
+            rng.choice(LOST_ANSWERS),
+            rng.uniform(0.0, active / 2),
+            rng.randrange(nodes),
+            rng.randint(0, 8),
+            "before",
+            rng.uniform(0.02, 0.3),
+        )
         for _ in range(crashes // 20)
-    ]  # fmt: skip
+    ]
     return replace(
         plan,
         nodes=nodes,
@@ -346,8 +426,13 @@ def _life(rng: Random) -> Fault:
 
 
 LASTING: Final = {
-    "pause": (5.0, 10.0), "pause at statement": (8.0, 10.0), "pause at end": (4.5, 9.0), "cut": (5.0, 9.0), "cut and refused": (2.0, 9.0), "cut everywhere": (7.0, 9.0),
-}  # fmt: skip
+    "pause": (5.0, 10.0),
+    "pause at statement": (8.0, 10.0),
+    "pause at end": (4.5, 9.0),
+    "cut": (5.0, 9.0),
+    "cut and refused": (2.0, 9.0),
+    "cut everywhere": (7.0, 9.0),
+}
 """How long such a fault lasts if it is chosen on purpose, in seconds; others for up to four."""
 
 
@@ -357,7 +442,9 @@ def late_claims(rng: Random, nodes: int) -> list[Fault]:
     for begin in (0.5, 2.0, 3.5):
         at, node = begin + rng.uniform(0.0, 0.5), rng.randrange(nodes)
         found.append(Fault("late claim", at, node, seconds=rng.uniform(1.5, 4.0)))
-        found.append(Fault("crash", at + rng.uniform(0.4, 0.8), node, seconds=rng.uniform(0.5, 3.0)))
+        found.append(
+            Fault("crash", at + rng.uniform(0.4, 0.8), node, seconds=rng.uniform(0.5, 3.0))
+        )
     return found
 
 

@@ -73,7 +73,11 @@ def without_conditions_on(column: str, build: Callable[[str], Any]) -> Callable[
 
     def built(dialect: str) -> Any:
         made = build(dialect)
-        made._where_criteria = tuple(part for part in made._where_criteria if column not in str(part))  # noqa: SLF001
+        made._where_criteria = tuple(  # noqa: SLF001
+            part
+            for part in made._where_criteria  # noqa: SLF001
+            if column not in str(part)
+        )
         return made
 
     return built
@@ -98,16 +102,22 @@ UNFENCED_SETTLE: Final = together(
 
 
 def _closed() -> Any:
-    return select(queues.c.name).where(or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None)))
+    return select(queues.c.name).where(
+        or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None))
+    )
 
 
 _DUE: Final = PerDialect(lambda dialect: claims.due_jobs(dialect, _closed(), jobs.c.id))
 _START: Final = PerDialect(
-    lambda dialect: claims.start_jobs(dialect, select(jobs.c.id).where(member_of(dialect, jobs.c.id, "ids", of=IdList)))
+    lambda dialect: claims.start_jobs(
+        dialect, select(jobs.c.id).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
+    )
 )
 
 
-def claim_in_two_steps(connection: Connection, made: PerDialect[Any], parameters: Mapping[str, Any]) -> list[Claim]:
+def claim_in_two_steps(
+    connection: Connection, made: PerDialect[Any], parameters: Mapping[str, Any]
+) -> list[Claim]:
     """Read which jobs are due, and then start them whatever has happened to them meanwhile."""
     if made is not claims.CLAIM:
         return _execute_claim(connection, made, parameters)
@@ -122,7 +132,9 @@ def add_ticks_without_keys(connection: Connection, decided: Sequence[Mapping[str
     """Write decisions after the unique keys of nominal times were removed; SQLite cannot, so there rows are replaced."""
     connection.exec_driver_sql("DROP INDEX IF EXISTS horae_jobs_tick")
     if connection.dialect.name != SQLITE:
-        connection.exec_driver_sql("ALTER TABLE horae_ticks DROP CONSTRAINT IF EXISTS horae_ticks_pkey")
+        connection.exec_driver_sql(
+            "ALTER TABLE horae_ticks DROP CONSTRAINT IF EXISTS horae_ticks_pkey"
+        )
     replacing = ticks.ADD.on(connection).prefix_with("OR REPLACE", dialect=SQLITE)
     connection.execute(replacing, {"rows": rows_as_json(connection, decided)})
 
@@ -134,7 +146,9 @@ def claiming_with(changes: Mapping[str, Any]) -> Patch:
         stack = ExitStack()
         stack.enter_context(mock.patch.dict(claims.STARTED, changes))
         stack.enter_context(mock.patch.object(claims, "CLAIM", PerDialect(claims._claim)))  # noqa: SLF001
-        stack.enter_context(mock.patch.object(limited_claims, "CLAIM", PerDialect(limited_claims._claim)))  # noqa: SLF001
+        stack.enter_context(
+            mock.patch.object(limited_claims, "CLAIM", PerDialect(limited_claims._claim))  # noqa: SLF001
+        )
         return stack
 
     return apply
@@ -270,7 +284,10 @@ _lock: Final = writing.lock
 
 def lock_as_idle(connection: Connection, ids: Any) -> list[Any]:
     """Return schedules as if none of them had a run."""
-    return [row._replace(run_token=None, started_at=None, state="idle") for row in _lock(connection, ids)]
+    return [
+        row._replace(run_token=None, started_at=None, state="idle")
+        for row in _lock(connection, ids)
+    ]
 
 
 def lock_as_due(connection: Connection, ids: Any) -> list[Any]:
@@ -281,7 +298,9 @@ def lock_as_due(connection: Connection, ids: Any) -> list[Any]:
     ]
 
 
-def settle_anyway(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
+def settle_anyway(
+    connection: Connection, context: JobContext[Any], result: str | None, node: NodeId
+) -> None:
     """Settle a job in its own transaction, and commit even if the lease is lost."""
     with suppress(LeaseLost):
         _settle_within(connection, context, result, node)
@@ -295,7 +314,9 @@ def hinting_at_once() -> AbstractContextManager[Any]:
     return mock.patch.object(starting, "after_commit", lambda _session, send: send())
 
 
-def insert_and_hint(self: StartsJobs, insert: Callable[[Connection], list[JobId]], _session: None) -> list[JobId]:
+def insert_and_hint(
+    self: StartsJobs, insert: Callable[[Connection], list[JobId]], _session: None
+) -> list[JobId]:
     """Create many jobs, and notify nodes of them in the transaction that does."""
 
     def attempt(connection: Connection) -> list[JobId]:

@@ -30,7 +30,18 @@ from typing import Any, Final
 from unittest import mock
 
 import aiosqlite
-from sqlalchemy import Boolean, Connection, Engine, create_engine, event, func, literal_column, or_, select, update
+from sqlalchemy import (
+    Boolean,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncEngine
 from typing_extensions import override
 
@@ -152,7 +163,11 @@ def _all(replacements: Sequence[Any]) -> Generator[None]:
 
 
 def _horae() -> list[ModuleType]:
-    return [module for name, module in list(sys.modules.items()) if name.startswith("horae.") and name not in UNTOUCHED]
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("horae.") and name not in UNTOUCHED
+    ]
 
 
 def hang_up(_database: Database) -> None:
@@ -194,7 +209,9 @@ def owners_of(nodes: Sequence[NodeId]) -> Any:
     if not world.current().surroundings.many_processes:
         return _owners(tuple(nodes))
     names = dict(zip(STAND_INS, nodes, strict=False))
-    return tuple((names[first], names[second]) for first, second in _owners(STAND_INS[: len(nodes)]))
+    return tuple(
+        (names[first], names[second]) for first, second in _owners(STAND_INS[: len(nodes)])
+    )
 
 
 class ProcessRandom(Random):
@@ -316,7 +333,9 @@ class SimulatedJournals(Journals):
         server = world.current().surroundings.server
         if server is not None:
             self.folder = server.path.with_name("nodes")
-        elif self.folder is None:  # on a real server; its identity is not asked for, as that would be a step
+        elif (
+            self.folder is None
+        ):  # on a real server; its identity is not asked for, as that would be a step
             self.folder = Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
 
     @override
@@ -337,7 +356,9 @@ class SimulatedJournals(Journals):
         return begun
 
 
-def membership_of_world(db: Database, record: Any, limits: Any, timing: Any) -> membership.Membership:
+def membership_of_world(
+    db: Database, record: Any, limits: Any, timing: Any
+) -> membership.Membership:
     """Return the kind of membership that this world has: by file locks, or by heartbeats."""
     if world.current().surroundings.heartbeats:
         return membership.DatabaseMembership(db, record, limits, timing)
@@ -353,7 +374,10 @@ def send_heartbeat(connection: Connection, node: NodeId, beat: Any = BEAT) -> in
         return None
     suspects = select(func.count()).where(
         nodes.c.id != node,
-        or_(nodes.c.heartbeat_at < seconds_from_now(-node_statements.SUSPECT_AFTER), nodes.c.process_ended),
+        or_(
+            nodes.c.heartbeat_at < seconds_from_now(-node_statements.SUSPECT_AFTER),
+            nodes.c.process_ended,
+        ),
     )
     return connection.execute(suspects).scalar_one()
 
@@ -372,7 +396,10 @@ def _view(dialect: str) -> Any:
     running = select(func.count()).where(jobs.c.node_id == nodes.c.id).scalar_subquery()
     free = literal_column("horae_lock_free(horae_nodes.lock_key)", Boolean())
     return select(
-        nodes, seconds_since(nodes.c.heartbeat_at).label("silence"), free.label("lock_free"), running.label("running")
+        nodes,
+        seconds_since(nodes.c.heartbeat_at).label("silence"),
+        free.label("lock_free"),
+        running.label("running"),
     ).order_by(nodes.c.started_at, nodes.c.id)
 
 
@@ -435,7 +462,10 @@ class SimulatedLiveStore:
         """Write the reports."""
         for report in reports:
             old = self.reports.get(report.job_id)
-            if old is None or (report.lease, report.progress_percentage) >= (old.lease, old.progress_percentage):
+            if old is None or (report.lease, report.progress_percentage) >= (
+                old.lease,
+                old.progress_percentage,
+            ):
                 self.reports[report.job_id] = report
 
     def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
@@ -445,9 +475,13 @@ class SimulatedLiveStore:
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
         """Ask the body of this job to stop."""
         old = self.requests.get(job_id)
-        self.requests[job_id] = request if old is None else CancelRequest(old.by, forced=old.forced or request.forced)
+        self.requests[job_id] = (
+            request if old is None else CancelRequest(old.by, forced=old.forced or request.forced)
+        )
 
-    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:
+    def cancel_requests(
+        self, job_ids: Collection[JobId], *, thorough: bool = False
+    ) -> Mapping[JobId, CancelRequest]:
         """Return the requests for these jobs."""
         return {job_id: self.requests[job_id] for job_id in job_ids if job_id in self.requests}
 

@@ -64,7 +64,10 @@ class Simulator:
             plan = plan.on_server()
         around = surroundings_of(plan)
         around.server = self._shared.server
-        around.connections, around.free_connections = self._shared.connections, self._shared.free_connections
+        around.connections, around.free_connections = (
+            self._shared.connections,
+            self._shared.free_connections,
+        )
         world = World(str(plan.seed), around)
         worlds.enter(world)
         result = self._run(world, plan)
@@ -84,7 +87,9 @@ class Simulator:
         try:
             with closing(self._shared.reader()) as reader:
                 cluster.begin()
-                if not world.run(partial(not_, cluster.lives) if plan.lives else never, plan.active):
+                if not world.run(
+                    partial(not_, cluster.lives) if plan.lives else never, plan.active
+                ):
                     world.now = plan.active
                 cluster.settle()
                 if not world.run(Watch(world, cluster, reader), plan.active + PATIENCE, every=0.5):
@@ -98,9 +103,13 @@ class Simulator:
             self._shared.finish()
         with closing(self._shared.tables()) as database:
             database.row_factory = sqlite3.Row
-            problems += cluster.problems + world.surroundings.failures + violations(database, answers)
+            problems += (
+                cluster.problems + world.surroundings.failures + violations(database, answers)
+            )
             (jobs,) = database.execute("SELECT count(*) FROM horae_jobs").fetchone()
-        return Result(plan, problems, world.trace, cluster.failovers, cluster.happened, world.now, jobs)
+        return Result(
+            plan, problems, world.trace, cluster.failovers, cluster.happened, world.now, jobs
+        )
 
 
 def never() -> bool:
@@ -114,11 +123,17 @@ class Watch:
     def __init__(self, world: World, cluster: Cluster, reader: sqlite3.Connection | Reader) -> None:
         self._world, self._cluster, self._reader = world, cluster, reader
         self._phase = 0
-        self._faults_over = max((fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0)
-        if cluster.plan.lives:  # the last ones were killed just now, which the others must notice before they stop
+        self._faults_over = max(
+            (fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0
+        )
+        if (
+            cluster.plan.lives
+        ):  # the last ones were killed just now, which the others must notice before they stop
             self._faults_over = max(self._faults_over, world.now + NOTICED_AFTER)
         self._last_call = max((operation.at for operation in cluster.plan.operations), default=0.0)
-        (self._mark,) = reader.execute("SELECT coalesce(max(number), 0) FROM sim_history").fetchone()
+        (self._mark,) = reader.execute(
+            "SELECT coalesce(max(number), 0) FROM sim_history"
+        ).fetchone()
 
     def __call__(self) -> bool:
         """Return whether everything is done."""

@@ -13,5 +13,7 @@ running_in_gaps: Final[Patch] = together(
 """Nominal times that are excluded, or skipped once, are judged like all others."""
 backfilling_what_ran: Final[Patch] = instead(backfill, "known_times", lambda *_: set[object]())
 """A request takes no account of times that were run, or wait already."""
-deploying_over_changes: Final[Patch] = instead(deployments, "redeclared", lambda _row, declared, _registry: declared)
+deploying_over_changes: Final[Patch] = instead(
+    deployments, "redeclared", lambda _row, declared, _registry: declared
+)
 """A deployment writes what the module declares."""

@@ -16,7 +16,9 @@ from tests.simulation import world
 from tests.simulation.faults import Gate, Unreachable
 from tests.simulation.threads import Waiters
 
-_WRITES: Final = re.compile(r"\s*(?:WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE | re.DOTALL)
+_WRITES: Final = re.compile(
+    r"\s*(?:WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE | re.DOTALL
+)
 _TABLE: Final = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+(?:horae_)?(\w+)", re.IGNORECASE)
 BUSY_TIMEOUT: Final = "PRAGMA busy_timeout"
 DURABLE: Final = "PRAGMA synchronous = FULL"
@@ -62,7 +64,11 @@ class SimulatedCursor(sqlite3.Cursor):
             return self._fetch()
         connection.check()
         within = connection.in_transaction
-        late = partial(_land_late, connection, statement, parameters, kind) if kind == "write" and not within else None
+        late = (
+            partial(_land_late, connection, statement, parameters, kind)
+            if kind == "write" and not within
+            else None
+        )
         gate.before(name, within=within, again=late)
         connection.check()
         connection.wait_for_lock(partial(super().execute, statement, parameters))
@@ -123,7 +129,9 @@ class SimulatedCursor(sqlite3.Cursor):
         return taken
 
 
-def _land_late(connection: "SimulatedConnection", statement: str, parameters: Any, kind: str) -> None:
+def _land_late(
+    connection: "SimulatedConnection", statement: str, parameters: Any, kind: str
+) -> None:
     """Execute a statement although its caller has long had an error: it was on its way to the server."""
     late = sqlite3.connect(connection.path, isolation_level=None, timeout=0)
     try:
@@ -153,7 +161,9 @@ def connect(path: str, **options: Any) -> "SimulatedConnection":
     else:
         connection = SimulatedConnection(path, timeout=0, cached_statements=STATEMENTS, **options)
         connection.path = path
-        sqlite3.Cursor(connection).execute("PRAGMA synchronous = OFF")  # simulated machines do not lose power
+        sqlite3.Cursor(connection).execute(
+            "PRAGMA synchronous = OFF"
+        )  # simulated machines do not lose power
         around.connections.append(connection)
     connection.begin(around.waiting_for_lock, patience)
     return connection
@@ -181,7 +191,9 @@ class SimulatedConnection(opening.DriverConnection):
             self.gate.connections.append(self)
 
     @override
-    def create_function(self, name: str, narg: int, func: Any, *, deterministic: bool = False) -> None:
+    def create_function(
+        self, name: str, narg: int, func: Any, *, deterministic: bool = False
+    ) -> None:
         if not self.is_prepared:  # it would make all prepared statements invalid
             super().create_function(name, narg, func, deterministic=deterministic)
 

@@ -82,7 +82,9 @@ class SharedFile:
         self._own = sqlite3.connect(path, isolation_level=None)
         self._own.execute("PRAGMA synchronous = OFF")
         names = self._own.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        self._rows = {name: self._own.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names}
+        self._rows = {
+            name: self._own.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names
+        }
 
     def reset(self) -> None:
         """Replace the content by that of the template, and remove the files beside it."""
@@ -124,4 +126,6 @@ class SharedFile:
 def memory_folder(within: Path | None = None) -> Path:
     """Return a new folder within another one, or else in memory where the system has such a place."""
     shared = within or Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="horae-simulation-", dir=shared if shared.is_dir() else None))
+    return Path(
+        tempfile.mkdtemp(prefix="horae-simulation-", dir=shared if shared.is_dir() else None)
+    )

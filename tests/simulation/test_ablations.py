@@ -8,8 +8,15 @@ import pytest
 from tests.simulation.ablate import caught
 from tests.simulation.ablations import ABLATIONS
 
-PAGE: Final = (Path(__file__).parents[2] / "docs/concepts/simulation.md").read_text(encoding="utf-8")
-QUICK: Final = ("lease-not-raised", "cancel-in-live-store-only", "overlap-unlocked", "hook-not-owed")
+PAGE: Final = (Path(__file__).parents[2] / "docs/concepts/simulation.md").read_text(
+    encoding="utf-8"
+)
+QUICK: Final = (
+    "lease-not-raised",
+    "cancel-in-live-store-only",
+    "overlap-unlocked",
+    "hook-not-owed",
+)
 """Removals that a few seeds catch."""
 
 
@@ -20,7 +27,9 @@ def test_a_removal_is_caught(name: str) -> None:
 
 def test_the_page_lists_every_guard() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
-    assert [each.guard for each in ABLATIONS.values() if not any(each.guard in row for row in rows)] == []
+    assert [
+        each.guard for each in ABLATIONS.values() if not any(each.guard in row for row in rows)
+    ] == []
 
 
 def test_there_are_at_least_twenty() -> None:

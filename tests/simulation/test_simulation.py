@@ -39,18 +39,26 @@ def test_a_seed_that_has_failed_keeps_its_promises(simulations: Simulator, seed:
     assert simulations.run(plan_of(seed, features=False)).violations == []
 
 
-def test_nodes_claim_again_after_their_heartbeats_had_waited_for_a_lock(simulations: Simulator) -> None:
+def test_nodes_claim_again_after_their_heartbeats_had_waited_for_a_lock(
+    simulations: Simulator,
+) -> None:
     pauses = faults_of(Random("62 ablation"), 2, ("pause", "pause at statement"))
     transfers = tuple(Operation(0.4 * number, "start", "transfer") for number in range(20))
     drawn = plan_of(62, features=False)
     plan = replace(
-        drawn, heartbeats=True, one_host=False, faults=tuple(pauses), operations=drawn.operations + transfers
+        drawn,
+        heartbeats=True,
+        one_host=False,
+        faults=tuple(pauses),
+        operations=drawn.operations + transfers,
     )
     assert simulations.run(plan).violations == []
 
 
 @pytest.mark.parametrize("seed", [500, 507])
-def test_coroutines_in_transactions_have_their_effects_once(simulations: Simulator, seed: int) -> None:
+def test_coroutines_in_transactions_have_their_effects_once(
+    simulations: Simulator, seed: int
+) -> None:
     drawn = plan_of(seed)
     starts = tuple(Operation(0.25 * number, "start", "transfer_in_loop") for number in range(20))
     result = simulations.run(replace(drawn, operations=drawn.operations + starts))

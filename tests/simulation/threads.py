@@ -96,7 +96,7 @@ class Lock:
     def _is_free(self) -> bool:
         return self._owner is None
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - as in threading
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Acquire the lock."""
         lane = world.current().lane
         if self.reentrant and self._owner is lane and lane is not None:
@@ -200,9 +200,15 @@ class Thread:
     """`threading.Thread`."""
 
     def __init__(
-        self, group: None = None, target: Callable[..., object] | None = None, name: str | None = None,
-        args: Any = (), kwargs: Mapping[str, Any] | None = None, *, daemon: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        group: None = None,
+        target: Callable[..., object] | None = None,
+        name: str | None = None,
+        args: Any = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        daemon: bool | None = None,
+    ) -> None:
         del group
         self.name, self.daemon = name or "thread", daemon
         self.ident = next(_idents)

@@ -21,7 +21,9 @@ claiming_expired_jobs: Final[Patch] = statement(claims, "CLAIM", _claim_of_expir
 deciding_without_the_lock: Final[Patch] = instead(creation, "lock_key", lambda *_, **__: None)
 """Transactions that start jobs with one key do not wait for each other."""
 keeping_all_alike: Final[Patch] = instead(
-    hooks, "kept_for", lambda retentions, configured: [_all_alike([name for name, _ in retentions], configured)]
+    hooks,
+    "kept_for",
+    lambda retentions, configured: [_all_alike([name for name, _ in retentions], configured)],
 )
 
 

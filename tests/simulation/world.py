@@ -124,11 +124,13 @@ class World:
         if seconds is not None:
             moment, agenda = self.now + seconds, self.agenda
             # A thread just continues if nothing else happens until then.
-            if (not agenda or agenda[0][0] > moment) and process.paused_until <= moment <= self._limit:
+            if (
+                not agenda or agenda[0][0] > moment
+            ) and process.paused_until <= moment <= self._limit:
                 self.now = moment
                 lane.woken = False
                 return False
-            self.at(moment, partial(lane.resume, lane.turn, False))  # noqa: FBT003 - by position, which is quicker
+            self.at(moment, partial(lane.resume, lane.turn, False))
         lane.suspended = current_greenlet()
         self.hub.switch()
         if process.dead or self.ended:
@@ -144,7 +146,9 @@ class World:
 
     def note(self, what: str) -> None:
         """Add a line to the trace."""
-        self.trace.append(f"{self.now:.6f} {'-' if self.lane is None else self.lane.process.name} {what}")
+        self.trace.append(
+            f"{self.now:.6f} {'-' if self.lane is None else self.lane.process.name} {what}"
+        )
 
     def end(self) -> None:
         """Unwind all threads that are left."""
@@ -174,14 +178,14 @@ class Lane:
     def start(self) -> None:
         """Begin to run."""
         world = self.process.world
-        world.at(world.now, partial(self.resume, self.turn, False))  # noqa: FBT003 - by position, which is quicker
+        world.at(world.now, partial(self.resume, self.turn, False))
 
     def wake(self) -> None:
         """End the wait of this thread, if it still waits by then."""
         world = self.process.world
-        world.at(world.now, partial(self.resume, self.turn, True))  # noqa: FBT003 - as above
+        world.at(world.now, partial(self.resume, self.turn, True))
 
-    def resume(self, turn: int, woken: bool) -> None:  # noqa: FBT001 - as above
+    def resume(self, turn: int, woken: bool) -> None:
         """Continue after the wait with this number."""
         process = self.process
         if turn != self.turn or self.over or process.dead:
@@ -210,7 +214,9 @@ class Lane:
         except Exception as error:  # noqa: BLE001 - as a real thread, it ends alone
             process = self.process
             if not process.dead and not process.world.ended:
-                process.world.surroundings.failures.append(f"thread {self.name} of {process.name} ended by {error!r}")
+                process.world.surroundings.failures.append(
+                    f"thread {self.name} of {process.name} ended by {error!r}"
+                )
         finally:
             self.over = True
             for action in self.when_over:

@@ -44,7 +44,9 @@ def execute(engine: Engine, statement: str) -> None:
 class TestHistory:
     def test_rows_deleted_by_the_clean_up_are_restored(self, horae: Horae, engine: Engine) -> None:
         history.keep_deleted_rows(engine)
-        horae.schedules.add(application.paced, name="often", every="1h", fixed=True, config={"seconds": [0.0]})
+        horae.schedules.add(
+            application.paced, name="often", every="1h", fixed=True, config={"seconds": [0.0]}
+        )
         job = horae.jobs.start("transactional", seed=1, sync=True)
         horae.jobs.clean_up("0s")
         assert history.jobs(engine) == {}
@@ -76,17 +78,25 @@ class TestEffects:
                 "INSERT INTO effects SELECT * FROM effects",
                 "transactional jobs that finished without exactly one effect",
             ),
-            ("UPDATE effects SET attempt = 2", "effects of another attempt than the one that finished"),
+            (
+                "UPDATE effects SET attempt = 2",
+                "effects of another attempt than the one that finished",
+            ),
             ("INSERT INTO effects VALUES (999, 1)", "effects of jobs that did not finish"),
             ("DELETE FROM creations", "jobs without what their hook wrote with them"),
-            ("INSERT INTO creations VALUES (999)", "rows that a hook wrote for a job that does not exist"),
+            (
+                "INSERT INTO creations VALUES (999)",
+                "rows that a hook wrote for a job that does not exist",
+            ),
             (
                 "UPDATE horae_jobs SET state = 'failed' WHERE type = 'transactional'",
                 "transactional jobs that failed without an attempt that failed",
             ),
         ],
     )
-    def test_each_broken_rule_is_found(self, horae: Horae, engine: Engine, change: str, found: str) -> None:
+    def test_each_broken_rule_is_found(
+        self, horae: Horae, engine: Engine, change: str, found: str
+    ) -> None:
         horae.jobs.start("transactional", seed=1, sync=True)
         horae.jobs.start("hooked")
         assert history.broken(engine) == []
@@ -103,19 +113,25 @@ def test_the_outside_checker_names_a_job_that_never_ended(horae: Horae, tmp_path
 def test_figures_of_processes_and_tables(engine: Engine) -> None:
     assert process_figures(os.getpid())["memory"][0] > 1
     with engine.connect() as connection:
-        found = {(figure, subject): value for figure, subject, value, _ in table_figures(connection)}
+        found = {
+            (figure, subject): value for figure, subject, value, _ in table_figures(connection)
+        }
     assert found["rows", "horae_jobs"] == 0
     assert found["size", "horae_jobs"] > 0
 
 
 def test_unexpected_lines_of_a_log(tmp_path: Path) -> None:
     log = tmp_path / "node-1.log"
-    log.write_text("INFO all is well\n2026 ERROR asyncio: Task exception was never retrieved\nValueError: expected\n")
-    assert unexpected_lines(log) == ["node-1.log: 2026 ERROR asyncio: Task exception was never retrieved"]
+    log.write_text(
+        "INFO all is well\n2026 ERROR asyncio: Task exception was never retrieved\nValueError: expected\n"
+    )
+    assert unexpected_lines(log) == [
+        "node-1.log: 2026 ERROR asyncio: Task exception was never retrieved"
+    ]
 
 
 @pytest.mark.parametrize(("at", "found"), [(9.0, False), (10.0, True), (14.9, True), (15.1, False)])
-def test_measurements_soon_after_a_fault_are_marked_as_disturbed(at: float, found: bool) -> None:  # noqa: FBT001
+def test_measurements_soon_after_a_fault_are_marked_as_disturbed(at: float, found: bool) -> None:
     assert disturbed(at, [Disturbance("kill", 10.0, 12.0)]) is found
 
 

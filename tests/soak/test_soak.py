@@ -32,7 +32,13 @@ WIDE: Final = Bounds(
     ends_within=60.0,
 )
 PLAN: Final = Plan(
-    kind="sqlite", seconds=SHORT, seed=20260101, rate=12.0, fault_pause=(1.0, 1.0), bounds=WIDE, forked=True
+    kind="sqlite",
+    seconds=SHORT,
+    seed=20260101,
+    rate=12.0,
+    fault_pause=(1.0, 1.0),
+    bounds=WIDE,
+    forked=True,
 )
 
 
@@ -58,7 +64,11 @@ def test_all_rules_hold_for_some_seconds(kind: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(240)
 def test_leaks_in_the_nodes_are_reported(tmp_path: Path) -> None:
     plan = replace(
-        PLAN, seconds=2 * SHORT, application="tests.soak.leaking:horae", most_nodes=1, fault_pause=(60.0, 60.0)
+        PLAN,
+        seconds=2 * SHORT,
+        application="tests.soak.leaking:horae",
+        most_nodes=1,
+        fault_pause=(60.0, 60.0),
     )
     result = run(plan, tmp_path)
     leaking = {"growth of memory", "growth of descriptors", "growth of threads"}

@@ -42,7 +42,9 @@ def started(database: Database, **given: Any) -> JobId:
 
 def claimed(database: Database, node: NodeId = NODE, limit: int = 1, **scope: Any) -> list[Claim]:
     """What the node gets; it knows the type `import` unless told otherwise."""
-    return database.autocommit(claims.claim, ClaimScope(node=node, **{"types": ["import"], **scope}), limit)
+    return database.autocommit(
+        claims.claim, ClaimScope(node=node, **{"types": ["import"], **scope}), limit
+    )
 
 
 def running(database: Database, node: NodeId = NODE, **given: Any) -> Claim:
@@ -92,18 +94,28 @@ def success(claim: Claim, **given: Any) -> Settlement:
 
 
 def failure(claim: Claim, **given: Any) -> Settlement:
-    texts: dict[str, Any] = {"error": "ValueError: no", "human_readable_error": "It did not work.", **given}
+    texts: dict[str, Any] = {
+        "error": "ValueError: no",
+        "human_readable_error": "It did not work.",
+        **given,
+    }
     return Settlement(claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, **texts)
 
 
 def again(claim: Claim, delay: float = 0.0, **given: Any) -> Settlement:
     """A retry."""
-    return Settlement(claim.id, claim.lease, JobState.PENDING, AttemptOutcome.FAILED, delay, **given)
+    return Settlement(
+        claim.id, claim.lease, JobState.PENDING, AttemptOutcome.FAILED, delay, **given
+    )
 
 
 def age(database: Database, job_id: JobId, column: str, seconds: float) -> None:
     """Say that something happened so many seconds ago, by the database's clock."""
-    moved = update(jobs).where(jobs.c.id == bindparam("job_id")).values({column: seconds_from_now(-seconds)})
+    moved = (
+        update(jobs)
+        .where(jobs.c.id == bindparam("job_id"))
+        .values({column: seconds_from_now(-seconds)})
+    )
     with database.engine.begin() as connection:
         connection.execute(moved, {"job_id": job_id})
 
@@ -111,9 +123,17 @@ def age(database: Database, job_id: JobId, column: str, seconds: float) -> None:
 def record(node: NodeId = NODE, **given: Any) -> NodeRecord:
     """The row of a node; `given` differs from the plainest one."""
     plain: dict[str, Any] = {
-        "id": node, "name": "one", "host": "here", "pid": 1, "version": "1", "roles": '["worker"]', "queues": None,
-        "types": '["import"]', "concurrency": 10, "lock_key": None,
-    }  # fmt: skip
+        "id": node,
+        "name": "one",
+        "host": "here",
+        "pid": 1,
+        "version": "1",
+        "roles": '["worker"]',
+        "queues": None,
+        "types": '["import"]',
+        "concurrency": 10,
+        "lock_key": None,
+    }
     return NodeRecord(**{**plain, **given})
 
 
@@ -127,7 +147,10 @@ def count(database: Database) -> tuple[int, int]:
     """How many jobs and attempts there are."""
     with database.engine.begin() as connection:
         tables = (jobs, job_attempts)
-        both: list[int] = [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
+        both: list[int] = [
+            connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in tables
+        ]
     return both[0], both[1]
 
 

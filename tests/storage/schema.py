@@ -32,7 +32,9 @@ POSTGRES_INDEXES: Final = text("""
 
 def describe(connection: Connection) -> str:
     """All tables with their columns, constraints and indexes, in an order that does not depend on their history."""
-    statements = _of_sqlite(connection) if connection.dialect.name == "sqlite" else _of_postgres(connection)
+    statements = (
+        _of_sqlite(connection) if connection.dialect.name == "sqlite" else _of_postgres(connection)
+    )
     return "".join(f"{statement};\n" for statement in statements)
 
 
@@ -68,7 +70,10 @@ def _of_postgres(connection: Connection) -> list[str]:
     statements: list[str] = []
     for oid, name, persistence in connection.execute(POSTGRES_TABLES).all():
         table = {"table": oid}
-        parts = [*connection.scalars(POSTGRES_COLUMNS, table), *connection.scalars(POSTGRES_CONSTRAINTS, table)]
+        parts = [
+            *connection.scalars(POSTGRES_COLUMNS, table),
+            *connection.scalars(POSTGRES_CONSTRAINTS, table),
+        ]
         kind = "UNLOGGED TABLE" if persistence == "u" else "TABLE"
         statements.append(f"CREATE {kind} {name} (\n    " + ",\n    ".join(parts) + "\n)")
         statements.extend(connection.scalars(POSTGRES_INDEXES, table))

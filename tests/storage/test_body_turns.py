@@ -30,7 +30,9 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     made = Time()
-    monkeypatch.setattr(body_turns, "time", SimpleNamespace(monotonic=lambda: made.now, sleep=made.sleep))
+    monkeypatch.setattr(
+        body_turns, "time", SimpleNamespace(monotonic=lambda: made.now, sleep=made.sleep)
+    )
     return made
 
 
@@ -79,7 +81,10 @@ def test_another_writer_goes_before_the_next_body(
 def test_a_body_waits_no_longer_than_its_patience(database: Database, time: Time) -> None:
     with database.transaction("read committed") as held:
         held.execute(WRITE, {"name": "held"})
-        with pytest.raises(OperationalError, match="database is locked"), database.transaction("serializable"):
+        with (
+            pytest.raises(OperationalError, match="database is locked"),
+            database.transaction("serializable"),
+        ):
             pass
     assert database.busy_timeout <= time.now < database.busy_timeout + 1
 

@@ -48,7 +48,12 @@ def test_a_claim_starts_the_job(database: Database) -> None:
     before = wall_clock() - timedelta(seconds=60)
     [claim] = claimed(database)
     found = job(database, job_id)
-    assert (found.state, found.node_id, found.attempt, found.lease) == (JobState.STARTED, NODE, 1, 1)
+    assert (found.state, found.node_id, found.attempt, found.lease) == (
+        JobState.STARTED,
+        NODE,
+        1,
+        1,
+    )
     assert found.started_at is not None
     assert before < found.started_at <= wall_clock() + timedelta(seconds=60)
     assert found.updated_at - found.started_at < timedelta(seconds=1)
@@ -57,14 +62,29 @@ def test_a_claim_starts_the_job(database: Database) -> None:
 
 def test_a_claim_carries_what_a_node_needs(database: Database) -> None:
     job_id = started(
-        database, queue="q", priority=3, owner="alice", params='{"a": [1]}', max_attempts=4, backoff='{"base": 1.0}',
+        database,
+        queue="q",
+        priority=3,
+        owner="alice",
+        params='{"a": [1]}',
+        max_attempts=4,
+        backoff='{"base": 1.0}',
         meta='{"trace": "t"}',
-    )  # fmt: skip
+    )
     [claim] = claimed(database)
     assert claim == Claim(
-        id=job_id, type="import", queue="q", priority=3, owner="alice", params='{"a": [1]}', attempt=1,
-        max_attempts=4, lease=1, backoff='{"base": 1.0}', meta='{"trace": "t"}',
-    )  # fmt: skip
+        id=job_id,
+        type="import",
+        queue="q",
+        priority=3,
+        owner="alice",
+        params='{"a": [1]}',
+        attempt=1,
+        max_attempts=4,
+        lease=1,
+        backoff='{"base": 1.0}',
+        meta='{"trace": "t"}',
+    )
 
 
 def test_priority_goes_first_then_the_longest_due_then_the_oldest(database: Database) -> None:
@@ -75,9 +95,13 @@ def test_priority_goes_first_then_the_longest_due_then_the_oldest(database: Data
         age(database, same, "run_at", 10)
     high = started(database, priority=7)
     with database.engine.begin() as connection:  # equal to the microsecond
-        run_at = connection.exec_driver_sql(f"SELECT run_at FROM horae_jobs WHERE id = {third}").scalar_one()
+        run_at = connection.exec_driver_sql(
+            f"SELECT run_at FROM horae_jobs WHERE id = {third}"
+        ).scalar_one()
         parameter = "?" if database.dialect == "sqlite" else "%s"
-        connection.exec_driver_sql(f"UPDATE horae_jobs SET run_at = {parameter} WHERE id = {fourth}", (run_at,))
+        connection.exec_driver_sql(
+            f"UPDATE horae_jobs SET run_at = {parameter} WHERE id = {fourth}", (run_at,)
+        )
     assert [ids(claimed(database)) for _ in range(3)] == [[high], [late], [third]]
     assert ids(claimed(database, limit=10)) == [fourth, low]
 
@@ -192,7 +216,9 @@ def test_one_job_by_its_id_goes_to_one_of_many(database: Database) -> None:
         return database.autocommit(claims.claim_one, job_id, node)
 
     results = at_once([partial(take, node) for node in rivals])
-    winners = [node for node, result in zip(rivals, results, strict=True) if isinstance(result, Claim)]
+    winners = [
+        node for node, result in zip(rivals, results, strict=True) if isinstance(result, Claim)
+    ]
     assert len(winners) == 1, results
     assert results.count(None) == 9
     assert job(database, job_id).node_id == winners[0]
@@ -204,7 +230,9 @@ def test_concurrent_claims_skip_locked_rows(database: Database) -> None:
     with database.engine.begin() as connection:
         taken = claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1)
         assert ids(taken) == [first]
-        assert ids(claimed(database, OTHER, limit=10)) == [second]  # would wait for ever if it queued
+        assert ids(claimed(database, OTHER, limit=10)) == [
+            second
+        ]  # would wait for ever if it queued
 
 
 @POSTGRESQL
@@ -220,7 +248,11 @@ def test_a_claim_that_is_rolled_back_leaves_nothing(database: Database) -> None:
 
 def test_a_claim_is_one_statement_whose_text_does_not_grow(database: Database) -> None:
     texts: list[str] = []
-    event.listen(database.autocommit_engine, "before_cursor_execute", lambda *arguments: texts.append(arguments[2]))
+    event.listen(
+        database.autocommit_engine,
+        "before_cursor_execute",
+        lambda *arguments: texts.append(arguments[2]),
+    )
     claimed(database, types=["import"], queues=["a"])
     claimed(database, types=[f"t{n}" for n in range(50)], queues=[f"q{n}" for n in range(50)])
     first, second = (text for text in texts if "horae_jobs" in text)
@@ -233,7 +265,12 @@ def test_handing_back_restores_the_attempt(database: Database) -> None:
     [claim] = claimed(database)
     assert database.transact(claims.hand_back, [claim]) == {job_id}
     after = job(database, job_id)
-    assert (after.state, after.node_id, after.attempt, after.started_at) == (JobState.PENDING, None, 0, None)
+    assert (after.state, after.node_id, after.attempt, after.started_at) == (
+        JobState.PENDING,
+        None,
+        0,
+        None,
+    )
     assert after.lease == 1  # a lease never goes back
     assert after.run_at == before.run_at  # its place in the queue is kept
     assert ids(claimed(database, OTHER)) == [job_id]
@@ -258,7 +295,9 @@ def test_handing_back_many_at_once(database: Database) -> None:
 
 
 @pytest.mark.parametrize("ended", ["cancelled", "failed"])
-def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Database, ended: str) -> None:
+def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(
+    database: Database, ended: str
+) -> None:
     claim = running(database)
     if ended == "cancelled":
         database.transact(cancelling.cancel, claim.id, "alice")
@@ -266,16 +305,25 @@ def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Data
         age(database, claim.id, "started_at", 60)
         arrange.expired(database, {"import": 30.0})
     before = job(database, claim.id)
-    assert database.transact(claims.hand_back, [claim]) == set()  # so its node must still say that nothing runs
+    assert (
+        database.transact(claims.hand_back, [claim]) == set()
+    )  # so its node must still say that nothing runs
     assert before.state == ended
     assert job(database, claim.id) == before
 
 
 def test_jobs_claimed_by_a_lost_answer_are_found(database: Database) -> None:
-    known, lost, ended, foreign = running(database), running(database), running(database), running(database, OTHER)
+    known, lost, ended, foreign = (
+        running(database),
+        running(database),
+        running(database),
+        running(database, OTHER),
+    )
     database.transact(cancelling.cancel, ended.id, None)
     started(database)
-    assert sorted(database.transact(claims.orphaned, NODE, [known.id, foreign.id])) == sorted([lost, ended])
+    assert sorted(database.transact(claims.orphaned, NODE, [known.id, foreign.id])) == sorted(
+        [lost, ended]
+    )
     assert sorted(database.transact(claims.orphaned, NODE, [])) == sorted([known, lost, ended])
     assert database.transact(claims.orphaned, NodeId("nobody"), []) == []
 
@@ -297,7 +345,14 @@ class TestBeyond:
     def test_a_cursor_claim_takes_later_jobs_in_order(self, database: Database) -> None:
         before, last, same, after = [started(database) for _ in range(4)]
         high, low = started(database, priority=1), started(database, priority=-1)
-        for job_id, seconds in ((before, 30), (last, 20), (same, 20), (after, 10), (high, 10), (low, 10)):
+        for job_id, seconds in (
+            (before, 30),
+            (last, 20),
+            (same, 20),
+            (after, 10),
+            (high, 10),
+            (low, 10),
+        ):
             age(database, job_id, "run_at", seconds)
         with database.engine.begin() as connection:  # equal to the microsecond
             connection.execute(EQUAL, {"last": last, "same": same})
@@ -311,8 +366,14 @@ class TestBeyond:
         assert ids([running_now(database, last)]) == [last]
         with database.engine.begin() as connection:  # at once: this is about less than a second
             for job_id, seconds in ((last, 0.0), (lately, 0.01)):
-                connection.execute(update(jobs).where(jobs.c.id == job_id).values(run_at=seconds_from_now(-seconds)))
-            assert ids(claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 10, last)) == [lately]
+                connection.execute(
+                    update(jobs)
+                    .where(jobs.c.id == job_id)
+                    .values(run_at=seconds_from_now(-seconds))
+                )
+            assert ids(
+                claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 10, last)
+            ) == [lately]
 
     def test_a_cursor_claim_takes_only_due_jobs_up_to_the_limit(self, database: Database) -> None:
         last, first, _second = started(database), started(database), started(database)
@@ -325,8 +386,12 @@ class TestBeyond:
         started(database)
         assert claimed_beyond(database, JobId(10**9)) == []
 
-    def test_dead_rows_kept_by_an_open_transaction_are_not_read_again(self, database: Database) -> None:
-        with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as analyst:
+    def test_dead_rows_kept_by_an_open_transaction_are_not_read_again(
+        self, database: Database
+    ) -> None:
+        with database.engine.connect().execution_options(
+            isolation_level="REPEATABLE READ"
+        ) as analyst:
             analyst.execute(select(func.count()).select_from(jobs))
             many = [started(database) for _ in range(200)]
             for job_id in many:
@@ -334,14 +399,18 @@ class TestBeyond:
             *_, last = claimed(database, limit=199)
             age(database, many[-1], "run_at", 500)
             whole = entries_read(database, None)
-            age(database, started(database), "run_at", 100)  # before the entries that the others had at first
+            age(
+                database, started(database), "run_at", 100
+            )  # before the entries that the others had at first
             assert whole >= 200
             assert entries_read(database, last.id) < 20
 
 
-EQUAL = update(jobs).where(jobs.c.id == bindparam("same")).values(
-    run_at=select(jobs.c.run_at).where(jobs.c.id == bindparam("last")).scalar_subquery()
-)  # fmt: skip
+EQUAL = (
+    update(jobs)
+    .where(jobs.c.id == bindparam("same"))
+    .values(run_at=select(jobs.c.run_at).where(jobs.c.id == bindparam("last")).scalar_subquery())
+)
 READ = text("SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'horae_jobs_ready'")
 
 
@@ -360,6 +429,8 @@ def entries_read(database: Database, beyond: JobId | None) -> int:
 
     before = counter()
     with database.engine.begin() as connection:
-        assert len(claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1, beyond)) == 1
+        assert (
+            len(claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1, beyond)) == 1
+        )
         connection.execute(text("SELECT pg_stat_force_next_flush()"))
     return counter() - before

@@ -37,7 +37,9 @@ def empty(database_url: str) -> Iterator[Database]:
 
 def migrated_by_a_newer_version(database: Database, oldest_compatible: str) -> None:
     values = {"revision": NEWER, "oldest": oldest_compatible}
-    statement = text(f"UPDATE {VERSION_TABLE} SET version_num = :revision, oldest_compatible = :oldest")
+    statement = text(
+        f"UPDATE {VERSION_TABLE} SET version_num = :revision, oldest_compatible = :oldest"
+    )
     database.transact(lambda connection: connection.execute(statement, values))
 
 
@@ -82,7 +84,9 @@ def test_so_do_the_statements_for_an_administrator(empty: Database) -> None:
 
 
 @pytest.mark.parametrize("oldest", [HEAD, BEFORE])
-def test_a_program_uses_newer_tables_that_are_compatible_with_it(database: Database, oldest: str) -> None:
+def test_a_program_uses_newer_tables_that_are_compatible_with_it(
+    database: Database, oldest: str
+) -> None:
     migrated_by_a_newer_version(database, oldest)
     for use in (check, ensure, upgrade):
         use(database)
@@ -117,7 +121,9 @@ def test_a_migration_waits_until_nodes_have_stopped_that_cannot_use_its_tables(
     check(empty)
 
 
-def test_a_compatible_migration_waits_for_no_node(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compatible_migration_waits_for_no_node(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in (runner, version):
         monkeypatch.setattr(module, "OLDEST_COMPATIBLE", MappingProxyType({HEAD: BEFORE}))
     upgrade(empty, BEFORE)
@@ -137,7 +143,9 @@ def test_a_node_that_was_killed_holds_up_no_migration(empty: Database) -> None:
     assert status(empty).current == BEFORE
 
 
-def test_a_node_that_starts_during_a_migration_is_refused(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_starts_during_a_migration_is_refused(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its registration waits until the migration ends, and then finds tables that it cannot use."""
     upgrade(empty)
     node = membership_of(empty, record(), Limits(), Timing())
@@ -152,9 +160,16 @@ def test_a_node_that_starts_during_a_migration_is_refused(empty: Database, monke
     monkeypatch.setattr(runner, "refuse_beside_running_nodes", look_and_let_a_node_start)
     with ThreadPoolExecutor(1) as threads:
         downgrade(empty, BEFORE)
-        with pytest.raises(SchemaMismatch, match=f"is at revision {BEFORE}, this program needs {HEAD}"):
+        with pytest.raises(
+            SchemaMismatch, match=f"is at revision {BEFORE}, this program needs {HEAD}"
+        ):
             joining[0].result()
-    assert empty.autocommit(lambda connection: connection.scalar(text("SELECT count(*) FROM horae_nodes"))) == 0
+    assert (
+        empty.autocommit(
+            lambda connection: connection.scalar(text("SELECT count(*) FROM horae_nodes"))
+        )
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,13 +181,13 @@ def test_a_node_that_starts_during_a_migration_is_refused(empty: Database, monke
     ],
     ids=["column", "table", "index"],
 )
-def test_a_program_that_stays_open_over_a_migration_is_told_to_restart(database: Database, statement: str) -> None:
+def test_a_program_that_stays_open_over_a_migration_is_told_to_restart(
+    database: Database, statement: str
+) -> None:
     ensure(database)
     with pytest.raises(DBAPIError):  # a mistake, if the tables are as they were
         database.autocommit(lambda connection: connection.execute(text(statement)))
     migrated_by_a_newer_version(database, NEWER)
-    restart = (
-        "the tables have changed since this program opened the database, so restart it: this database was migrated by a"
-    )
+    restart = "the tables have changed since this program opened the database, so restart it: this database was migrated by a"
     with pytest.raises(SchemaMismatch, match=restart):
         database.autocommit(lambda connection: connection.execute(text(statement)))

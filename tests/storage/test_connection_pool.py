@@ -29,7 +29,10 @@ def opened(connection: Connection) -> int:
 def test_one_after_the_other_has_the_same_and_two_at_once_have_two(database: Database) -> None:
     first = database.autocommit(opened)
     assert database.autocommit(opened) == first
-    assert database.autocommit(lambda one: (opened(one), database.autocommit(opened))) != (first, first)
+    assert database.autocommit(lambda one: (opened(one), database.autocommit(opened))) != (
+        first,
+        first,
+    )
 
 
 def test_no_more_are_kept_than_were_asked_for(database: Database) -> None:
@@ -62,18 +65,31 @@ def test_transactions_have_the_same_connection_one_after_the_other(database: Dat
 def in_a_transaction(connection: Connection) -> bool:
     connection.execute(text("SELECT 1"))
     driver: Any = connection.connection.driver_connection
-    return bool(driver.in_transaction if connection.dialect.name == SQLITE else driver.info.transaction_status.value)
+    return bool(
+        driver.in_transaction
+        if connection.dialect.name == SQLITE
+        else driver.info.transaction_status.value
+    )
 
 
 def test_a_transaction_has_ended_when_the_connection_is_used_again(database: Database) -> None:
     used = [database.transact(in_a_transaction), database.autocommit(in_a_transaction)]
-    assert used * 2 == [True, False, database.transact(in_a_transaction), database.autocommit(in_a_transaction)]
+    assert used * 2 == [
+        True,
+        False,
+        database.transact(in_a_transaction),
+        database.autocommit(in_a_transaction),
+    ]
 
 
 def test_a_commit_that_fails_leaves_nothing_open(database: Database) -> None:
     def break_a_rule(connection: Connection) -> None:
         connection.execute(text("CREATE TABLE rule (id INTEGER PRIMARY KEY)"))
-        connection.execute(text("CREATE TABLE broken (id INTEGER REFERENCES rule (id) DEFERRABLE INITIALLY DEFERRED)"))
+        connection.execute(
+            text(
+                "CREATE TABLE broken (id INTEGER REFERENCES rule (id) DEFERRABLE INITIALLY DEFERRED)"
+            )
+        )
         connection.execute(text("INSERT INTO broken VALUES (1)"))
 
     for _ in range(2):  # the tables of the first time are gone
@@ -93,10 +109,14 @@ def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
     pool = ConnectionPool(database.autocommit_engine, keep=8)
     with ExitStack() as stack:
         backends = [
-            stack.enter_context(pool.statement()).execute(text("SELECT pg_backend_pid()")).scalar_one()
+            stack.enter_context(pool.statement())
+            .execute(text("SELECT pg_backend_pid()"))
+            .scalar_one()
             for _ in range(3)
         ]
-    database.transact(lambda connection: [connection.execute(CUT, {"pid": pid}).all() for pid in backends])
+    database.transact(
+        lambda connection: [connection.execute(CUT, {"pid": pid}).all() for pid in backends]
+    )
     with pytest.raises(DBAPIError), pool.statement() as connection:
         connection.execute(text("SELECT 1"))
     with pool.statement() as connection:

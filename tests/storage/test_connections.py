@@ -12,13 +12,23 @@ from sqlalchemy import ARRAY, Connection, Text, bindparam, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from horae.errors import DatabaseUnavailable
-from horae.storage.engine.connections.timeouts import BODY_BOUNDS, CALL_DEADLINE, SERVICE_BOUNDS, SET_BOUNDS
+from horae.storage.engine.connections.timeouts import (
+    BODY_BOUNDS,
+    CALL_DEADLINE,
+    SERVICE_BOUNDS,
+    SET_BOUNDS,
+)
 from horae.storage.engine.database import Database
 from tests.harness.network import Network
 from tests.harness.nodes import until
 
-pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
-WAITING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize("database", ["postgresql"], indirect=True),
+]
+WAITING = (
+    "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+)
 
 
 def bounds_of(connection: Connection) -> dict[str, str]:
@@ -44,7 +54,10 @@ def waits(database: Database) -> bool:
 def apart(database: Database) -> Iterator[tuple[Database, Network]]:
     """The same database behind a network that may fail."""
     assert database.url.port is not None
-    with Network(database.url.port) as network, closing(Database(database.url.set(port=network.port))) as apart:
+    with (
+        Network(database.url.port) as network,
+        closing(Database(database.url.set(port=network.port))) as apart,
+    ):
         yield apart, network
         network.resume()
 
@@ -71,9 +84,16 @@ def test_keepalives_are_set_in_the_kernel(database: Database) -> None:
 
 
 @pytest.mark.direct
-def test_the_server_notices_a_lost_client_as_soon_as_the_client_a_lost_server(database: Database) -> None:
+def test_the_server_notices_a_lost_client_as_soon_as_the_client_a_lost_server(
+    database: Database,
+) -> None:
     def of_server(connection: Connection) -> list[int]:
-        names = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")
+        names = (
+            "tcp_keepalives_idle",
+            "tcp_keepalives_interval",
+            "tcp_keepalives_count",
+            "tcp_user_timeout",
+        )
         query = text(
             "SELECT setting::int FROM pg_settings WHERE name = ANY (:names) ORDER BY array_position(:names, name)"
         )
@@ -94,7 +114,9 @@ async def test_a_statement_ends_whose_client_is_gone(database: Database, use: st
             with gone.transaction("read committed") as connection:
                 sleep(connection)
 
-        waiting = asyncio.ensure_future(asyncio.to_thread(body if use == "body" else partial(gone.transact, sleep)))
+        waiting = asyncio.ensure_future(
+            asyncio.to_thread(body if use == "body" else partial(gone.transact, sleep))
+        )
         await until(lambda: waits(database))
         gone.hang_up()
         gone.hang_up_bodies([])
@@ -109,7 +131,10 @@ def test_a_server_without_such_checks_gets_none(database: Database) -> None:
     unknown = SET_BOUNDS.format(":names", ":values").replace("::text[]", "")
     values = {"names": ["no_such_setting", "tcp_keepalives_idle"], "values": ["1", "7"]}
     statement = text(unknown).bindparams(*(bindparam(name, type_=ARRAY(Text())) for name in values))
-    assert database.transact(lambda connection: connection.execute(statement, values).scalar_one()) == 1
+    assert (
+        database.transact(lambda connection: connection.execute(statement, values).scalar_one())
+        == 1
+    )
 
 
 def test_options_in_the_url_win(database: Database) -> None:
@@ -117,7 +142,9 @@ def test_options_in_the_url_win(database: Database) -> None:
         assert told.autocommit(bounds_of)["keepalives_idle"] == "77"
 
 
-async def test_a_service_that_waits_beyond_its_deadline_is_ended_and_others_are_not(database: Database) -> None:
+async def test_a_service_that_waits_beyond_its_deadline_is_ended_and_others_are_not(
+    database: Database,
+) -> None:
     service = asyncio.ensure_future(database.autocommit_async(sleep))
     await until(lambda: waits(database))
     database.end_overdue_calls(time.monotonic() + CALL_DEADLINE - 1)
@@ -135,7 +162,9 @@ async def test_a_service_that_waits_beyond_its_deadline_is_ended_and_others_are_
         await body
 
 
-async def test_a_waiter_on_a_silent_connection_gets_an_error_at_its_close(apart: tuple[Database, Network]) -> None:
+async def test_a_waiter_on_a_silent_connection_gets_an_error_at_its_close(
+    apart: tuple[Database, Network],
+) -> None:
     database, network = apart
     database.autocommit(ping)
     network.silence()

@@ -13,9 +13,23 @@ from horae.storage.jobs.group_tables import dependencies, group_parts, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.search.bulk import bulk_runs
-from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_metadata, metadata, nodes, queues
+from horae.storage.jobs.tables import (
+    job_attempts,
+    job_tags,
+    jobs,
+    live_metadata,
+    metadata,
+    nodes,
+    queues,
+)
 from horae.storage.operations.audit_tables import audit, sessions
-from horae.storage.schedules.tables import backfill_times, deployments, schedule_statistics, schedules, ticks
+from horae.storage.schedules.tables import (
+    backfill_times,
+    deployments,
+    schedule_statistics,
+    schedules,
+    ticks,
+)
 
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 
@@ -102,7 +116,13 @@ DEPLOYMENT: Final[Row] = {
     "created_at": NOW,
 }
 BULK_RUN: Final[Row] = {"job_id": 1, "lease": 1, "reached": 1}
-AUDIT: Final[Row] = {"at": NOW, "actor": "alice", "action": "cancel", "target": "job 7", "outcome": "done"}
+AUDIT: Final[Row] = {
+    "at": NOW,
+    "actor": "alice",
+    "action": "cancel",
+    "target": "job 7",
+    "outcome": "done",
+}
 PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
     ticks: (schedules, {**SCHEDULE, "id": 1}),
     schedule_statistics: (schedules, {**SCHEDULE, "id": 1}),
@@ -110,7 +130,13 @@ PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
 }
 
 BUCKET: Final[Row] = {"limit_name": "api", "key": "k"}
-LANE: Final[Row] = {"identity": "a", "queue": "default", "type": "import", "priority": 0, "weight": 1}
+LANE: Final[Row] = {
+    "identity": "a",
+    "queue": "default",
+    "type": "import",
+    "priority": 0,
+    "weight": 1,
+}
 LANE_BUCKET: Final[Row] = {"lane_id": 1, "bucket_id": 1}
 
 VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
@@ -155,7 +181,11 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_schedules_running", schedules, {**SCHEDULE, "run_token": 1}),
     ("horae_schedules_partition", schedules, {**SCHEDULE, "partition": 1024}),
     ("horae_schedules_waiting", schedules, {**SCHEDULE, "next_start": None}),
-    ("horae_schedules_waiting", schedules, {**SCHEDULE, "enabled": False, "disabled_reason": "paused"}),
+    (
+        "horae_schedules_waiting",
+        schedules,
+        {**SCHEDULE, "enabled": False, "disabled_reason": "paused"},
+    ),
     ("horae_schedules_enabled", schedules, {**SCHEDULE, "disabled_reason": "paused"}),
     ("horae_schedules_enabled", schedules, {**SCHEDULE, "state": "disabled", "enabled": False}),
     ("horae_schedule_statistics_total_runs", schedule_statistics, {**STATISTICS, "total_runs": 1}),
@@ -174,7 +204,10 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (jobs, {**JOB, "state": "started", "node_id": "n1", "attempt": 1, "lease": 1}),
     (jobs, {**JOB, "state": "finished", "finished_at": NOW}),
     (jobs, {**JOB, "state": "failed", "finished_at": NOW, "node_id": "n1"}),
-    (jobs, {**JOB, "state": "cancelled", "finished_at": NOW, "node_id": "n1", "cancelled_by": "alice"}),
+    (
+        jobs,
+        {**JOB, "state": "cancelled", "finished_at": NOW, "node_id": "n1", "cancelled_by": "alice"},
+    ),
     (job_attempts, ATTEMPT),
     (job_logs, LOG_LINE),
     (job_logs, {**LOG_LINE, "dropped": 1}),
@@ -183,7 +216,16 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (queues, {"name": "default", "concurrency_limit": 1}),
     (deployments, DEPLOYMENT),
     (schedules, SCHEDULE),
-    (schedules, {**SCHEDULE, "state": "disabled", "enabled": False, "disabled_reason": "paused", "next_start": None}),
+    (
+        schedules,
+        {
+            **SCHEDULE,
+            "state": "disabled",
+            "enabled": False,
+            "disabled_reason": "paused",
+            "next_start": None,
+        },
+    ),
     (schedules, {**SCHEDULE, "state": "executing", "run_token": 1, "next_start": None}),
     (schedule_statistics, STATISTICS),
     (backfill_times, BACKFILL_TIME),
@@ -219,7 +261,12 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ),
     ("horae_deployments_key_key", deployments, DEPLOYMENT, {**DEPLOYMENT, "module": "b"}),
     ("horae_deployments_current", deployments, DEPLOYMENT, {**DEPLOYMENT, "key": "l"}),
-    ("horae_schedules_pkey", schedules, {**SCHEDULE, "id": 1}, {**SCHEDULE, "id": 1, "name": "other"}),
+    (
+        "horae_schedules_pkey",
+        schedules,
+        {**SCHEDULE, "id": 1},
+        {**SCHEDULE, "id": 1, "name": "other"},
+    ),
     ("horae_schedules_name", schedules, SCHEDULE, SCHEDULE),
     ("horae_schedule_statistics_pkey", schedule_statistics, STATISTICS, STATISTICS),
     ("horae_ticks_pkey", ticks, TICK, SKIPPED),
@@ -245,7 +292,9 @@ def insert(connection: Connection, table: Table, *rows: Row) -> None:
 def test_every_check_has_a_violation() -> None:
     tables = [*metadata.tables.values(), *live_metadata.tables.values()]
     constraints = [item for table in tables for item in table.constraints]
-    constraints += [item for table in tables for column in table.columns for item in column.constraints]
+    constraints += [
+        item for table in tables for column in table.columns for item in column.constraints
+    ]
     checks = {item.name for item in constraints if isinstance(item, CheckConstraint)}
     assert {name for name, _, _ in VIOLATIONS} == checks
 
@@ -254,7 +303,12 @@ def test_every_key_has_a_violation() -> None:
     tables = metadata.tables.values()
     keys = {table.primary_key.name for table in tables}
     unique = {index.name for table in tables for index in table.indexes if index.unique}
-    named = {item.name for table in tables for item in table.constraints if isinstance(item, UniqueConstraint)}
+    named = {
+        item.name
+        for table in tables
+        for item in table.constraints
+        if isinstance(item, UniqueConstraint)
+    }
     assert {name for name, _, _, _ in KEYS} == keys | unique | named
 
 
@@ -264,10 +318,16 @@ def test_a_row_that_keeps_the_rules_is_taken(database: Database, table: Table, r
 
 
 @pytest.mark.parametrize(("constraint", "table", "row"), VIOLATIONS)
-def test_a_row_that_breaks_a_check_is_refused(database: Database, constraint: str, table: Table, row: Row) -> None:
+def test_a_row_that_breaks_a_check_is_refused(
+    database: Database, constraint: str, table: Table, row: Row
+) -> None:
     with pytest.raises(IntegrityError) as caught:
         database.transact(insert, table, row)
-    quoted = f'check constraint "{constraint}"' if database.dialect == POSTGRESQL else f"failed: {constraint}"
+    quoted = (
+        f'check constraint "{constraint}"'
+        if database.dialect == POSTGRESQL
+        else f"failed: {constraint}"
+    )
     assert quoted in str(caught.value.orig)
 
 
@@ -279,7 +339,9 @@ def test_a_row_that_repeats_a_key_is_refused(
     with pytest.raises(IntegrityError) as caught:
         database.transact(insert, table, second)
     quoted = (
-        f'unique constraint "{key}"' if database.dialect == POSTGRESQL else f"UNIQUE constraint failed: {table.name}."
+        f'unique constraint "{key}"'
+        if database.dialect == POSTGRESQL
+        else f"UNIQUE constraint failed: {table.name}."
     )
     assert quoted in str(caught.value.orig)
 
@@ -291,6 +353,10 @@ def test_a_unique_key_is_free_again_when_its_job_has_ended(database: Database) -
 
 def test_a_number_is_never_given_twice(database: Database) -> None:
     database.transact(insert, jobs, JOB)
-    gone = database.transact(lambda connection: connection.execute(jobs.delete().returning(jobs.c.id)).scalar_one())
+    gone = database.transact(
+        lambda connection: connection.execute(jobs.delete().returning(jobs.c.id)).scalar_one()
+    )
     database.transact(insert, jobs, JOB)
-    assert database.transact(lambda connection: connection.execute(jobs.select()).scalar_one()) > gone
+    assert (
+        database.transact(lambda connection: connection.execute(jobs.select()).scalar_one()) > gone
+    )

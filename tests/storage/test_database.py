@@ -40,7 +40,9 @@ def conflicting(times: int, sqlstate: str) -> tuple[list[int], Callable[[Connect
         calls.append(len(calls))
         created = creation.add(connection, PLAIN).id
         if len(calls) <= times:
-            connection.execute(text(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{sqlstate}'; END $$"))
+            connection.execute(
+                text(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{sqlstate}'; END $$")
+            )
         return created
 
     return calls, insert
@@ -52,7 +54,10 @@ def conflicting(times: int, sqlstate: str) -> tuple[list[int], Callable[[Connect
         ("sqlite:///horae.db", "sqlite:///horae.db"),
         ("sqlite+aiosqlite:////var/horae.db", "sqlite:////var/horae.db"),
         ("postgres://u@h/d", "postgresql+psycopg://u@h/d"),
-        ("postgresql://u@h:5433/d?sslmode=require", "postgresql+psycopg://u@h:5433/d?sslmode=require"),
+        (
+            "postgresql://u@h:5433/d?sslmode=require",
+            "postgresql+psycopg://u@h:5433/d?sslmode=require",
+        ),
         ("postgresql+asyncpg://h/d", "postgresql+psycopg://h/d"),
     ],
 )
@@ -64,7 +69,10 @@ def test_urls_get_the_driver_that_is_used(url: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("horae.db", "'horae.db' is not a database URL; write sqlite:///horae.db or postgresql://host/name"),
+        (
+            "horae.db",
+            "'horae.db' is not a database URL; write sqlite:///horae.db or postgresql://host/name",
+        ),
         ("", "'' is not a database URL"),
         ("mysql://h/d", "'mysql' is not supported; allowed are sqlite and postgresql"),
         ("sqlite://", "SQLite needs a file that other processes can open"),
@@ -127,7 +135,11 @@ def test_other_errors_are_not_tried_again(database: Database) -> None:
 @POSTGRESQL
 def test_a_cut_connection_is_recognised_and_replaced(database: Database) -> None:
     with pytest.raises(DatabaseUnavailable) as caught:
-        database.transact(lambda connection: connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())")))
+        database.transact(
+            lambda connection: connection.execute(
+                text("SELECT pg_terminate_backend(pg_backend_pid())")
+            )
+        )
     assert is_transient(caught.value)
     with pytest.raises(DBAPIError) as wrong:
         database.transact(lambda connection: connection.execute(text("SELECT 1 / 0")))
@@ -151,7 +163,11 @@ def hasty(database: Database) -> Database:
 
 @SQLITE
 def test_a_lock_that_is_held_too_long_is_named(database: Database, hasty: Database) -> None:
-    with closing(hasty), database.engine.begin(), pytest.raises(DatabaseBusy, match=r"horae\.db for 0\.05 s"):
+    with (
+        closing(hasty),
+        database.engine.begin(),
+        pytest.raises(DatabaseBusy, match=r"horae\.db for 0\.05 s"),
+    ):
         hasty.transact(two_jobs)
     assert is_transient(DatabaseBusy())
 
@@ -238,7 +254,9 @@ def test_the_first_call_after_a_restart_of_the_server_works(database: Database, 
     pid = call(lambda connection: connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
     with closing(Database(database.url)) as other:
         ended = text("SELECT pg_terminate_backend(:pid, 10000)")
-        assert other.transact(lambda connection: connection.execute(ended, {"pid": pid}).scalar_one())
+        assert other.transact(
+            lambda connection: connection.execute(ended, {"pid": pid}).scalar_one()
+        )
     assert call(creation.add, PLAIN).id
 
 

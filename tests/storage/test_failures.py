@@ -19,7 +19,9 @@ from tests.storage.arrange import POSTGRESQL
 def wrapped(origin: Exception, *, connection_lost: bool = False) -> DBAPIError:
     """As SQLAlchemy hands an error of a driver on."""
     module = psycopg.Error if isinstance(origin, psycopg.Error) else sqlite3.Error
-    error = DBAPIError.instance("SELECT 1", (), origin, module, connection_invalidated=connection_lost)
+    error = DBAPIError.instance(
+        "SELECT 1", (), origin, module, connection_invalidated=connection_lost
+    )
     assert isinstance(error, DBAPIError)
     return error
 
@@ -27,19 +29,37 @@ def wrapped(origin: Exception, *, connection_lost: bool = False) -> DBAPIError:
 @pytest.mark.parametrize(
     "origin",
     [
-        errors.ReadOnlySqlTransaction(), errors.AdminShutdown(), errors.CannotConnectNow(), errors.TooManyConnections(),
-        errors.DiskFull(), errors.OutOfMemory(), errors.ProtocolViolation(), errors.InvalidSqlStatementName(),
-        errors.DuplicatePreparedStatement(), errors.UndefinedTable(), errors.UndefinedColumn(), errors.LockNotAvailable(),
-        errors.QueryCanceled(), errors.IdleInTransactionSessionTimeout(), errors.InternalError_(), errors.FeatureNotSupported(),
-        errors.InsufficientPrivilege(), errors.SerializationFailure(),
-        psycopg.OperationalError(), psycopg.ProgrammingError(), psycopg.InternalError(), psycopg.InterfaceError(),
-        sqlite3.OperationalError("database is locked"), sqlite3.OperationalError("attempt to write a readonly database"),
-        sqlite3.OperationalError("disk I/O error"), sqlite3.OperationalError("no such table: horae_jobs"),
+        errors.ReadOnlySqlTransaction(),
+        errors.AdminShutdown(),
+        errors.CannotConnectNow(),
+        errors.TooManyConnections(),
+        errors.DiskFull(),
+        errors.OutOfMemory(),
+        errors.ProtocolViolation(),
+        errors.InvalidSqlStatementName(),
+        errors.DuplicatePreparedStatement(),
+        errors.UndefinedTable(),
+        errors.UndefinedColumn(),
+        errors.LockNotAvailable(),
+        errors.QueryCanceled(),
+        errors.IdleInTransactionSessionTimeout(),
+        errors.InternalError_(),
+        errors.FeatureNotSupported(),
+        errors.InsufficientPrivilege(),
+        errors.SerializationFailure(),
+        psycopg.OperationalError(),
+        psycopg.ProgrammingError(),
+        psycopg.InternalError(),
+        psycopg.InterfaceError(),
+        sqlite3.OperationalError("database is locked"),
+        sqlite3.OperationalError("attempt to write a readonly database"),
+        sqlite3.OperationalError("disk I/O error"),
+        sqlite3.OperationalError("no such table: horae_jobs"),
         sqlite3.DatabaseError("database disk image is malformed"),
         sqlite3.ProgrammingError("Cannot operate on a closed database."),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_the_state_of_a_server_passes(origin: Exception) -> None:
     assert is_transient(wrapped(origin))
     assert not is_of_data(wrapped(origin))
@@ -48,14 +68,21 @@ def test_the_state_of_a_server_passes(origin: Exception) -> None:
 @pytest.mark.parametrize(
     "origin",
     [
-        errors.NumericValueOutOfRange(), errors.UntranslatableCharacter(), errors.InvalidTextRepresentation(),
-        errors.CheckViolation(), errors.ForeignKeyViolation(), errors.NotNullViolation(), errors.ProgramLimitExceeded(),
-        errors.RaiseException(), psycopg.DataError("a NUL"),
-        sqlite3.IntegrityError("CHECK constraint failed"), sqlite3.DataError("string or blob too big"),
+        errors.NumericValueOutOfRange(),
+        errors.UntranslatableCharacter(),
+        errors.InvalidTextRepresentation(),
+        errors.CheckViolation(),
+        errors.ForeignKeyViolation(),
+        errors.NotNullViolation(),
+        errors.ProgramLimitExceeded(),
+        errors.RaiseException(),
+        psycopg.DataError("a NUL"),
+        sqlite3.IntegrityError("CHECK constraint failed"),
+        sqlite3.DataError("string or blob too big"),
         sqlite3.ProgrammingError("Error binding parameter 1"),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_values_that_cannot_be_stored_never_can(origin: Exception) -> None:
     assert is_of_data(wrapped(origin))
     assert not is_transient(wrapped(origin))
@@ -64,16 +91,26 @@ def test_values_that_cannot_be_stored_never_can(origin: Exception) -> None:
 @pytest.mark.parametrize(
     ("origin", "of_server"),
     [
-        (errors.AdminShutdown(), True), (errors.CannotConnectNow(), True), (errors.TooManyConnections(), True),
-        (errors.DiskFull(), True), (errors.IoError(), True), (errors.ConnectionFailure(), True),
+        (errors.AdminShutdown(), True),
+        (errors.CannotConnectNow(), True),
+        (errors.TooManyConnections(), True),
+        (errors.DiskFull(), True),
+        (errors.IoError(), True),
+        (errors.ConnectionFailure(), True),
         (psycopg.OperationalError("connection refused"), True),
-        (errors.UndefinedTable(), False), (errors.InsufficientPrivilege(), False), (errors.CheckViolation(), False),
-        (psycopg.ProgrammingError(), False), (psycopg.DataError("a NUL"), False),
-        (sqlite3.OperationalError("no such table: horae_jobs"), False), (sqlite3.IntegrityError("CHECK failed"), False),
+        (errors.UndefinedTable(), False),
+        (errors.InsufficientPrivilege(), False),
+        (errors.CheckViolation(), False),
+        (psycopg.ProgrammingError(), False),
+        (psycopg.DataError("a NUL"), False),
+        (sqlite3.OperationalError("no such table: horae_jobs"), False),
+        (sqlite3.IntegrityError("CHECK failed"), False),
     ],
     ids=repr,
-)  # fmt: skip
-def test_some_errors_come_from_the_server_and_not_from_the_statement(origin: Exception, *, of_server: bool) -> None:
+)
+def test_some_errors_come_from_the_server_and_not_from_the_statement(
+    origin: Exception, *, of_server: bool
+) -> None:
     assert is_of_server(wrapped(origin)) is of_server
     assert is_of_server(PoolTimeout())
     assert not is_of_server(LookupError())
@@ -89,7 +126,9 @@ def test_a_busy_database_is_transient(error: Exception) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [StatementError("no", None, None, ValueError()), OverflowError(), TypeError()], ids=repr
+    "error",
+    [StatementError("no", None, None, ValueError()), OverflowError(), TypeError()],
+    ids=repr,
 )
 def test_a_statement_that_never_reached_the_server_is_at_fault(error: Exception) -> None:
     assert (is_transient(error), is_of_data(error)) == (False, True)
@@ -113,11 +152,15 @@ def raised(database: Database, sql: str) -> DBAPIError:
 @pytest.mark.parametrize(
     ("sql", "passes"),
     [
-        pytest.param("SET TRANSACTION READ ONLY; CREATE TABLE t ()", True, marks=pytest.mark.direct),
+        pytest.param(
+            "SET TRANSACTION READ ONLY; CREATE TABLE t ()", True, marks=pytest.mark.direct
+        ),
         ("SELECT * FROM missing", True),
         ("SELECT 1 / 0", False),
     ],
 )
-def test_an_error_is_classified_by_its_code(reused_database: Database, sql: str, *, passes: bool) -> None:
+def test_an_error_is_classified_by_its_code(
+    reused_database: Database, sql: str, *, passes: bool
+) -> None:
     error = raised(reused_database, sql)
     assert (is_transient(error), is_of_data(error)) == (passes, not passes)

@@ -34,7 +34,11 @@ RESULT: Final = "the secret result"
 @pytest.fixture
 def owner(database: Database) -> Iterator[psycopg.Connection]:
     """A connection of the owner of the tables."""
-    plain = make_url(url_of(database)).set(drivername="postgresql").render_as_string(hide_password=False)
+    plain = (
+        make_url(url_of(database))
+        .set(drivername="postgresql")
+        .render_as_string(hide_password=False)
+    )
     with closing(psycopg.connect(plain, autocommit=True)) as connection:
         yield connection
 
@@ -102,23 +106,52 @@ TIES: Final = (
         "group_id",
         "awaited",
     ),
-    *("attempt", "lease", "node_id", "lane_id", "sent_at", "hook_owed", "cancelled_by", "started_at", "tags"),
+    *(
+        "attempt",
+        "lease",
+        "node_id",
+        "lane_id",
+        "sent_at",
+        "hook_owed",
+        "cancelled_by",
+        "started_at",
+        "tags",
+    ),
 )
 """Columns that tie a job to others or to what has happened to it."""
 DEEP: Final = "[" * 4000 + "]" * 4000
 SLOWEST: Final = '{"amount": 1, "period": 31622400000000, "burst": 2147483647}'
 FORGED: Final[Sequence[Mapping[str, object]]] = (
-    {"priority": -(2**31)}, {"priority": 2**31 - 1}, {"updated_at": "9999-12-30"}, {"type": ""}, {"params": DEEP},
-    {"params": "9" * 5000}, {"meta": f'{{"a": {DEEP}}}'}, {"type": "hides", "params": DEEP},
-    *({"type": "fails", "max_attempts": 2, "backoff": each} for each in (DEEP, "5", "[]", '{"base": 1e308}')),
-    *({"limits": each, "waits_for": "limit"} for each in (
-        DEEP, "5", '{"limits": 5}', '{"limits": [[["x"], {}, {}]]}', '{"limits": ["abc"]}',
-        *(f'{{"weight": {each}, "limits": []}}' for each in ("-1", 2**40, "1e400", "[]", "9" * 5000)),
-        f'{{"limits": [["{"n" * 300}", "k", {{"concurrency": 1}}]]}}',
-        f'{{"limits": [["n", "{"k" * 9000}", {{"concurrency": 1}}]]}}',
-        f'{{"weight": 2147483647, "limits": [["slowest", "k", {SLOWEST}]]}}',
-    )),
-)  # fmt: skip
+    {"priority": -(2**31)},
+    {"priority": 2**31 - 1},
+    {"updated_at": "9999-12-30"},
+    {"type": ""},
+    {"params": DEEP},
+    {"params": "9" * 5000},
+    {"meta": f'{{"a": {DEEP}}}'},
+    {"type": "hides", "params": DEEP},
+    *(
+        {"type": "fails", "max_attempts": 2, "backoff": each}
+        for each in (DEEP, "5", "[]", '{"base": 1e308}')
+    ),
+    *(
+        {"limits": each, "waits_for": "limit"}
+        for each in (
+            DEEP,
+            "5",
+            '{"limits": 5}',
+            '{"limits": [[["x"], {}, {}]]}',
+            '{"limits": ["abc"]}',
+            *(
+                f'{{"weight": {each}, "limits": []}}'
+                for each in ("-1", 2**40, "1e400", "[]", "9" * 5000)
+            ),
+            f'{{"limits": [["{"n" * 300}", "k", {{"concurrency": 1}}]]}}',
+            f'{{"limits": [["n", "{"k" * 9000}", {{"concurrency": 1}}]]}}',
+            f'{{"weight": 2147483647, "limits": [["slowest", "k", {SLOWEST}]]}}',
+        )
+    ),
+)
 """Values that a role may write which may only start jobs, and that a start would never write."""
 
 
@@ -178,7 +211,10 @@ def test_a_program_may_only_start_jobs(as_role: AsRole, finished: int, database:
         with horae.components.database.engine.begin() as connection:
             within = horae.jobs.start("report", session=connection)
     with closing(application(url_of(database))) as horae:
-        states = {horae.jobs.get(job_id).state for job_id in (first.id, *ids, later.id, keyed.id, within.id)}
+        states = {
+            horae.jobs.get(job_id).state
+            for job_id in (first.id, *ids, later.id, keyed.id, within.id)
+        }
     assert states == {"pending"}
     assert is_refused(
         url,
@@ -210,16 +246,28 @@ async def test_a_program_that_may_only_start_jobs_orders_no_change_of_others(
         victim = horae.jobs.start("report", of="ada", owner="ada", delay="1h")
         order = '{"order": {"action": "cancel", "types": ["report"], "by": "root"}}'
         insert(url, {"type": "horae.bulk", "queue": "horae.bulk", "params": order, "owner": "root"})
-        with closing(application(url)) as caller, pytest.raises(ProgrammingError, match="permission denied"):
+        with (
+            closing(application(url)) as caller,
+            pytest.raises(ProgrammingError, match="permission denied"),
+        ):
             caller.jobs.cancel_many(types=["report"])
-        assert is_refused(url, "INSERT INTO horae_bulk_runs (job_id, lease, reached) VALUES (1, 0, 1)")
+        assert is_refused(
+            url, "INSERT INTO horae_bulk_runs (job_id, lease, reached) VALUES (1, 0, 1)"
+        )
         [forged] = horae.jobs.list(types=["horae.bulk"]).jobs
         async with running_node(horae):
-            assert "no row in horae_bulk_runs" in str((await until_state(horae, forged.id, "failed")).error)
+            assert "no row in horae_bulk_runs" in str(
+                (await until_state(horae, forged.id, "failed")).error
+            )
             again = horae.jobs.retry(forged.id)  # by somebody who may
-            assert "no row in horae_bulk_runs" in str((await until_state(horae, again.id, "failed")).error)
+            assert "no row in horae_bulk_runs" in str(
+                (await until_state(horae, again.id, "failed")).error
+            )
         assert horae.jobs.get(victim.id).state == "pending"
-        assert owner.execute("SELECT target FROM horae_audit WHERE action = 'job.cancel'").fetchall() == []
+        assert (
+            owner.execute("SELECT target FROM horae_audit WHERE action = 'job.cancel'").fetchall()
+            == []
+        )
 
 
 async def test_no_values_that_a_starting_program_may_write_keep_other_jobs_from_running(
@@ -240,19 +288,31 @@ async def test_no_values_that_a_starting_program_may_write_keep_other_jobs_from_
         async with running_node(horae):
             for job_id in genuine:
                 await until_state(horae, job_id, "finished")
-            await until(lambda: all(job.attempt for job in horae.jobs.list(types=["fails", "hides"]).jobs))
+            await until(
+                lambda: all(job.attempt for job in horae.jobs.list(types=["fails", "hides"]).jobs)
+            )
         assert {job.state for job in horae.jobs.list(types=["fails"]).jobs} <= {"pending", "failed"}
-        assert all(limit.name in {"send.concurrency.of", "slowest"} for limit in horae.limits.list())
+        assert all(
+            limit.name in {"send.concurrency.of", "slowest"} for limit in horae.limits.list()
+        )
         horae.audit()
 
 
 def test_a_reader_reads_everything_and_writes_nothing(as_role: AsRole, finished: int) -> None:
     url = as_role(Privileges.READ_ONLY)
     for command in (
-        ("jobs", "list"), ("jobs", "show", str(finished)), ("jobs", "logs", str(finished)), ("queues", "depth"),
-        ("queues", "list"), ("nodes", "list"), ("schedules", "list"), ("changes",), ("limits", "list"), ("deployments", "list"),
+        ("jobs", "list"),
+        ("jobs", "show", str(finished)),
+        ("jobs", "logs", str(finished)),
+        ("queues", "depth"),
+        ("queues", "list"),
+        ("nodes", "list"),
+        ("schedules", "list"),
+        ("changes",),
+        ("limits", "list"),
+        ("deployments", "list"),
         ("doctor",),
-    ):  # fmt: skip
+    ):
         done = call(*command, "--database", url, env={"HORAE_HINTS": "false"})
         assert done.exit_code == 0, (command, done.stderr, done.stdout)
     with closing(application(url)) as horae:
@@ -279,7 +339,11 @@ async def test_a_node_does_its_work_and_changes_no_table(as_role: AsRole, kind: 
         async with running_node(horae):
             job = await horae.aio.jobs.start("report")
             assert (await until_state(horae, job.id, "finished")).result == f"{RESULT} of ada"
-            await until(lambda: any(each.type == "tidy" for each in horae.jobs.list(states=["finished"]).jobs))
+            await until(
+                lambda: any(
+                    each.type == "tidy" for each in horae.jobs.list(states=["finished"]).jobs
+                )
+            )
             horae.queues.pause("slow", "a note")
             horae.queues.limit("slow", 2)
             held = horae.jobs.start("report", queue="slow")
@@ -292,7 +356,9 @@ async def test_a_node_does_its_work_and_changes_no_table(as_role: AsRole, kind: 
 
 
 @pytest.mark.parametrize("kind", [Privileges.READ_ONLY, Privileges.ENQUEUE])
-def test_a_role_keeps_nothing_of_its_former_kind(as_role: AsRole, owner: psycopg.Connection, kind: Privileges) -> None:
+def test_a_role_keeps_nothing_of_its_former_kind(
+    as_role: AsRole, owner: psycopg.Connection, kind: Privileges
+) -> None:
     url = as_role(Privileges.WEB)
     owner.execute(grants(kind, str(make_url(url).username)).encode())
     assert is_refused(
@@ -322,11 +388,22 @@ def test_a_command_without_its_privileges_says_where_they_are_listed(as_role: As
 
 
 def test_every_table_is_named(owner: psycopg.Connection) -> None:
-    tables = owner.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'horae%'").fetchall()
-    sequences = owner.execute("SELECT sequencename FROM pg_sequences WHERE sequencename LIKE 'horae%'").fetchall()
+    tables = owner.execute(
+        "SELECT tablename FROM pg_tables WHERE tablename LIKE 'horae%'"
+    ).fetchall()
+    sequences = owner.execute(
+        "SELECT sequencename FROM pg_sequences WHERE sequencename LIKE 'horae%'"
+    ).fetchall()
     text = grants(Privileges.WEB, "r")
     missing = [name for (name,) in tables if f'REVOKE ALL ON "public"."{name}"' not in text]
     assert missing == []
-    assert [name for (name,) in sequences if f'USAGE ON SEQUENCE "public"."{name}"' not in text] == []
-    assert [name for (name,) in sequences if f'REVOKE ALL ON SEQUENCE "public"."{name}"' not in text] == []
-    assert (len(tables), len(sequences)) == (text.count('REVOKE ALL ON "'), text.count("REVOKE ALL ON SEQUENCE"))
+    assert [
+        name for (name,) in sequences if f'USAGE ON SEQUENCE "public"."{name}"' not in text
+    ] == []
+    assert [
+        name for (name,) in sequences if f'REVOKE ALL ON SEQUENCE "public"."{name}"' not in text
+    ] == []
+    assert (len(tables), len(sequences)) == (
+        text.count('REVOKE ALL ON "'),
+        text.count("REVOKE ALL ON SEQUENCE"),
+    )

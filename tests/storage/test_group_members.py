@@ -34,7 +34,9 @@ def claimed_by(database: Database, node: NodeId, job_id: JobId) -> Claim:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 100])
-def test_pages_of_members_are_complete_wherever_the_parts_lie(database: Database, limit: int) -> None:
+def test_pages_of_members_are_complete_wherever_the_parts_lie(
+    database: Database, limit: int
+) -> None:
     with database.engine.begin() as connection:
         ours = groups.create(connection, None, OnFailure.CONTINUE, None)
         theirs = groups.create(connection, None, OnFailure.CONTINUE, None)
@@ -56,7 +58,9 @@ def test_pages_of_members_are_complete_wherever_the_parts_lie(database: Database
         left, cancelled = JobId(0), list[JobId]()
         batch: JobId | None = left
         while batch is not None:
-            members, _, batch = follow_ups.cancel_members(connection, ours, None, after=batch, limit=limit)
+            members, _, batch = follow_ups.cancel_members(
+                connection, ours, None, after=batch, limit=limit
+            )
             cancelled += [member.id for member in members]
         assert sorted(cancelled) == expected
 
@@ -64,7 +68,9 @@ def test_pages_of_members_are_complete_wherever_the_parts_lie(database: Database
 def test_a_batch_reads_no_more_parts_than_it_needs(database: Database) -> None:
     read = list[Mapping[str, Any]]()
 
-    def note(_connection: Any, _cursor: Any, _statement: str, _parameters: Any, context: Any, _many: Any) -> None:
+    def note(
+        _connection: Any, _cursor: Any, _statement: str, _parameters: Any, context: Any, _many: Any
+    ) -> None:
         read.extend(each for each in context.compiled_parameters if "last" in each)
 
     with database.engine.begin() as connection:
@@ -89,7 +95,8 @@ def test_running_members_of_all_nodes_are_found(database: Database) -> None:
     registered(database, NODE)
     registered(database, OTHER)
     first, second, ended, cancelled = (
-        claimed_by(database, node, job_id) for node, job_id in zip([NODE, OTHER, NODE, OTHER], members[:4], strict=True)
+        claimed_by(database, node, job_id)
+        for node, job_id in zip([NODE, OTHER, NODE, OTHER], members[:4], strict=True)
     )
     claimed_by(database, OTHER, theirs[0])
     settled(database, success(ended))
@@ -102,7 +109,9 @@ def test_running_members_are_found_without_a_look_at_all_jobs(filled: Database) 
     assert reads_all_jobs_for_progress(filled) == []
 
 
-def test_running_members_are_found_as_fast_before_there_are_statistics(unanalysed: Database) -> None:
+def test_running_members_are_found_as_fast_before_there_are_statistics(
+    unanalysed: Database,
+) -> None:
     assert reads_all_jobs_for_progress(unanalysed) == []
 
 

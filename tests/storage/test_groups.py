@@ -130,12 +130,18 @@ def by_a_retry_that_finishes(database: Database, claim: Claim) -> None:
 
 
 ENDS = [
-    by_failing, by_settling_with_a_duration, by_cancelling, by_passing_its_time_limit, by_a_retry_that_finishes,
-]  # fmt: skip
+    by_failing,
+    by_settling_with_a_duration,
+    by_cancelling,
+    by_passing_its_time_limit,
+    by_a_retry_that_finishes,
+]
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_each_end_of_a_member_counts(database: Database, end: Callable[[Database, Claim], None]) -> None:
+def test_each_end_of_a_member_counts(
+    database: Database, end: Callable[[Database, Claim], None]
+) -> None:
     group, then, _ = a_group(database, 2)
     first, last = claimed(database, limit=2)
     settled(database, success(first))
@@ -192,14 +198,22 @@ def test_plain_jobs_and_members_may_be_settled_together(database: Database) -> N
     assert the_group(database, group).finished == 2
 
 
-def test_a_group_that_cancels_on_failure_cancels_then_and_the_members_that_are_left(database: Database) -> None:
+def test_a_group_that_cancels_on_failure_cancels_then_and_the_members_that_are_left(
+    database: Database,
+) -> None:
     group, then, members = a_group(database, 4, OnFailure.CANCEL)
     first, second = claimed(database, limit=2)
     result = settled(database, failure(first))
     assert result.follow_ups.cancelled == [group]
     assert job(database, then).state is JobState.CANCELLED
-    found, _, after = database.transact(follow_ups.cancel_members, group, "x", after=JobId(0), limit=10)
-    assert {(each.id, each.running) for each in found} == {(second.id, True), (members[2], False), (members[3], False)}
+    found, _, after = database.transact(
+        follow_ups.cancel_members, group, "x", after=JobId(0), limit=10
+    )
+    assert {(each.id, each.running) for each in found} == {
+        (second.id, True),
+        (members[2], False),
+        (members[3], False),
+    }
     assert after is None
     cancelled = the_group(database, group)
     assert (cancelled.state, cancelled.failed, cancelled.cancelled) == (GroupState.CANCELLED, 1, 3)
@@ -236,9 +250,12 @@ def test_members_are_added_exactly_as_long_as_the_group_is_open(database: Databa
 
 
 @pytest.mark.parametrize(
-    ("on_failure", "state"), [(CANCEL, JobState.CANCELLED), (FAIL, JobState.FAILED), (RUN, JobState.PENDING)]
+    ("on_failure", "state"),
+    [(CANCEL, JobState.CANCELLED), (FAIL, JobState.FAILED), (RUN, JobState.PENDING)],
 )
-def test_a_failed_dependency(database: Database, on_failure: OnDependencyFailure, state: JobState) -> None:
+def test_a_failed_dependency(
+    database: Database, on_failure: OnDependencyFailure, state: JobState
+) -> None:
     claim = running(database)
     after = waiting_for(database, claim.id, on_failure=on_failure)
     after_that = waiting_for(database, after, on_failure=CANCEL)
@@ -257,7 +274,9 @@ def test_a_job_waits_for_the_last_of_several(database: Database) -> None:
     assert not waits(database, after)
 
 
-@pytest.mark.parametrize(("end", "state"), [(success, JobState.PENDING), (failure, JobState.CANCELLED)])
+@pytest.mark.parametrize(
+    ("end", "state"), [(success, JobState.PENDING), (failure, JobState.CANCELLED)]
+)
 def test_members_that_ended_before_are_counted_at_once(
     database: Database, end: Callable[[Claim], Settlement], state: JobState
 ) -> None:
@@ -268,7 +287,9 @@ def test_members_that_ended_before_are_counted_at_once(
     assert not waits(database, after)
 
 
-def test_a_long_chain_ends_in_several_transactions(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_chain_ends_in_several_transactions(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(follow_ups, "MOST_LEVELS", 2)
     claim = running(database)
     chain = [claim.id]
@@ -287,7 +308,9 @@ def test_an_end_that_another_program_has_written_is_reported_later(database: Dat
     [claim] = claimed(database)
     with database.engine.begin() as connection:
         connection.execute(
-            text("UPDATE horae_jobs SET state = 'finished', finished_at = updated_at, node_id = NULL WHERE id = :id"),
+            text(
+                "UPDATE horae_jobs SET state = 'finished', finished_at = updated_at, node_id = NULL WHERE id = :id"
+            ),
             {"id": claim.id},
         )
     assert not database.transact(deletion.delete_jobs, [claim.id]), "its end is not reported yet"
@@ -316,11 +339,16 @@ def test_exactly_one_of_simultaneous_ends_is_the_last(database: Database, size: 
     for _ in range(5):
         group, then, _ = a_group(database, size)
         members = claimed(database, limit=size)
-        results = at_once([settle_as(database, claim, index) for index, claim in enumerate(members)])
+        results = at_once(
+            [settle_as(database, claim, index) for index, claim in enumerate(members)]
+        )
         errors = [result for result in results if isinstance(result, Exception)]
         assert not errors
         released = [
-            each for result in results if isinstance(result, settling.Settled) for each in result.follow_ups.released
+            each
+            for result in results
+            if isinstance(result, settling.Settled)
+            for each in result.follow_ups.released
         ]
         assert released == [then]
         assert the_group(database, group).unfinished == 0
@@ -333,7 +361,10 @@ def test_exactly_one_of_simultaneous_dependencies_is_the_last(database: Database
         after = waiting_for(database, *(claim.id for claim in both), on_failure=RUN)
         results = at_once([settle_as(database, claim, index) for index, claim in enumerate(both)])
         released = [
-            each for result in results if isinstance(result, settling.Settled) for each in result.follow_ups.released
+            each
+            for result in results
+            if isinstance(result, settling.Settled)
+            for each in result.follow_ups.released
         ]
         assert released == [after]
         settled(database, success(claimed(database)[0]))
@@ -368,7 +399,9 @@ def test_an_end_in_a_snapshot_is_reported_later(database: Database, isolation: s
     assert the_group(database, group).state is GroupState.ENDED
 
 
-def test_a_batch_of_members_of_which_one_has_ended_and_others_wait_for_another(database: Database) -> None:
+def test_a_batch_of_members_of_which_one_has_ended_and_others_wait_for_another(
+    database: Database,
+) -> None:
     group, then, _ = a_group(database, 4)
     plain, cancelled, awaited, lost = claimed(database, limit=4)
     by_cancelling(database, cancelled)

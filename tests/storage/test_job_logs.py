@@ -14,13 +14,22 @@ NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 START: Final = (0, -1)
 
 
-def lines_of(claim: Claim, *numbers: int, level: int = 20, lease: int | None = None) -> list[LogLine]:
+def lines_of(
+    claim: Claim, *numbers: int, level: int = 20, lease: int | None = None
+) -> list[LogLine]:
     attempt = claim.lease if lease is None else lease
-    return [LogLine(claim.id, attempt, n, attempt, NOW, level, "shop", f"line {n}: “ü” '\\n") for n in numbers]
+    return [
+        LogLine(claim.id, attempt, n, attempt, NOW, level, "shop", f"line {n}: “ü” '\\n")
+        for n in numbers
+    ]
 
 
 def read(
-    database: Database, job_id: JobId, after: tuple[int, int] = START, level: int = 0, limit: int = 99
+    database: Database,
+    job_id: JobId,
+    after: tuple[int, int] = START,
+    level: int = 0,
+    limit: int = 99,
 ) -> list[int]:
     return [line.line for line in database.autocommit(logs.read, job_id, after, level, limit)]
 
@@ -32,7 +41,10 @@ def test_lines_are_read_as_they_were_written_and_in_order(database: Database) ->
     later = lines_of(claim, 0, lease=claim.lease + 1)
     database.transact(logs.write, later)
     assert database.autocommit(logs.read, claim.id, START, 0, 99) == [*written, *later]
-    assert database.autocommit(logs.read, claim.id, place_of(written[1].cursor), 0, 99) == [written[2], *later]
+    assert database.autocommit(logs.read, claim.id, place_of(written[1].cursor), 0, 99) == [
+        written[2],
+        *later,
+    ]
     assert read(database, claim.id, limit=2) == [0, 1]
     assert read(database, claim.id, level=30) == []
 

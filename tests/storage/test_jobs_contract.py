@@ -87,18 +87,44 @@ def create(database: Database, job_type: JobType[None], **options: Any) -> tuple
 def test_a_new_job(database: Database) -> None:
     before = wall_clock() - timedelta(seconds=60)
     new = NewJob(
-        type="import", queue="q", priority=-3, params='{"a": 1}', owner="alice", max_attempts=4,
-        backoff='{"base": 2.0}', unique_key="k", meta='{"trace": "t"}',
-    )  # fmt: skip
+        type="import",
+        queue="q",
+        priority=-3,
+        params='{"a": 1}',
+        owner="alice",
+        max_attempts=4,
+        backoff='{"base": 2.0}',
+        unique_key="k",
+        meta='{"trace": "t"}',
+    )
     inserted = database.transact(creation.add, new)
     found = job(database, inserted.id)
     assert found == Job(
-        id=inserted.id, type="import", queue="q", priority=-3, state=JobState.PENDING, label=None,
-        progress_percentage=0, owner="alice", params={"a": 1}, result=None, error=None, human_readable_error=None,
-        attempt=0, max_attempts=4, lease=0, node_id=None, unique_key="k", run_at=inserted.run_at,
-        created_at=inserted.created_at, updated_at=found.updated_at, started_at=None, finished_at=None,
-        cancelled_by=None, meta={"trace": "t"},
-    )  # fmt: skip
+        id=inserted.id,
+        type="import",
+        queue="q",
+        priority=-3,
+        state=JobState.PENDING,
+        label=None,
+        progress_percentage=0,
+        owner="alice",
+        params={"a": 1},
+        result=None,
+        error=None,
+        human_readable_error=None,
+        attempt=0,
+        max_attempts=4,
+        lease=0,
+        node_id=None,
+        unique_key="k",
+        run_at=inserted.run_at,
+        created_at=inserted.created_at,
+        updated_at=found.updated_at,
+        started_at=None,
+        finished_at=None,
+        cancelled_by=None,
+        meta={"trace": "t"},
+    )
     assert abs(found.updated_at - inserted.created_at) < timedelta(seconds=1)
     assert before < found.created_at < wall_clock() + timedelta(seconds=60)
 
@@ -108,9 +134,15 @@ def test_the_job_that_is_returned_is_the_job_that_was_stored(database: Database)
     def import_csv(path: str, rows: int = 3) -> None: ...
 
     options = StartOptions(
-        owner="ålice", priority=4, queue="q", unique_key="k", max_attempts=3, meta={"a": [1, None]},
-        run_at=wall_clock() + timedelta(days=1), backoff=Backoff(base=timedelta(seconds=1)),
-    )  # fmt: skip
+        owner="ålice",
+        priority=4,
+        queue="q",
+        unique_key="k",
+        max_attempts=3,
+        meta={"a": [1, None]},
+        run_at=wall_clock() + timedelta(days=1),
+        backoff=Backoff(base=timedelta(seconds=1)),
+    )
     wanted = handler.checked(import_csv.job_type, options, {"path": "a.csv"})
     returned, new = database.transact(handler.create, wanted)
     found = job(database, returned.id)
@@ -132,7 +164,9 @@ def test_run_at_is_kept_to_the_microsecond(database: Database) -> None:
 def test_ten_thousand_jobs_in_one_statement_with_ids_in_order(database: Database) -> None:
     statements: list[str] = []
     for engine in (database.engine, database.autocommit_engine):
-        event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+        event.listen(
+            engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
+        )
     params = [{"number": number, "text": f"ä{number}"} for number in range(10_000)]
     template = replace(PLAIN, owner="alice", meta='{"batch": 1}', priority=2)
     ids = database.transact(creation.add_many, template, json.dumps(params))
@@ -141,7 +175,9 @@ def test_ten_thousand_jobs_in_one_statement_with_ids_in_order(database: Database
     assert len(set(ids)) == 10_000
     found = {item.id: item for item in database.transact(reading.get_many, ids)}
     assert [found[job_id].params for job_id in ids] == params
-    assert {(item.owner, item.priority, item.meta["batch"]) for item in found.values()} == {("alice", 2, 1)}
+    assert {(item.owner, item.priority, item.meta["batch"]) for item in found.values()} == {
+        ("alice", 2, 1)
+    }
 
 
 def test_a_batch_without_parameters(database: Database) -> None:
@@ -155,7 +191,11 @@ def test_the_limit_holds_for_each_owner_and_type(database: Database) -> None:
         create(database, Export(), owner="alice")
     with pytest.raises(MaxJobCountExceeded) as caught:
         create(database, Export(), owner="alice")
-    assert (caught.value.job_type, caught.value.owner, caught.value.max_count) == ("export", "alice", 3)
+    assert (caught.value.job_type, caught.value.owner, caught.value.max_count) == (
+        "export",
+        "alice",
+        3,
+    )
     create(database, Export(), owner="bob")
     create(database, Report(), owner="alice")
     create(database, Unlimited(), owner="alice")
@@ -178,7 +218,9 @@ def test_a_batch_counts_as_a_whole(database: Database) -> None:
     with pytest.raises(MaxJobCountExceeded):
         database.transact(handler.create_many, template, [template.stored] * 3, [{}] * 3)
     assert count(database) == (1, 0)
-    assert len(database.transact(handler.create_many, template, [template.stored] * 2, [{}] * 2)) == 2
+    assert (
+        len(database.transact(handler.create_many, template, [template.stored] * 2, [{}] * 2)) == 2
+    )
 
 
 @pytest.mark.parametrize("how", [success, failure])
@@ -212,7 +254,10 @@ def test_an_active_unique_key_is_refused_or_returned(database: Database) -> None
     with pytest.raises(DuplicateJob) as caught:
         create(database, Export(), unique_key="k")
     assert (caught.value.job_id, caught.value.unique_key) == (first.id, "k")
-    assert create(database, Export(), unique_key="k", on_duplicate="return") == (job(database, first.id), False)
+    assert create(database, Export(), unique_key="k", on_duplicate="return") == (
+        job(database, first.id),
+        False,
+    )
     other, _ = create(database, Unlimited(), unique_key="k")
     assert other.id != first.id
     assert count(database) == (2, 0)
@@ -241,12 +286,16 @@ def test_a_unique_key_is_free_for_one_of_many_at_once(database: Database) -> Non
     results = at_once([partial(create, database, Export(), unique_key="k")] * 20)
     created = [result for result in results if isinstance(result, tuple)]
     assert len(created) == 1, results
-    assert {result.job_id for result in results if isinstance(result, DuplicateJob)} == {created[0][0].id}
+    assert {result.job_id for result in results if isinstance(result, DuplicateJob)} == {
+        created[0][0].id
+    }
     assert count(database) == (1, 0)
 
 
 def test_many_at_once_may_all_get_the_one_job(database: Database) -> None:
-    results = at_once([partial(create, database, Export(), unique_key="k", on_duplicate="return")] * 20)
+    results = at_once(
+        [partial(create, database, Export(), unique_key="k", on_duplicate="return")] * 20
+    )
     pairs = [result for result in results if isinstance(result, tuple)]
     assert len(pairs) == 20, results
     assert len({found.id for found, _ in pairs}) == 1
@@ -284,7 +333,9 @@ def test_an_escaped_nul_character_is_stored(database: Database) -> None:
     @JobFunction
     def keep(value: str) -> None: ...
 
-    wanted = handler.checked(keep.job_type, StartOptions(meta={"m": "\\u0000"}), {"value": "\\u0000"})
+    wanted = handler.checked(
+        keep.job_type, StartOptions(meta={"m": "\\u0000"}), {"value": "\\u0000"}
+    )
     created, _ = database.transact(handler.create, wanted)
     found = job(database, created.id)
     assert (found.params, found.meta) == ({"value": "\\u0000"}, {"m": "\\u0000"})
@@ -300,9 +351,13 @@ def test_a_name_that_cannot_be_stored_is_refused_at_the_caller(name: str, text: 
 
 @pytest.mark.parametrize("priority", [2**31, -(2**31)])
 def test_a_priority_beyond_the_column_is_refused_at_the_caller(priority: int) -> None:
-    with pytest.raises(InvalidRequest, match=r"priority is -?2147483648, expected -2147483647 to 2147483647"):
+    with pytest.raises(
+        InvalidRequest, match=r"priority is -?2147483648, expected -2147483647 to 2147483647"
+    ):
         StartOptions(priority=priority)
-    with pytest.raises(InvalidRequest, match=r"max_attempts is -?2147483648, expected 1 to 2147483647"):
+    with pytest.raises(
+        InvalidRequest, match=r"max_attempts is -?2147483648, expected 1 to 2147483647"
+    ):
         StartOptions(max_attempts=priority)
 
 
@@ -320,8 +375,18 @@ def test_cancelling(database: Database) -> None:
     assert second == job(database, claim.id)
     assert first is not None
     assert second is not None
-    assert (first.state, first.cancelled_by, first.node_id, first.lease) == (JobState.CANCELLED, "alice", None, 0)
-    assert (second.state, second.cancelled_by, second.node_id, second.lease) == (JobState.CANCELLED, None, NODE, 1)
+    assert (first.state, first.cancelled_by, first.node_id, first.lease) == (
+        JobState.CANCELLED,
+        "alice",
+        None,
+        0,
+    )
+    assert (second.state, second.cancelled_by, second.node_id, second.lease) == (
+        JobState.CANCELLED,
+        None,
+        NODE,
+        1,
+    )
     assert first.finished_at is not None
     assert second.occupied
     assert not first.occupied
@@ -389,7 +454,9 @@ def test_only_owned_jobs_that_were_not_claimed_are_failed(database: Database) ->
     assert expired == job(database, waits)
     assert (expired.state, expired.node_id) == (JobState.FAILED, None)
     assert expired.error == "pending timeout exceeded: no worker took the job"
-    assert not {job(database, job_id).state for job_id in (*spared, retried.id, recent)} & {JobState.FAILED}
+    assert not {job(database, job_id).state for job_id in (*spared, retried.id, recent)} & {
+        JobState.FAILED
+    }
 
 
 def test_a_job_that_is_due_later_does_not_expire(database: Database) -> None:
@@ -410,7 +477,9 @@ def test_old_ended_jobs_are_found_in_batches_by_id(database: Database) -> None:
     age(database, active, "created_at", 100)
 
     def ids(after: int, limit: int) -> list[JobId]:
-        return database.autocommit(owed_hooks.past_keeping, ["import"], 50.0, after=JobId(after), limit=limit)
+        return database.autocommit(
+            owed_hooks.past_keeping, ["import"], 50.0, after=JobId(after), limit=limit
+        )
 
     assert ids(0, 10) == old
     assert ids(0, 2) == old[:2]

@@ -39,13 +39,21 @@ def limited(*entries: tuple[str, str, LimitNumbers], weight: int = 1) -> str:
     return json.dumps({"weight": weight, "limits": listed})
 
 
-def job(database: Database, key: str = "a", numbers: LimitNumbers = ONE_AT_A_TIME, **given: Any) -> JobId:
+def job(
+    database: Database, key: str = "a", numbers: LimitNumbers = ONE_AT_A_TIME, **given: Any
+) -> JobId:
     weight = given.pop("weight", 1)
     return started(database, limits=limited(("api", key, numbers), weight=weight), **given)
 
 
 def batch(database: Database, count: int, limits: str | None = None, **given: Any) -> list[JobId]:
-    values: dict[str, Any] = {"type": "import", "queue": "default", "priority": 0, "params": None, **given}
+    values: dict[str, Any] = {
+        "type": "import",
+        "queue": "default",
+        "priority": 0,
+        "params": None,
+        **given,
+    }
     new = NewJob(**values)
     texts = None if limits is None else [limits] * count
     return database.transact(creation.add_many, new, json.dumps([None] * count), limits=texts)
@@ -56,12 +64,16 @@ def file_all(database: Database) -> None:
         pass
 
 
-def taken(database: Database, room: int = 100, node: NodeId = NODE, *, most: int | None = None) -> list[JobId]:
+def taken(
+    database: Database, room: int = 100, node: NodeId = NODE, *, most: int | None = None
+) -> list[JobId]:
     """What a node gets from lanes, after it has put new jobs into them."""
     return [claim.id for claim in claimed(database, room, node, most=most)]
 
 
-def claimed(database: Database, room: int = 100, node: NodeId = NODE, *, most: int | None = None) -> list[Claim]:
+def claimed(
+    database: Database, room: int = 100, node: NodeId = NODE, *, most: int | None = None
+) -> list[Claim]:
     file_all(database)
     scope = ClaimScope(node=node, types=["import"], queues=None)
     return database.transact(lane_claims.claim, scope, room, room if most is None else most).claims
@@ -148,10 +160,15 @@ def later(database: Database, seconds: int) -> None:
     def shift(connection: Any) -> None:
         for row in connection.execute(select(buckets)).mappings().all():
             level, at, period = row["state"]
-            values = {"state": json.dumps([level, at - micros, period]), "opens_at": row["opens_at"] - micros}
+            values = {
+                "state": json.dumps([level, at - micros, period]),
+                "opens_at": row["opens_at"] - micros,
+            }
             state = update(buckets).where(buckets.c.id == row["id"])
             connection.execute(
-                state.values(opens_at=values["opens_at"], state=cast(values["state"], buckets.c.state.type))
+                state.values(
+                    opens_at=values["opens_at"], state=cast(values["state"], buckets.c.state.type)
+                )
             )
 
     database.transact(shift)
@@ -187,13 +204,17 @@ def test_weight_counts(database: Database) -> None:
     heavy = [job(database, numbers=four, weight=3) for _ in range(2)]
     light = [job(database, numbers=four) for _ in range(2)]
     got = claimed(database)
-    assert [claim.id for claim in got] == heavy[:1]  # the second heavy one is not passed by light ones
+    assert [claim.id for claim in got] == heavy[
+        :1
+    ]  # the second heavy one is not passed by light ones
     settled(database, success(got[0]))
     assert taken(database) == [heavy[1], light[0]]
 
 
 @pytest.mark.parametrize("held_by", ["weight", "queue"])
-def test_a_claim_tells_that_the_next_one_would_find_the_same(database: Database, held_by: str) -> None:
+def test_a_claim_tells_that_the_next_one_would_find_the_same(
+    database: Database, held_by: str
+) -> None:
     """A node would otherwise claim again and again: the limit has room, or the lane is not marked as held back."""
     two = LimitNumbers(concurrency=2)
     if held_by == "queue":
@@ -215,7 +236,9 @@ def test_other_nodes_claims_at_the_same_moment_exceed_nothing(database: Database
     for key in "abcd":
         batch(database, 20, limited(("api", key, numbers)))
     file_all(database)
-    scopes = [ClaimScope(node=NodeId(f"n{number}"), types=["import"], queues=None) for number in range(6)]
+    scopes = [
+        ClaimScope(node=NodeId(f"n{number}"), types=["import"], queues=None) for number in range(6)
+    ]
 
     def claim(scope: ClaimScope) -> object:
         return database.transact(lane_claims.claim, scope, 10, 10)
@@ -224,7 +247,9 @@ def test_other_nodes_claims_at_the_same_moment_exceed_nothing(database: Database
         at_once([partial(claim, scope) for scope in scopes])
     held = database.transact(
         lambda connection: connection.execute(
-            select(jobs.c.lane_id, func.count()).where(jobs.c.node_id.is_not(None)).group_by(jobs.c.lane_id)
+            select(jobs.c.lane_id, func.count())
+            .where(jobs.c.node_id.is_not(None))
+            .group_by(jobs.c.lane_id)
         ).all()
     )
     assert sorted(count for _, count in held) == [3, 3, 3, 3]
@@ -259,7 +284,9 @@ def test_owners_take_turns_in_a_fair_queue(database: Database) -> None:
     assert taken(database, 4) == [many[2], one, other, many[3]]
 
 
-def test_an_owner_does_not_wait_until_all_jobs_of_another_are_in_their_lane(database: Database) -> None:
+def test_an_owner_does_not_wait_until_all_jobs_of_another_are_in_their_lane(
+    database: Database,
+) -> None:
     """The jobs of one call are put into lanes in steps, and nodes claim between them."""
     fair(database)
     many = batch(database, 300, queue="mail", owner="alice")
@@ -270,7 +297,9 @@ def test_an_owner_does_not_wait_until_all_jobs_of_another_are_in_their_lane(data
     first, *others = database.transact(lane_claims.claim, scope, 3, 3).claims
     assert [first.id, *(each.id for each in others)] == [many[0], one, many[1]]
     query = select(jobs.c.lane_id).where(jobs.c.id.in_(elsewhere), jobs.c.lane_id.is_not(None))
-    assert not database.autocommit(lambda connection: connection.execute(query).all())  # they keep their order
+    assert not database.autocommit(
+        lambda connection: connection.execute(query).all()
+    )  # they keep their order
 
 
 def set_clock_back(database: Database, seconds: int) -> None:
@@ -281,8 +310,12 @@ def set_clock_back(database: Database, seconds: int) -> None:
         for row in connection.execute(select(lanes.c.id, lanes.c.place, lanes.c.turn)).all():
             place = None if row.place is None else row.place + micros
             turn = row.turn + micros if row.turn else 0
-            connection.execute(update(lanes).where(lanes.c.id == row.id).values(place=place, turn=turn))
-        for job_id, run_at, updated_at in connection.execute(select(jobs.c.id, jobs.c.run_at, jobs.c.updated_at)).all():
+            connection.execute(
+                update(lanes).where(lanes.c.id == row.id).values(place=place, turn=turn)
+            )
+        for job_id, run_at, updated_at in connection.execute(
+            select(jobs.c.id, jobs.c.run_at, jobs.c.updated_at)
+        ).all():
             later = {"run_at": run_at + length, "updated_at": updated_at + length}
             connection.execute(update(jobs).where(jobs.c.id == job_id).values(**later))
 
@@ -299,7 +332,7 @@ def test_owners_take_turns_after_the_clock_was_set_back(database: Database, seed
         job_id: owner
         for owner, size in sizes.items()
         for job_id in batch(database, size, queue="mail", owner=owner)
-    }  # fmt: skip
+    }
     before = sum(len(taken(database, draw.randint(1, 3))) for _ in range(draw.randint(1, 4)))
     set_clock_back(database, draw.choice([60, 3600]))
     owner_of |= dict.fromkeys(batch(database, 4, queue="mail", owner="zoe"), "zoe")
@@ -335,7 +368,12 @@ def test_turns_by_a_parameter(database: Database) -> None:
 def test_an_owner_with_many_lanes_gets_one_turn_a_round(database: Database) -> None:
     fair(database)
     mine = [
-        started(database, queue="mail", owner="alice", limits=limited(("api", str(number), ONE_AT_A_TIME)))
+        started(
+            database,
+            queue="mail",
+            owner="alice",
+            limits=limited(("api", str(number), ONE_AT_A_TIME)),
+        )
         for number in range(300)
     ]
     other = batch(database, 3, queue="mail", owner="bob")
@@ -355,7 +393,11 @@ def test_jobs_held_back_by_a_limit_are_not_read_again(database: Database) -> Non
     (first,) = claimed(database)
     for _ in range(2):
         assert taken(database) == []
-    free = select(func.count()).select_from(lanes).where(lanes.c.held_by.is_(None), lanes.c.place.is_not(None))
+    free = (
+        select(func.count())
+        .select_from(lanes)
+        .where(lanes.c.held_by.is_(None), lanes.c.place.is_not(None))
+    )
     assert database.transact(lambda connection: connection.scalar(free)) == 0
     settled(database, success(first))
     assert taken(database, 50) == [ids[1]]
@@ -408,7 +450,9 @@ def test_two_claims_do_not_take_the_same_start_of_a_rate(database: Database) -> 
     first = [job(database, numbers=TEN_AN_HOUR, queue="one") for _ in range(2)]
     batch(database, 2, limited(("api", "a", TEN_AN_HOUR)), queue="two")
     file_all(database)
-    mine, other = (ClaimScope(node=NODE, types=["import"], queues=[queue]) for queue in ("one", "two"))
+    mine, other = (
+        ClaimScope(node=NODE, types=["import"], queues=[queue]) for queue in ("one", "two")
+    )
     with database.engine.begin() as open_claim, database.engine.begin() as rival:
         assert [claim.id for claim in lane_claims.claim(open_claim, mine, 2, 2).claims] == first
         rival.exec_driver_sql("SET LOCAL lock_timeout = '1s'")  # it fails rather than waits
@@ -417,7 +461,9 @@ def test_two_claims_do_not_take_the_same_start_of_a_rate(database: Database) -> 
     assert database.transact(lane_claims.claim, other, 2, 2).claims == []
 
 
-def when_locking(monkeypatch: pytest.MonkeyPatch, statement: str, act: Callable[[], object]) -> None:
+def when_locking(
+    monkeypatch: pytest.MonkeyPatch, statement: str, act: Callable[[], object]
+) -> None:
     """Let something happen once, right before a claim takes a lock."""
     locking, waiting = getattr(lane_statements, statement), [act]
 
@@ -439,18 +485,23 @@ def test_starts_of_the_last_lock_holder_count(
     database.transact(queue_operations.limit, "slow", limit)
     keys = ("a", "a") if limit is None else ("a", "b")
     first, second = (
-        job(database, key, type=kind, queue="slow") for key, kind in zip(keys, ("one", "two"), strict=True)
+        job(database, key, type=kind, queue="slow")
+        for key, kind in zip(keys, ("one", "two"), strict=True)
     )
     file_all(database)
     mine, other = (ClaimScope(node=NODE, types=[kind], queues=None) for kind in ("one", "two"))
     taken_first: list[Claim] = []
     when_locking(
-        monkeypatch, lock, lambda: taken_first.extend(database.transact(lane_claims.claim, other, 1, 1).claims)
+        monkeypatch,
+        lock,
+        lambda: taken_first.extend(database.transact(lane_claims.claim, other, 1, 1).claims),
     )
     assert database.transact(lane_claims.claim, mine, 1, 1).claims == []
     assert [claim.id for claim in taken_first] == [second]
     settled(database, success(taken_first[0]))
-    assert [claim.id for claim in database.transact(lane_claims.claim, mine, 1, 1).claims] == [first]
+    assert [claim.id for claim in database.transact(lane_claims.claim, mine, 1, 1).claims] == [
+        first
+    ]
 
 
 @POSTGRESQL
@@ -463,7 +514,9 @@ def test_the_moment_of_a_start_is_not_before_that_of_the_last_lock_holder(
     def claim(kind: str) -> None:
         scope = ClaimScope(node=NODE, types=[kind], queues=None)
         assert len(database.transact(lane_claims.claim, scope, 1, 1).claims) == 1
-        (state,) = database.autocommit(lambda connection: connection.execute(select(buckets.c.state)).one())
+        (state,) = database.autocommit(
+            lambda connection: connection.execute(select(buckets.c.state)).one()
+        )
         moments.append(state[1])
 
     for kind in ("one", "two"):
@@ -475,7 +528,9 @@ def test_the_moment_of_a_start_is_not_before_that_of_the_last_lock_holder(
 
 
 @POSTGRESQL
-def test_lanes_of_a_queue_whose_limit_another_claim_counts_are_left_alone(database: Database) -> None:
+def test_lanes_of_a_queue_whose_limit_another_claim_counts_are_left_alone(
+    database: Database,
+) -> None:
     """What that claim starts counts, and is not committed yet."""
     database.transact(queue_operations.limit, "slow", 1)
     for kind in ("one", "two"):
@@ -495,7 +550,9 @@ def test_a_delayed_job_waits_for_its_time_behind_one_that_is_due(database: Datab
     assert taken(database) == [due]
 
 
-def test_a_job_that_is_pending_again_is_claimed_though_no_other_one_waits(database: Database) -> None:
+def test_a_job_that_is_pending_again_is_claimed_though_no_other_one_waits(
+    database: Database,
+) -> None:
     first = job(database)
     (claim,) = claimed(database)
     settled(database, again(claim))

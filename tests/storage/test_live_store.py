@@ -56,7 +56,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveStore]
         return
     server: PostgresServer = request.getfixturevalue("postgres_server")
     url = server.create_database(template=request.getfixturevalue("migrated_postgres"))
-    reached = url if request.param == "postgresql" else request.getfixturevalue("pgbouncer").url(url)
+    reached = (
+        url if request.param == "postgresql" else request.getfixturevalue("pgbouncer").url(url)
+    )
     with closing(Database(reached)) as database, closing(DatabaseLiveStore(database)) as made:
         yield made
     server.drop_database(url)
@@ -73,7 +75,9 @@ def impatient(database: Database) -> DatabaseLiveStore:
     return DatabaseLiveStore(database, busy_timeout=0.05)
 
 
-def report(percentage: int, *, job_id: JobId = FIRST, lease: int = 1, label: str | None = None) -> LiveReport:
+def report(
+    percentage: int, *, job_id: JobId = FIRST, lease: int = 1, label: str | None = None
+) -> LiveReport:
     return LiveReport(job_id, lease, percentage, label)
 
 
@@ -97,7 +101,10 @@ def write_lock(file: str, *, readers_too: bool = False) -> Generator[None]:
 def test_a_report_is_read_as_it_was_published(store: LiveStore) -> None:
     told = LiveReport(JobId(2**62), 2**40, 42, "importing ✓ 'table' \"7\"")
     store.publish([told, report(0, job_id=SECOND)])
-    assert store.read([told.job_id, SECOND, THIRD]) == {told.job_id: told, SECOND: report(0, job_id=SECOND)}
+    assert store.read([told.job_id, SECOND, THIRD]) == {
+        told.job_id: told,
+        SECOND: report(0, job_id=SECOND),
+    }
 
 
 def test_only_the_jobs_asked_for_are_read(store: LiveStore) -> None:
@@ -140,7 +147,15 @@ def test_an_older_lease_changes_nothing(store: LiveStore) -> None:
 
 
 def test_one_batch_may_have_several_reports_on_a_job(store: LiveStore) -> None:
-    store.publish([report(3), report(9, lease=2), report(9, lease=2, label="last"), report(7, lease=2), report(99)])
+    store.publish(
+        [
+            report(3),
+            report(9, lease=2),
+            report(9, lease=2, label="last"),
+            report(7, lease=2),
+            report(99),
+        ]
+    )
     assert shown(store) == report(9, lease=2, label="last")
 
 
@@ -182,7 +197,10 @@ def test_publishers_side_by_side_leave_the_newest(store: LiveStore) -> None:
 def test_a_request_is_read_with_its_author(store: LiveStore) -> None:
     store.request_cancel(FIRST, CancelRequest("alice"))
     store.request_cancel(SECOND, CancelRequest())
-    assert store.cancel_requests([FIRST, SECOND, THIRD]) == {FIRST: CancelRequest("alice"), SECOND: CancelRequest()}
+    assert store.cancel_requests([FIRST, SECOND, THIRD]) == {
+        FIRST: CancelRequest("alice"),
+        SECOND: CancelRequest(),
+    }
     assert store.cancel_requests([THIRD]) == {}
 
 
@@ -194,7 +212,9 @@ def test_the_first_request_is_kept(store: LiveStore) -> None:
 
 def test_force_is_added_to_a_request_and_never_removed(store: LiveStore) -> None:
     store.request_cancel(FIRST, CancelRequest("alice (by force)"))
-    assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice (by force)", forced=False)}
+    assert store.cancel_requests([FIRST]) == {
+        FIRST: CancelRequest("alice (by force)", forced=False)
+    }
     store.request_cancel(FIRST, CancelRequest("bob", forced=True))
     store.request_cancel(FIRST, CancelRequest("carol"))
     assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice (by force)", forced=True)}
@@ -243,7 +263,10 @@ def test_a_wait_is_kept_until_it_ends_or_its_job_is_forgotten(store: LiveStore) 
 
 
 def test_a_second_process_shares_the_store(database: Database) -> None:
-    with closing(DatabaseLiveStore(database)) as mine, closing(DatabaseLiveStore(database)) as other:
+    with (
+        closing(DatabaseLiveStore(database)) as mine,
+        closing(DatabaseLiveStore(database)) as other,
+    ):
         mine.publish([report(10)])
         assert shown(other) == report(10)
         other.request_cancel(FIRST, CancelRequest("alice"))
@@ -307,14 +330,22 @@ LOSSES = [delete, delete_the_file_alone, overwrite, empty, drop_a_table, leave_h
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_a_store_lost_under_open_connections_is_made_again(database: Database, lose: object) -> None:
+def test_a_store_lost_under_open_connections_is_made_again(
+    database: Database, lose: object
+) -> None:
     assert callable(lose)
-    with closing(DatabaseLiveStore(database)) as mine, closing(DatabaseLiveStore(database)) as other:
+    with (
+        closing(DatabaseLiveStore(database)) as mine,
+        closing(DatabaseLiveStore(database)) as other,
+    ):
         mine.publish([report(10)])
         assert shown(other) == report(10)
         lose(Path(f"{database.url.database}-live"))
         mine.publish([report(20)])
-        assert shown(other) in (None, report(20))  # what was written before anybody noticed may be lost
+        assert shown(other) in (
+            None,
+            report(20),
+        )  # what was written before anybody noticed may be lost
         mine.publish([report(30, job_id=SECOND)])
         assert shown(other, SECOND) == report(30, job_id=SECOND)
         other.request_cancel(SECOND, CancelRequest("alice"))
@@ -334,7 +365,9 @@ def test_a_lost_store_can_be_read(database: Database, lose: object) -> None:
 def test_a_file_of_another_layout_is_replaced(database: Database) -> None:
     file = Path(f"{database.url.database}-live")
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE horae_live_jobs (job_id INTEGER PRIMARY KEY, lease INTEGER, colour TEXT)")
+        connection.execute(
+            "CREATE TABLE horae_live_jobs (job_id INTEGER PRIMARY KEY, lease INTEGER, colour TEXT)"
+        )
         connection.execute("CREATE TABLE horae_live_cancels (job_id INTEGER PRIMARY KEY)")
         connection.execute("PRAGMA user_version = 7")
     with closing(DatabaseLiveStore(database)) as store:

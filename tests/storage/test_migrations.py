@@ -38,7 +38,12 @@ SCRIPTS: Final = Path(horae.storage.migrations.__file__).parent
 # Each module of tables adds its own to the one MetaData.
 metadata: Final = tables.schedules.metadata
 assert limit_tables.lanes.metadata is metadata
-assert audit_tables.audit.metadata is log_tables.job_logs.metadata is group_tables.groups.metadata is metadata
+assert (
+    audit_tables.audit.metadata
+    is log_tables.job_logs.metadata
+    is group_tables.groups.metadata
+    is metadata
+)
 assert bulk.bulk_runs.metadata is metadata
 
 ONLY_ON: Final = {
@@ -115,12 +120,24 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
         },
     },
     "0003": {
-        "horae_audit": {"id": 1, "at": NOW, "actor": "a", "action": "cancel", "target": "job 7", "outcome": "done"},
+        "horae_audit": {
+            "id": 1,
+            "at": NOW,
+            "actor": "a",
+            "action": "cancel",
+            "target": "job 7",
+            "outcome": "done",
+        },
     },
     "0004": {},
     "0005": {},
     "0006": {
-        "horae_sessions": {"key_hash": "k", "token_hash": "t", "created_at": NOW, "expires_at": NOW},
+        "horae_sessions": {
+            "key_hash": "k",
+            "token_hash": "t",
+            "created_at": NOW,
+            "expires_at": NOW,
+        },
     },
     "0007": {
         "horae_job_attempts": {
@@ -136,7 +153,14 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "0009": {
         "horae_limits": {"name": "api", "concurrency": 3},
         "horae_limit_buckets": {"id": 1, "limit_name": "api", "key": "a"},
-        "horae_lanes": {"id": 1, "identity": "i", "queue": "default", "type": "import", "priority": 0, "weight": 1},
+        "horae_lanes": {
+            "id": 1,
+            "identity": "i",
+            "queue": "default",
+            "type": "import",
+            "priority": 0,
+            "weight": 1,
+        },
         "horae_lane_buckets": {"lane_id": 1, "bucket_id": 1},
     },
     "0010": {},
@@ -203,7 +227,9 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "retried_as": 7,
         },
     },
-    "0015": {"horae_queues": {"name": "declared", "declared": '{"module": "shop"}', "backend": "celery"}},
+    "0015": {
+        "horae_queues": {"name": "declared", "declared": '{"module": "shop"}', "backend": "celery"}
+    },
 }
 
 
@@ -219,14 +245,18 @@ def table_names(connection: Connection) -> list[str]:
 
 
 def pretend(database: Database, revision: str) -> None:
-    statement = text(f"UPDATE {VERSION_TABLE} SET version_num = :revision, oldest_compatible = :revision")
+    statement = text(
+        f"UPDATE {VERSION_TABLE} SET version_num = :revision, oldest_compatible = :revision"
+    )
     database.transact(lambda connection: connection.execute(statement, {"revision": revision}))
 
 
 def test_the_revisions_are_those_that_have_scripts() -> None:
     newest_first = ScriptDirectory(str(SCRIPTS)).walk_revisions()
     assert [script.revision for script in newest_first][::-1] == list(REVISIONS)
-    assert [path.name[:4] for path in sorted((SCRIPTS / "versions").glob("0*.py"))] == list(REVISIONS)
+    assert [path.name[:4] for path in sorted((SCRIPTS / "versions").glob("0*.py"))] == list(
+        REVISIONS
+    )
 
 
 def test_up_down_and_up_again(empty: Database) -> None:
@@ -250,7 +280,9 @@ def test_every_revision_can_be_reached_and_left(empty: Database) -> None:
 
 def test_the_schema_is_the_golden_one(database: Database) -> None:
     """After a wanted change: `python -m tests.storage.golden`, and look at the difference."""
-    assert database.transact(describe) == (GOLDEN / f"{database.dialect}.sql").read_text(encoding="utf-8")
+    assert database.transact(describe) == (GOLDEN / f"{database.dialect}.sql").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_schema_is_that_of_the_table_definitions(empty: Database) -> None:
@@ -288,7 +320,11 @@ def declared_in(database: Database) -> list[MetaData]:
 
 
 def without(description: str, table: str) -> str:
-    statements = [statement for statement in description.split(";\n") if f"CREATE TABLE {table} " not in statement]
+    statements = [
+        statement
+        for statement in description.split(";\n")
+        if f"CREATE TABLE {table} " not in statement
+    ]
     return ";\n".join(statements)
 
 
@@ -297,9 +333,13 @@ def test_rows_survive_the_way_up(empty: Database, revision: str) -> None:
     upgrade(empty, revision)
     for table, row in ROWS_AT[revision].items():
         empty.transact(insert_row, table, row)
-    before = {table: empty.transact(read_row, table, row) for table, row in ROWS_AT[revision].items()}
+    before = {
+        table: empty.transact(read_row, table, row) for table, row in ROWS_AT[revision].items()
+    }
     upgrade(empty)
-    after = {table: empty.transact(read_row, table, row) for table, row in ROWS_AT[revision].items()}
+    after = {
+        table: empty.transact(read_row, table, row) for table, row in ROWS_AT[revision].items()
+    }
     assert after == before
 
 
@@ -307,7 +347,9 @@ def insert_row(connection: Connection, name: str, row: dict[str, Any]) -> None:
     """By the columns as they are in the database: `tables.py` may be newer than the revision."""
     table = Table(name, MetaData(), autoload_with=connection)
     values = {
-        key: value if not isinstance(value, datetime) or isinstance(table.c[key].type, DateTime) else 10**15
+        key: value
+        if not isinstance(value, datetime) or isinstance(table.c[key].type, DateTime)
+        else 10**15
         for key, value in row.items()
     }
     connection.execute(table.insert().values(values))
@@ -315,7 +357,11 @@ def insert_row(connection: Connection, name: str, row: dict[str, Any]) -> None:
 
 def read_row(connection: Connection, name: str, row: dict[str, Any]) -> dict[str, Any]:
     table = Table(name, MetaData(), autoload_with=connection)
-    return dict(connection.execute(table.select().with_only_columns(*(table.c[key] for key in row))).mappings().one())
+    return dict(
+        connection.execute(table.select().with_only_columns(*(table.c[key] for key in row)))
+        .mappings()
+        .one()
+    )
 
 
 SCHEDULED: Final = (
@@ -324,8 +370,14 @@ SCHEDULED: Final = (
 )
 # What `meta` said of a job at 0005, and what its columns say of it: meta, max_runtime, run_reason, retry_of.
 OUT_OF_META: Final[dict[str, tuple[dict[str, Any], tuple[Any, ...]]]] = {
-    "a run of a schedule": ({"schedule_id": 3, "meta": SCHEDULED}, ({"mine": 1}, 90.5, "manual", None)),
-    "a run without a limit": ({"schedule_id": 3, "meta": '{"reason": "on_time"}'}, ({}, None, "on_time", None)),
+    "a run of a schedule": (
+        {"schedule_id": 3, "meta": SCHEDULED},
+        ({"mine": 1}, 90.5, "manual", None),
+    ),
+    "a run without a limit": (
+        {"schedule_id": 3, "meta": '{"reason": "on_time"}'},
+        ({}, None, "on_time", None),
+    ),
     "a run that says nonsense": (
         {"schedule_id": 3, "meta": '{"reason": "because", "max_runtime": "soon", "retry_of": 7}'},
         ({}, None, None, None),
@@ -337,11 +389,22 @@ OUT_OF_META: Final[dict[str, tuple[dict[str, Any], tuple[Any, ...]]]] = {
     "a run with another kind of meta": ({"schedule_id": 3, "meta": "[]"}, ({}, None, None, None)),
     "a caller's own words": (
         {"meta": '{"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711}'},
-        ({"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711}, None, None, None),
+        (
+            {"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711},
+            None,
+            None,
+            None,
+        ),
     ),
     "a retry": ({"meta": '{"retry_of": 1, "trace": "t"}'}, ({"trace": "t"}, None, None, 1)),
-    "no retry, for that job has not failed": ({"meta": '{"retry_of": 2}'}, ({"retry_of": 2}, None, None, None)),
-    "no retry, for that is no id": ({"meta": '{"retry_of": "1"}'}, ({"retry_of": "1"}, None, None, None)),
+    "no retry, for that job has not failed": (
+        {"meta": '{"retry_of": 2}'},
+        ({"retry_of": 2}, None, None, None),
+    ),
+    "no retry, for that is no id": (
+        {"meta": '{"retry_of": "1"}'},
+        ({"retry_of": "1"}, None, None, None),
+    ),
 }
 
 
@@ -351,29 +414,48 @@ def test_internal_keys_of_meta_move_to_columns(empty: Database, case: str) -> No
     upgrade(empty, "0005")
     empty.transact(lambda connection: insert_jobs(connection, **row))
     upgrade(empty)
-    read = select(jobs.c.meta, jobs.c.max_runtime, jobs.c.run_reason, jobs.c.retry_of).where(jobs.c.id == 9)
+    read = select(jobs.c.meta, jobs.c.max_runtime, jobs.c.run_reason, jobs.c.retry_of).where(
+        jobs.c.id == 9
+    )
     assert tuple(empty.transact(lambda connection: connection.execute(read).one())) == expected
 
 
 def test_the_version_before_finds_in_meta_what_it_needs(empty: Database) -> None:
     upgrade(empty, "0005")
-    empty.transact(lambda connection: insert_jobs(connection, meta=SCHEDULED, schedule_id=3, nominal_time=NOW))
+    empty.transact(
+        lambda connection: insert_jobs(connection, meta=SCHEDULED, schedule_id=3, nominal_time=NOW)
+    )
     upgrade(empty)
     downgrade(empty, "0005")
-    meta = empty.transact(lambda connection: connection.execute(select(jobs.c.meta).where(jobs.c.id == 9)).scalar_one())
+    meta = empty.transact(
+        lambda connection: connection.execute(
+            select(jobs.c.meta).where(jobs.c.id == 9)
+        ).scalar_one()
+    )
     moment = datetime.fromisoformat(meta.pop("nominal_time"))
-    assert moment == (datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC) if empty.dialect == SQLITE else NOW)
+    assert moment == (
+        datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC) if empty.dialect == SQLITE else NOW
+    )
     assert meta == {"schedule_id": 3, "reason": "manual", "max_runtime": 90.5, "mine": 1}
 
 
 def insert_jobs(connection: Connection, meta: str, **values: Any) -> None:
     """A failed job, one that has finished, and a third with this `meta`."""
-    job = {"type": "import", "queue": "q", "priority": 0, "run_at": NOW, "created_at": NOW, "updated_at": NOW}
+    job = {
+        "type": "import",
+        "queue": "q",
+        "priority": 0,
+        "run_at": NOW,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
     insert_row(connection, "horae_jobs", {**job, "id": 1, "state": "failed", "finished_at": NOW})
     insert_row(connection, "horae_jobs", {**job, "id": 2, "state": "finished", "finished_at": NOW})
     insert_row(connection, "horae_jobs", {**job, "id": 9, "state": "pending", **values})
     kind = "jsonb" if connection.dialect.name != SQLITE else "text"
-    connection.execute(text(f"UPDATE horae_jobs SET meta = CAST(:meta AS {kind}) WHERE id = 9"), {"meta": meta})
+    connection.execute(
+        text(f"UPDATE horae_jobs SET meta = CAST(:meta AS {kind}) WHERE id = 9"), {"meta": meta}
+    )
 
 
 def test_offline_statements_lead_to_the_same_schema(empty: Database) -> None:
@@ -398,19 +480,25 @@ def run_script(database: Database, script: str) -> None:
     raw.invalidate()
 
 
-@pytest.mark.parametrize("start_end_up", [("base", "base", True), ("head", "base", True), ("base", "head", False)])
+@pytest.mark.parametrize(
+    "start_end_up", [("base", "base", True), ("head", "base", True), ("base", "head", False)]
+)
 def test_offline_statements_go_one_way_only(start_end_up: tuple[str, str, bool]) -> None:
     start, end, up = start_end_up
     assert sql("sqlite", start=start, end=end, up=up) == ""
 
 
 def test_offline_statements_refuse_an_unknown_dialect() -> None:
-    with pytest.raises(InvalidRequest, match="dialect 'mysql' is not supported; allowed are postgresql, sqlite"):
+    with pytest.raises(
+        InvalidRequest, match="dialect 'mysql' is not supported; allowed are postgresql, sqlite"
+    ):
         sql("mysql")
 
 
 @pytest.mark.parametrize("migrate", [upgrade, downgrade])
-def test_an_unknown_revision_is_refused(empty: Database, migrate: Callable[[Database, str], None]) -> None:
+def test_an_unknown_revision_is_refused(
+    empty: Database, migrate: Callable[[Database, str], None]
+) -> None:
     with pytest.raises(InvalidRequest, match="revision 'tail' does not exist; there are 0001"):
         migrate(empty, "tail")
     assert empty.transact(table_names) == []
@@ -429,9 +517,13 @@ def test_the_status_lists_pending_migrations(empty: Database) -> None:
         current=None, head=HEAD, pending=list(REVISIONS), ahead=False, usable=False
     )
     upgrade(empty)
-    assert status(empty) == runner.MigrationStatus(current=HEAD, head=HEAD, pending=[], ahead=False, usable=True)
+    assert status(empty) == runner.MigrationStatus(
+        current=HEAD, head=HEAD, pending=[], ahead=False, usable=True
+    )
     pretend(empty, NEWER)
-    assert status(empty) == runner.MigrationStatus(current=NEWER, head=HEAD, pending=[], ahead=True, usable=False)
+    assert status(empty) == runner.MigrationStatus(
+        current=NEWER, head=HEAD, pending=[], ahead=True, usable=False
+    )
 
 
 def test_looking_creates_no_file(tmp_path: Path) -> None:
@@ -450,16 +542,25 @@ def test_a_database_without_tables_is_refused(empty: Database) -> None:
 def test_an_older_database_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "HEAD", NEWER)
     monkeypatch.setattr(runner, "REVISIONS", (*REVISIONS, NEWER))
-    with pytest.raises(SchemaMismatch, match=r"at revision .*, this program needs 9999: run `horae migrate up`"):
+    with pytest.raises(
+        SchemaMismatch, match=r"at revision .*, this program needs 9999: run `horae migrate up`"
+    ):
         check(database)
 
 
 def test_a_newer_database_is_refused_and_left_alone(database: Database) -> None:
     pretend(database, NEWER)
     before = database.transact(describe)
-    calls: list[Callable[[Database], None]] = [check, ensure, upgrade, partial(downgrade, revision="base")]
+    calls: list[Callable[[Database], None]] = [
+        check,
+        ensure,
+        upgrade,
+        partial(downgrade, revision="base"),
+    ]
     for refuse in calls:
-        with pytest.raises(SchemaMismatch, match=r"a newer version \(revision 9999; .*: upgrade the program"):
+        with pytest.raises(
+            SchemaMismatch, match=r"a newer version \(revision 9999; .*: upgrade the program"
+        ):
             refuse(database)
     assert database.transact(describe) == before
     assert database.transact(current_revision) == NEWER
@@ -494,13 +595,18 @@ def test_only_a_sqlite_file_is_made_ready_without_asking(empty: Database) -> Non
 
 def test_a_ready_database_is_neither_locked_nor_asked_twice(database: Database) -> None:
     asked: list[str] = []
-    with database.engine.begin() as rival, closing(Database(database.url, busy_timeout=0)) as newcomer:
+    with (
+        database.engine.begin() as rival,
+        closing(Database(database.url, busy_timeout=0)) as newcomer,
+    ):
         move(rival, HEAD, up=True)  # holds the lock of migrations until the block ends
         for engine in (newcomer.engine, newcomer.autocommit_engine):
             event.listen(engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
         ensure(newcomer)
     assert len([statement for statement in asked if VERSION_TABLE in statement]) <= 2
-    assert not [statement for statement in asked if "lock" in statement.lower() or "BEGIN" in statement]
+    assert not [
+        statement for statement in asked if "lock" in statement.lower() or "BEGIN" in statement
+    ]
 
 
 def test_a_ready_database_does_not_import_alembic(database: Database) -> None:
@@ -570,13 +676,17 @@ def test_threads_of_one_process_do_not_share_alembics_context(tmp_path: Path) ->
 
 
 def test_a_failed_upgrade_leaves_nothing(empty: Database) -> None:
-    empty.transact(lambda connection: connection.execute(text("CREATE TABLE horae_queues (name TEXT)")))
+    empty.transact(
+        lambda connection: connection.execute(text("CREATE TABLE horae_queues (name TEXT)"))
+    )
     with pytest.raises(Exception, match="already exists"):
         upgrade(empty)
     assert empty.transact(table_names) == ["horae_queues"]
 
 
-def test_a_draft_follows_the_newest_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_draft_follows_the_newest_script(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     home = tmp_path / "migrations"
     shutil.copytree(SCRIPTS, home, ignore=shutil.ignore_patterns("__pycache__"))
     scripts.draft("Add schedules", str(home))

@@ -14,7 +14,16 @@ from horae.storage.jobs.tables import nodes as table
 from horae.storage.operations import nodes
 from horae.storage.operations.nodes import NodeView
 from horae.storage.outcomes import cancelling
-from tests.storage.arrange import NODE, OTHER, POSTGRESQL, registered, running, settled, success, wall_clock
+from tests.storage.arrange import (
+    NODE,
+    OTHER,
+    POSTGRESQL,
+    registered,
+    running,
+    settled,
+    success,
+    wall_clock,
+)
 
 
 @pytest.fixture
@@ -23,7 +32,11 @@ def database(reused_database: Database) -> Database:
 
 
 def silent(database: Database, node: NodeId, seconds: float) -> None:
-    moved = update(table).where(table.c.id == bindparam("node")).values(heartbeat_at=seconds_from_now(-seconds))
+    moved = (
+        update(table)
+        .where(table.c.id == bindparam("node"))
+        .values(heartbeat_at=seconds_from_now(-seconds))
+    )
     with database.engine.begin() as connection:
         connection.execute(moved, {"node": node})
 
@@ -34,14 +47,34 @@ def view(database: Database) -> dict[NodeId, NodeView]:
 
 def test_a_node_is_seen_as_it_announced_itself(database: Database) -> None:
     registered(
-        database, name="näme", host="here/boot", pid=77, version="0.1", roles='["worker", "api"]',
-        queues='["a", "b"]', types=json.dumps(["import", "export"]), concurrency=3, lock_key=None,
-    )  # fmt: skip
+        database,
+        name="näme",
+        host="here/boot",
+        pid=77,
+        version="0.1",
+        roles='["worker", "api"]',
+        queues='["a", "b"]',
+        types=json.dumps(["import", "export"]),
+        concurrency=3,
+        lock_key=None,
+    )
     found = view(database)[NODE]
     assert (found.name, found.host, found.pid, found.version) == ("näme", "here/boot", 77, "0.1")
-    assert (found.roles, found.queues, found.types) == (["worker", "api"], ["a", "b"], ["import", "export"])
-    assert (found.concurrency, found.lock_key, found.lock_free, found.running) == (3, None, None if database.dialect == "sqlite" else False, 0)  # fmt: skip
-    assert found.started_at == found.heartbeat_at or found.heartbeat_at - found.started_at < timedelta(seconds=1)
+    assert (found.roles, found.queues, found.types) == (
+        ["worker", "api"],
+        ["a", "b"],
+        ["import", "export"],
+    )
+    assert (found.concurrency, found.lock_key, found.lock_free, found.running) == (
+        3,
+        None,
+        None if database.dialect == "sqlite" else False,
+        0,
+    )
+    assert (
+        found.started_at == found.heartbeat_at
+        or found.heartbeat_at - found.started_at < timedelta(seconds=1)
+    )
     assert abs(found.started_at - wall_clock()) < timedelta(seconds=60)
     assert 0 <= found.silence < 60
 
@@ -108,7 +141,9 @@ def test_a_lock_is_seen_while_its_session_lives(database: Database, key: int) ->
     with database.own_connection() as connection:
         nodes.take_lock(connection, key)
         assert (view(database)[NODE].lock_free, view(database)[OTHER].lock_free) == (False, True)
-    assert any(view(database)[NODE].lock_free for _ in range(5000))  # a session takes a moment to end
+    assert any(
+        view(database)[NODE].lock_free for _ in range(5000)
+    )  # a session takes a moment to end
 
 
 @POSTGRESQL
@@ -129,7 +164,9 @@ def test_unregistered_nodes_are_listed_for_a_while(database: Database) -> None:
     registered(database, name="näme", host="here/boot", pid=77)
     registered(database, OTHER)
     assert database.transact(nodes.recently_died, 3600.0) == []
-    database.transact(nodes.remove_dead, [NODE], {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}})
+    database.transact(
+        nodes.remove_dead, [NODE], {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}}
+    )
     database.transact(nodes.remove, [OTHER])  # it has left in good order
     (dead,) = database.transact(nodes.recently_died, 3600.0)
     assert (dead.id, dead.name, dead.host, dead.pid) == (NODE, "näme", "here/boot", 77)

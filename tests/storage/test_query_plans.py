@@ -37,25 +37,45 @@ FILL: Final = (
 )
 REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "claim": lambda connection: claims.claim(connection, SCOPE, 10),
-    "claim of higher priorities": lambda connection: claims.claim_higher(connection, SCOPE, 10, JobId(1)),
-    "claim of lower priorities": lambda connection: claims.claim_lower(connection, SCOPE, 10, JobId(1)),
+    "claim of higher priorities": lambda connection: claims.claim_higher(
+        connection, SCOPE, 10, JobId(1)
+    ),
+    "claim of lower priorities": lambda connection: claims.claim_lower(
+        connection, SCOPE, 10, JobId(1)
+    ),
     "next work": claims.next_work,
-    "queues with room": lambda connection: limited_claims.limited_queues_with_room(connection, SCOPE, 10),
-    "claim within limits": lambda connection: limited_claims.claim(connection, SCOPE, 10, ["default"]),
+    "queues with room": lambda connection: limited_claims.limited_queues_with_room(
+        connection, SCOPE, 10
+    ),
+    "claim within limits": lambda connection: limited_claims.claim(
+        connection, SCOPE, 10, ["default"]
+    ),
     "orphaned claims": lambda connection: claims.orphaned(connection, NodeId("n1"), []),
-    "abandoned jobs": lambda connection: crashed_nodes.abandoned_jobs(connection, [NodeId("n2")], 10),
+    "abandoned jobs": lambda connection: crashed_nodes.abandoned_jobs(
+        connection, [NodeId("n2")], 10
+    ),
     "hard limits": lambda connection: time_limits.overdue(connection, HARD, {"import": 60.0}),
-    "limits of schedules": lambda connection: time_limits.overdue(connection, OF_SCHEDULE, {"import": 60.0}),
-    "pending time-outs": lambda connection: time_limits.overdue(connection, PENDING, {"import": 60.0}),
+    "limits of schedules": lambda connection: time_limits.overdue(
+        connection, OF_SCHEDULE, {"import": 60.0}
+    ),
+    "pending time-outs": lambda connection: time_limits.overdue(
+        connection, PENDING, {"import": 60.0}
+    ),
     "jobs that wait for an earlier clock": lambda connection: premature.make_due(connection, 10),
     "lost runs": lambda connection: run_ending.end_unreported(connection, 10),
     "owed hooks": lambda connection: owed_hooks.due(connection, ["import"], 60.0),
     "nodes": nodes.view,
     "queues": queues.view,
-    "list of pending jobs": lambda connection: reading.page(connection, JobFilter(states=[JobState.PENDING])),
-    "list of started jobs": lambda connection: reading.page(connection, JobFilter(states=[JobState.STARTED])),
+    "list of pending jobs": lambda connection: reading.page(
+        connection, JobFilter(states=[JobState.PENDING])
+    ),
+    "list of started jobs": lambda connection: reading.page(
+        connection, JobFilter(states=[JobState.STARTED])
+    ),
     "search of pending jobs": lambda connection: found(connection, "state:pending type:imp*"),
-    "list of open jobs, searched": lambda connection: found(connection, "type:imp*", states=OPEN_STATES),
+    "list of open jobs, searched": lambda connection: found(
+        connection, "type:imp*", states=OPEN_STATES
+    ),
     "newest open jobs": lambda connection: reading.newest(connection, OPEN_STATES, 10),
     "due work": doctor.due_work,
     "started jobs": doctor.started,
@@ -68,7 +88,9 @@ def found(connection: Connection, query: str, **wanted: Any) -> Any:
 
 
 @pytest.mark.parametrize("asked", REPEATED.values(), ids=list(REPEATED))
-def test_a_repeated_statement_reads_no_ended_jobs(filled: Database, asked: Callable[[Connection], Any]) -> None:
+def test_a_repeated_statement_reads_no_ended_jobs(
+    filled: Database, asked: Callable[[Connection], Any]
+) -> None:
     with filled.engine.begin() as connection, explained(connection) as plans:
         asked(connection)
     assert plans
@@ -78,7 +100,8 @@ def test_a_repeated_statement_reads_no_ended_jobs(filled: Database, asked: Calla
 
 @pytest.mark.postgres
 @pytest.mark.parametrize(
-    "query", ["type:nightly*", "type:nightly", "queue:mail", "created:2020-11-01", "-state:finished"]
+    "query",
+    ["type:nightly*", "type:nightly", "queue:mail", "created:2020-11-01", "-state:finished"],
 )
 def test_a_search_for_what_few_ended_jobs_have_reads_no_other_jobs(
     filled_postgres: Database, monkeypatch: pytest.MonkeyPatch, query: str
@@ -90,19 +113,26 @@ def test_a_search_for_what_few_ended_jobs_have_reads_no_other_jobs(
 
 
 @pytest.mark.parametrize(
-    "query", ["-state:finished", "-state:finished -state:failed", "state:cancelled", "duration:>30s"]
+    "query",
+    ["-state:finished", "-state:finished -state:failed", "state:cancelled", "duration:>30s"],
 )
-def test_a_search_for_few_jobs_reads_small_indexes_on_sqlite(sqlite_database: Database, query: str) -> None:
+def test_a_search_for_few_jobs_reads_small_indexes_on_sqlite(
+    sqlite_database: Database, query: str
+) -> None:
     with sqlite_database.engine.begin() as connection:
         connection.execute(text(FILL.format(numbers=NUMBERS["sqlite"], now="1700000000000000")))
         with explained(connection) as plans:
             assert found(connection, query).ids == []
-    read = [line for plan in plans for line in plan if "SCAN horae_jobs" in line or "rowid>" in line]
+    read = [
+        line for plan in plans for line in plan if "SCAN horae_jobs" in line or "rowid>" in line
+    ]
     assert [line for line in read if "INDEX" not in line] == []
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("filters", [{"types": ["nightly"]}, {"queues": ["mail"]}, {"states": ["!finished"]}])
+@pytest.mark.parametrize(
+    "filters", [{"types": ["nightly"]}, {"queues": ["mail"]}, {"states": ["!finished"]}]
+)
 def test_a_list_of_what_few_ended_jobs_have_reads_no_other_jobs(
     filled_postgres: Database, monkeypatch: pytest.MonkeyPatch, filters: dict[str, Any]
 ) -> None:
@@ -124,7 +154,9 @@ def test_states_are_counted_by_indexes_without_reading_jobs(filled: Database) ->
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5])
-def test_pages_of_open_jobs_are_complete(database: Database, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_pages_of_open_jobs_are_complete(
+    database: Database, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
     """Whether the newest ids fill a page, or the indexes of open jobs are read."""
     monkeypatch.setattr(reading, "NEWEST", 4)
     now = {"sqlite": "1700000000000000", "postgresql": "now()"}[database.dialect]

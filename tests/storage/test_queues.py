@@ -45,7 +45,14 @@ def test_a_delayed_job_does_not_count_as_waiting(database: Database) -> None:
     started(database, queue="later", delay=3600.0)
     running(database, queue="busy")
     assert view(database)["later"] == QueueView(
-        name="later", paused_at=None, note=None, concurrency_limit=None, pending=1, due=0, started=0, oldest_due=None
+        name="later",
+        paused_at=None,
+        note=None,
+        concurrency_limit=None,
+        pending=1,
+        due=0,
+        started=0,
+        oldest_due=None,
     )
     assert view(database)["busy"].oldest_due is None
     due = started(database, queue="later")
@@ -56,7 +63,12 @@ def test_a_delayed_job_does_not_count_as_waiting(database: Database) -> None:
 def test_a_pause_and_its_note_are_seen(database: Database) -> None:
     database.transact(queues.pause, "q", "the disk is full ä")
     found = view(database)["q"]
-    assert (found.note, found.pending, found.started, found.oldest_due) == ("the disk is full ä", 0, 0, None)
+    assert (found.note, found.pending, found.started, found.oldest_due) == (
+        "the disk is full ä",
+        0,
+        0,
+        None,
+    )
     assert found.paused_at is not None
     assert abs(found.paused_at - wall_clock()) < timedelta(seconds=60)
 

@@ -36,8 +36,24 @@ QUICK: Final = RedisLiveTiming(
 ALICE: Final = CancelRequest("alice", forced=True)
 
 FOREIGN: Final = (
-    *("", "x", "1", "1 50", "1 50 [1]", "9 9 9", "-1 50 null", "1 50 \udcff", '1 999 "x"', '1 50 "\\ud800"'),
-    *("1 50 " + "[" * 100_000, '1 50 "' + "x" * 2_000_000 + '"', '1 50 "pending"', '1 50 "a\\u001b[31m"'),
+    *(
+        "",
+        "x",
+        "1",
+        "1 50",
+        "1 50 [1]",
+        "9 9 9",
+        "-1 50 null",
+        "1 50 \udcff",
+        '1 999 "x"',
+        '1 50 "\\ud800"',
+    ),
+    *(
+        "1 50 " + "[" * 100_000,
+        '1 50 "' + "x" * 2_000_000 + '"',
+        '1 50 "pending"',
+        '1 50 "a\\u001b[31m"',
+    ),
 )
 """Reports that no body can have made."""
 
@@ -147,9 +163,12 @@ def percentage(store: RedisLiveStore) -> int | None:
 
 @pytest.mark.parametrize("fault", [*AWAY, *WRITES_REFUSED], ids=lambda fault: fault.__name__)
 def test_live_state_moves_to_the_database_and_back(
-    server: RedisServer, network: Network, access: Callable[[], RedisAccess], fault: Fault,
+    server: RedisServer,
+    network: Network,
+    access: Callable[[], RedisAccess],
+    fault: Fault,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     caplog.set_level(logging.INFO)
     beside = SimulatedLiveStore()
     node_access, web_access = access(), access()
@@ -164,7 +183,13 @@ def test_live_state_moves_to_the_database_and_back(
         assert percentage(web) == 60
         web.request_cancel(FIRST, ALICE)
         assert node.cancel_requests([FIRST]) == {FIRST: ALICE}
-    until(lambda: node.cancel_requests([FIRST]) and percentage(web) == 60 and not failing(node_access, web_access))
+    until(
+        lambda: (
+            node.cancel_requests([FIRST])
+            and percentage(web) == 60
+            and not failing(node_access, web_access)
+        )
+    )
     until(lambda: percentage(RedisLiveStore(web_access, SimulatedLiveStore())) == 60)
     node.forget([FIRST])
     assert (beside.reports, beside.requests, percentage(web)) == ({}, {}, None)
@@ -174,7 +199,9 @@ def test_live_state_moves_to_the_database_and_back(
     assert PASSWORD not in caplog.text
 
 
-@pytest.mark.parametrize("missing", ["+eval", "+get", "+set", "+mget", "+exists", "+del", "+publish", "&*", "~*"])
+@pytest.mark.parametrize(
+    "missing", ["+eval", "+get", "+set", "+mget", "+exists", "+del", "+publish", "&*", "~*"]
+)
 def test_a_user_that_may_do_only_a_part_keeps_all_of_it_in_the_database(
     server: RedisServer, access: Callable[[], RedisAccess], missing: str
 ) -> None:
@@ -183,7 +210,10 @@ def test_a_user_that_may_do_only_a_part_keeps_all_of_it_in_the_database(
     lost = {"&": ["resetchannels"], "~": ["resetkeys"]}.get(missing[0], [missing.replace("+", "-")])
     server.command("ACL", "SETUSER", "partly", *lost)
     beside, url = SimulatedLiveStore(), f"unix://partly:{PASSWORD}@{server.socket}"
-    with closing(RedisAccess(url, "test", IMPATIENT)) as node, closing(RedisAccess(url, "test", IMPATIENT)) as web:
+    with (
+        closing(RedisAccess(url, "test", IMPATIENT)) as node,
+        closing(RedisAccess(url, "test", IMPATIENT)) as web,
+    ):
         RedisLiveStore(node, beside, QUICK).publish([LiveReport(FIRST, 1, 50)])
         assert percentage(RedisLiveStore(web, beside, QUICK)) == 50
         assert node.examine().refuses_writes
@@ -195,9 +225,12 @@ def failing(*each: RedisAccess) -> bool:
 
 @pytest.mark.parametrize("fault", AWAY, ids=lambda fault: fault.__name__)
 def test_hints_arrive_again_after_a_failure(
-    server: RedisServer, network: Network, access: Callable[[], RedisAccess], fault: Fault,
+    server: RedisServer,
+    network: Network,
+    access: Callable[[], RedisAccess],
+    fault: Fault,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     with closing(RedisChannel(access())) as here, closing(RedisChannel(access())) as there:
         recorder = HintRecorder.on(here)
         there.send(work(1))
@@ -213,7 +246,9 @@ def test_hints_arrive_again_after_a_failure(
     assert PASSWORD not in caplog.text
 
 
-def test_one_lost_connection_closes_the_idle_ones(server: RedisServer, access: Callable[[], RedisAccess]) -> None:
+def test_one_lost_connection_closes_the_idle_ones(
+    server: RedisServer, access: Callable[[], RedisAccess]
+) -> None:
     """Else each of them would fail one more call after the failure is over."""
     process, together = access(), threading.Barrier(4)
 
@@ -229,7 +264,9 @@ def test_one_lost_connection_closes_the_idle_ones(server: RedisServer, access: C
     until(lambda: "name=horae" not in server.command("CLIENT", "LIST"))
 
 
-def test_a_flush_is_repaired_in_the_next_round(server: RedisServer, access: Callable[[], RedisAccess]) -> None:
+def test_a_flush_is_repaired_in_the_next_round(
+    server: RedisServer, access: Callable[[], RedisAccess]
+) -> None:
     beside = SimulatedLiveStore()
     node, web = RedisLiveStore(access(), beside, QUICK), RedisLiveStore(access(), beside, QUICK)
     node.publish([LiveReport(FIRST, 1, 50, "half")])
@@ -242,8 +279,12 @@ def test_a_flush_is_repaired_in_the_next_round(server: RedisServer, access: Call
     assert beside.requests == {}
 
 
-def test_entries_expire_unless_they_are_written_again(server: RedisServer, access: Callable[[], RedisAccess]) -> None:
-    node = RedisLiveStore(access(), SimulatedLiveStore(), RedisLiveTiming(expires_after=60, refresh_every=0.0))
+def test_entries_expire_unless_they_are_written_again(
+    server: RedisServer, access: Callable[[], RedisAccess]
+) -> None:
+    node = RedisLiveStore(
+        access(), SimulatedLiveStore(), RedisLiveTiming(expires_after=60, refresh_every=0.0)
+    )
     node.publish([LiveReport(FIRST, 1, 50)])
     node.request_cancel(FIRST, ALICE)
     lives = [server.command("TTL", f"test:{kind}:1", number=1) for kind in ("report", "cancel")]
@@ -272,7 +313,9 @@ def test_entries_of_other_programs_are_ignored_and_overwritten(
         assert store.read([FIRST]) == {}
         store.publish([LiveReport(FIRST, 1, 50)])
         assert percentage(store) == 50
-    assert ["entries for live state that Horae cannot have written" in each for each in warnings(caplog)] == [True]
+    assert [
+        "entries for live state that Horae cannot have written" in each for each in warnings(caplog)
+    ] == [True]
     assert beside.reports == {}
 
 
@@ -289,7 +332,10 @@ def test_a_request_to_cancel_that_only_redis_has_cancels_nothing(
 
 
 def test_progress_is_pushed_to_subscribers(access: Callable[[], RedisAccess]) -> None:
-    node, web = RedisLiveStore(access(), SimulatedLiveStore()), RedisLiveStore(access(), SimulatedLiveStore())
+    node, web = (
+        RedisLiveStore(access(), SimulatedLiveStore()),
+        RedisLiveStore(access(), SimulatedLiveStore()),
+    )
     calls: list[int] = []
     ends = [web.follow(lambda: calls.append(1)), web.follow(lambda: calls.append(2))]
     until(lambda: 1 in calls)  # reports may have been missed before the subscription began

@@ -81,7 +81,11 @@ def listed(reads: Database | ReadReplica) -> int:
 
 
 def from_standby(reads: Database | ReadReplica) -> bool:
-    return bool(reads.autocommit(lambda connection: connection.execute(text("SELECT pg_is_in_recovery()")).scalar()))
+    return bool(
+        reads.autocommit(
+            lambda connection: connection.execute(text("SELECT pg_is_in_recovery()")).scalar()
+        )
+    )
 
 
 def insert(database: Database) -> None:
@@ -98,7 +102,9 @@ def test_writes_and_hints_find_the_primary_behind_the_standby(
         assert listed(primary) == 1
         with closing(PostgresChannel(primary.url)) as other:
             arrived = threading.Event()
-            channel.subscribe(lambda hint: arrived.set() if hint == Hint(HintKind.SCHEDULES) else None)
+            channel.subscribe(
+                lambda hint: arrived.set() if hint == Hint(HintKind.SCHEDULES) else None
+            )
             wait_until(lambda: channel.connected)
             arrived.clear()
             other.send(Hint(HintKind.SCHEDULES))
@@ -106,18 +112,27 @@ def test_writes_and_hints_find_the_primary_behind_the_standby(
 
 
 @pytest.mark.parametrize("call", [insert, runner.upgrade])
-def test_a_standby_is_read_only_and_says_so(on_standby: str, call: Callable[[Database], None]) -> None:
+def test_a_standby_is_read_only_and_says_so(
+    on_standby: str, call: Callable[[Database], None]
+) -> None:
     with closing(Database(on_standby)) as database:
         assert listed(database) >= 0
         if call is runner.upgrade:
             call = lambda database: runner.downgrade(database, "base")  # noqa: E731 - the newest needs no write
-        with pytest.raises(DatabaseReadOnly, match="accepts no writes now: the server is a standby"):
+        with pytest.raises(
+            DatabaseReadOnly, match="accepts no writes now: the server is a standby"
+        ):
             call(database)
 
 
-def test_without_a_primary_the_database_is_read_only(pair: tuple[PostgresServer, Standby], url: str) -> None:
+def test_without_a_primary_the_database_is_read_only(
+    pair: tuple[PostgresServer, Standby], url: str
+) -> None:
     only = url_of_all(url, pair[1], pair[1])
-    with closing(Database(only)) as database, pytest.raises(DatabaseReadOnly, match="no server that answers does"):
+    with (
+        closing(Database(only)) as database,
+        pytest.raises(DatabaseReadOnly, match="no server that answers does"),
+    ):
         insert(database)
 
 
@@ -147,8 +162,9 @@ def test_a_replica_that_is_far_behind_is_not_used(
         wait_until(lambda: from_standby(replica))
     messages = [record.getMessage() for record in caplog.records]
     assert [message.partition(" (")[0] for message in messages] == [
-        "lists are read from the primary until the replica", "lists are read from the replica"
-    ]  # fmt: skip
+        "lists are read from the primary until the replica",
+        "lists are read from the replica",
+    ]
     assert "it is more than 0.4 s behind" in messages[0]
 
 
@@ -188,16 +204,23 @@ def test_another_database_is_not_taken_for_a_replica(
 
 
 def test_comparisons_end_when_no_lists_are_read(primary: Database, on_standby: str) -> None:
-    with closing(ReadReplica(primary, on_standby, ReplicaTiming(every=0.01, unused_after=0.1))) as replica:
+    with closing(
+        ReadReplica(primary, on_standby, ReplicaTiming(every=0.01, unused_after=0.1))
+    ) as replica:
         replica.contains(NOW)
-        wait_until(lambda: not any(thread.name == "horae-replica" for thread in threading.enumerate()))
+        wait_until(
+            lambda: not any(thread.name == "horae-replica" for thread in threading.enumerate())
+        )
         assert not replica.contains(NOW)  # what was known is old
         wait_until(lambda: replica.contains(NOW))
 
 
 def test_only_postgresql_has_replicas(primary: Database, tmp_path: object) -> None:
     with closing(Database(f"sqlite:///{tmp_path}/horae.db")) as file:
-        for database, url in ((file, "postgresql://h/d"), (primary, f"sqlite:///{tmp_path}/horae.db")):
+        for database, url in (
+            (file, "postgresql://h/d"),
+            (primary, f"sqlite:///{tmp_path}/horae.db"),
+        ):
             with pytest.raises(ConfigurationError, match="only a PostgreSQL database has replicas"):
                 ReadReplica(database, url)
     with pytest.raises(ConfigurationError, match="read_database"):
@@ -214,9 +237,15 @@ def test_commands_work_with_several_servers_and_a_replica(
     hosts = f"127.0.0.1:{pair[1].port},127.0.0.1:{pair[0].port}"
     assert f"@{hosts}/{database_name(url)}?target_session_attrs=read-write" in lines[0]
     assert f"ok       replica: {on_standby} follows the primary; it was " in sound.stdout
-    wrong = call("doctor", "--database", url, env={"HORAE_READ_DATABASE": "postgresql://u:sesame@127.0.0.1:1/d"})
-    assert "warning  replica: postgresql+psycopg://u:***@127.0.0.1:1/d cannot be used: connection failed" in (
-        wrong.stdout
+    wrong = call(
+        "doctor",
+        "--database",
+        url,
+        env={"HORAE_READ_DATABASE": "postgresql://u:sesame@127.0.0.1:1/d"},
+    )
+    assert (
+        "warning  replica: postgresql+psycopg://u:***@127.0.0.1:1/d cannot be used: connection failed"
+        in (wrong.stdout)
     )
     assert (sound.exit_code, wrong.exit_code) == (0, 0)
     assert "sesame" not in sound.output + wrong.output
@@ -246,5 +275,8 @@ def test_doctor_tells_a_standby_from_a_lost_server(
     assert "problem  server: PostgreSQL " in alone.stdout
     assert "is a standby server: it accepts no writes" in alone.stdout
     neither = call("doctor", "--database", url_of_all(url, pair[1], pair[1]))
-    assert "problem  connection: the database accepts no writes now: no server that answers does" in neither.stdout
+    assert (
+        "problem  connection: the database accepts no writes now: no server that answers does"
+        in neither.stdout
+    )
     assert (alone.exit_code, neither.exit_code) == (1, 1)

@@ -15,7 +15,9 @@ def test_pending_jobs_are_moved_and_others_are_left(database: Database) -> None:
     held = running(database).id
     before = {each: job(database, each) for each in (other, held)}
 
-    moved = database.transact(rescheduling.reschedule, [second, held, first, JobId(4711)], NEXT_YEAR)
+    moved = database.transact(
+        rescheduling.reschedule, [second, held, first, JobId(4711)], NEXT_YEAR
+    )
 
     assert moved == [first, second]
     assert [job(database, each).run_at for each in (first, second)] == [NEXT_YEAR] * 2

@@ -42,9 +42,19 @@ STATES: Final = tuple(JobState)
 OWNERS: Final = (None, "alice", "bob")
 TAGS: Final[tuple[tuple[str, ...], ...]] = ((), ("nightly",), ("nightly", "eu 1"))
 PARAMS: Final[tuple[Any, ...]] = (
-    None, {"id": 4711}, {"id": "4711"}, {"id": 4711.0, "in": {"id": True}}, {"id": None}, {"in": {"id": 5}},
-    {"id": "50%_\\"}, {"id": [4711]}, {"id": "Zürich"}, [4711], {"id": False}, {"id": 0},
-)  # fmt: skip
+    None,
+    {"id": 4711},
+    {"id": "4711"},
+    {"id": 4711.0, "in": {"id": True}},
+    {"id": None},
+    {"in": {"id": 5}},
+    {"id": "50%_\\"},
+    {"id": [4711]},
+    {"id": "Zürich"},
+    [4711],
+    {"id": False},
+    {"id": 0},
+)
 ERRORS: Final = ("TimeoutError: no answer", "ValueError: 100% of 5_000", "C:\\temp is missing")
 COUNT: Final = 120
 
@@ -63,7 +73,9 @@ def row(number: int) -> dict[str, Any]:
         if PARAMS[number % 12] is None
         else json.dumps(PARAMS[number % 12], ensure_ascii=bool(number % 2)),
         "error": ERRORS[number % 3] if state is JobState.FAILED else None,
-        "human_readable_error": "It failed: No Answer" if state is JobState.FAILED and number % 4 else None,
+        "human_readable_error": "It failed: No Answer"
+        if state is JobState.FAILED and number % 4
+        else None,
         "unique_key": f"key-{number}" if number % 6 == 0 else None,
         "run_at": started,
         "created_at": started,
@@ -86,8 +98,12 @@ def fill(connection: Connection) -> list[JobId]:
     return ids
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
     """One database with jobs of every kind, which no test changes."""
     if request.param == "sqlite":
         file: Path = tmp_path_factory.mktemp("searched") / "horae.db"
@@ -102,12 +118,18 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def search_of(query: Query) -> Search:
-    paths = {term.condition.path for term in query.terms if isinstance(term.condition, HasParameter)}
+    paths = {
+        term.condition.path for term in query.terms if isinstance(term.condition, HasParameter)
+    }
     return Search(query=query, types=dict.fromkeys(paths, TYPES[:3]))
 
 
-def found_in(database: Database, query: Query, wanted: JobFilter | None = None, limit: int = 1000) -> list[JobId]:
-    return database.autocommit(searching.find, wanted or JobFilter(), search_of(query), limit=limit).ids
+def found_in(
+    database: Database, query: Query, wanted: JobFilter | None = None, limit: int = 1000
+) -> list[JobId]:
+    return database.autocommit(
+        searching.find, wanted or JobFilter(), search_of(query), limit=limit
+    ).ids
 
 
 def expected(database: Database, query: Query) -> list[JobId]:
@@ -115,7 +137,10 @@ def expected(database: Database, query: Query) -> list[JobId]:
     return [
         job.id
         for job in every
-        if all(meets(job, term.condition, technical=query.technical) is not term.negated for term in query.terms)
+        if all(
+            meets(job, term.condition, technical=query.technical) is not term.negated
+            for term in query.terms
+        )
     ]
 
 
@@ -130,7 +155,9 @@ def meets(job: Job, condition: Condition, *, technical: bool) -> bool:
         case Lasted():
             return lasted(job, condition)
         case HasParameter(path=path, values=values):
-            return job.type in TYPES[:3] and any(same(at(job.params, path), value) for value in values)
+            return job.type in TYPES[:3] and any(
+                same(at(job.params, path), value) for value in values
+            )
 
 
 def matches(job: Job, condition: Is, *, technical: bool) -> bool:
@@ -139,7 +166,9 @@ def matches(job: Job, condition: Is, *, technical: bool) -> bool:
         return any(condition.text.lower() in (each or "").lower() for each in texts)
     if condition.field is Field.TAG:
         return condition.text in job.tags
-    value = getattr(job, "unique_key" if condition.field is Field.KEY else condition.field.value) or ""
+    value = (
+        getattr(job, "unique_key" if condition.field is Field.KEY else condition.field.value) or ""
+    )
     return value.startswith(condition.text) if condition.prefix else value == condition.text
 
 
@@ -148,7 +177,9 @@ def is_in_time(job: Job, condition: InTime) -> bool:
     moment = job.created_at if condition.field is Field.CREATED else job.finished_at
     assert not isinstance(start, timedelta)
     assert not isinstance(end, timedelta)
-    return moment is not None and (start is None or moment >= start) and (end is None or moment < end)
+    return (
+        moment is not None and (start is None or moment >= start) and (end is None or moment < end)
+    )
 
 
 def lasted(job: Job, condition: Lasted) -> bool:
@@ -203,7 +234,9 @@ conditions = st.one_of(
     st.builds(Is, st.just(Field.TYPE), texts, st.booleans()),
     st.builds(Is, st.just(Field.STATE), st.sampled_from(STATES).map(str)),
     st.builds(
-        Is, st.just(Field.ERROR), st.sampled_from(["no answer", "100%", "5_0", "0%_", "\\temp", "absent", "100x"])
+        Is,
+        st.just(Field.ERROR),
+        st.sampled_from(["no answer", "100%", "5_0", "0%_", "\\temp", "absent", "100x"]),
     ),
     st.builds(InTime, st.sampled_from([Field.CREATED, Field.FINISHED]), moments, moments),
     st.builds(Lasted, lengths, lengths, st.booleans()),
@@ -211,12 +244,17 @@ conditions = st.one_of(
         HasParameter,
         st.sampled_from([("id",), ("in", "id"), ("id", "id"), ("in",)]),
         st.lists(
-            st.sampled_from([4711, "4711", 4711.5, True, False, None, 0, 5, "50%_\\", "Zürich", "true"]), min_size=1
+            st.sampled_from(
+                [4711, "4711", 4711.5, True, False, None, 0, 5, "50%_\\", "Zürich", "true"]
+            ),
+            min_size=1,
         ).map(tuple),
     ),
 )
 queries = st.builds(
-    Query, st.lists(st.builds(Term, conditions, st.booleans()), min_size=1, max_size=3).map(tuple), st.booleans()
+    Query,
+    st.lists(st.builds(Term, conditions, st.booleans()), min_size=1, max_size=3).map(tuple),
+    st.booleans(),
 )
 
 
@@ -227,12 +265,16 @@ def test_a_search_finds_what_meets_every_term(filled: Database, query: Query) ->
 
 @given(query=queries)
 def test_an_owner_finds_only_their_own_jobs(filled: Database, query: Query) -> None:
-    owned = {job.id for job in filled.autocommit(reading.page, JobFilter(limit=None, owner="alice"))}
+    owned = {
+        job.id for job in filled.autocommit(reading.page, JobFilter(limit=None, owner="alice"))
+    }
     found = found_in(filled, query, JobFilter(owner="alice"))
     assert found == [job_id for job_id in found_in(filled, query) if job_id in owned]
 
 
-def test_ranges_grow_and_a_search_continues_where_it_stopped(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_grow_and_a_search_continues_where_it_stopped(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(searching, "RANGES", (3, 5, 20))
     query = parse_query("type:import* -state:finished")
     every = found_in(filled, query)
@@ -241,7 +283,9 @@ def test_ranges_grow_and_a_search_continues_where_it_stopped(filled: Database, m
     found: list[JobId] = []
     before = None
     while True:  # no time at all: one range after another
-        part = filled.autocommit(searching.find, JobFilter(before=before), search_of(query), limit=1000, seconds=-1.0)
+        part = filled.autocommit(
+            searching.find, JobFilter(before=before), search_of(query), limit=1000, seconds=-1.0
+        )
         found += part.ids
         if part.reached is None:
             break
@@ -264,7 +308,9 @@ def test_ages_count_back_from_the_clock_of_the_database(database: Database) -> N
     assert found_in(database, parse_query("created:36500d..1s")) == every
 
 
-@pytest.mark.parametrize("query", ["created:..9999-12-31", "-created:9999-12-31", "-created:>9999-12-31"])
+@pytest.mark.parametrize(
+    "query", ["created:..9999-12-31", "-created:9999-12-31", "-created:>9999-12-31"]
+)
 def test_the_last_day_has_no_day_after_it(database: Database, query: str) -> None:
     database.transact(fill)
     assert len(found_in(database, parse_query(query))) == COUNT

@@ -32,11 +32,15 @@ TEXT: Final = "Ä😀 \\n ' \""
 
 
 @pytest.fixture(params=["directly", "pooled"])
-def url(request: pytest.FixtureRequest, postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
+def url(
+    request: pytest.FixtureRequest, postgres_server: PostgresServer, migrated_postgres: str
+) -> Iterator[str]:
     url = postgres_server.create_database(template=migrated_postgres)
     with administer(url) as connection:
         for name, value in UNUSUAL.items():
-            connection.execute(f"ALTER DATABASE \"{make_url(url).database}\" SET {name} = '{value}'".encode())
+            connection.execute(
+                f"ALTER DATABASE \"{make_url(url).database}\" SET {name} = '{value}'".encode()
+            )
     if request.param == "pooled":
         pooler: PgBouncer = request.getfixturevalue("pgbouncer")
         yield pooler.url(url)
@@ -50,12 +54,16 @@ async def test_jobs_run_whatever_the_defaults_of_sessions_are(url: str) -> None:
 
         @horae.job(max_count=None, transaction="read committed")
         async def both(job: JobContext, given: str) -> list[str]:
-            now = (await job.async_connection.execute(text("SELECT statement_timestamp()"))).scalar_one()
+            now = (
+                await job.async_connection.execute(text("SELECT statement_timestamp()"))
+            ).scalar_one()
             return [given, now.astimezone(UTC).isoformat()]
 
         @horae.job(max_count=None, transaction="read committed")
         def bound(job: JobContext, given: str) -> list[str]:
-            now: datetime = job.connection.execute(text("SELECT statement_timestamp()")).scalar_one()
+            now: datetime = job.connection.execute(
+                text("SELECT statement_timestamp()")
+            ).scalar_one()
             return [given, now.astimezone(UTC).isoformat()]
 
         async with running_node(horae):
@@ -65,5 +73,8 @@ async def test_jobs_run_whatever_the_defaults_of_sessions_are(url: str) -> None:
                 assert done.error is None
                 assert (done.created_at, done.params) == (job.created_at, {"given": TEXT})
                 assert done.result[0] == TEXT
-                assert abs((datetime.fromisoformat(done.result[1]) - job.created_at).total_seconds()) < 60
+                assert (
+                    abs((datetime.fromisoformat(done.result[1]) - job.created_at).total_seconds())
+                    < 60
+                )
         assert horae.audit().findings == []

@@ -62,11 +62,15 @@ def database(reused_database: Database) -> Database:
 def test_a_finished_job(database: Database) -> None:
     claim = running(database, max_attempts=3)
     started = job(database, claim.id)
-    assert settled(database, success(claim, result='{"rows": 7}', progress=40, label="nearly")) == Settled(
-        {claim.id}, {}
-    )
+    assert settled(
+        database, success(claim, result='{"rows": 7}', progress=40, label="nearly")
+    ) == Settled({claim.id}, {})
     found = job(database, claim.id)
-    assert (found.state, found.result, found.progress_percentage) == (JobState.FINISHED, {"rows": 7}, 100)
+    assert (found.state, found.result, found.progress_percentage) == (
+        JobState.FINISHED,
+        {"rows": 7},
+        100,
+    )
     assert (found.node_id, found.error, found.human_readable_error) == (None, None, None)
     assert (found.lease, found.attempt, found.started_at) == (1, 1, started.started_at)
     assert found.started_at is not None
@@ -78,7 +82,11 @@ def test_a_failed_job_keeps_its_progress_and_texts(database: Database) -> None:
     claim = running(database)
     settled(database, failure(claim, traceback="Traceback …", progress=40, label="importing"))
     found = job(database, claim.id)
-    assert (found.state, found.progress_percentage, found.label) == (JobState.FAILED, 40, "importing")
+    assert (found.state, found.progress_percentage, found.label) == (
+        JobState.FAILED,
+        40,
+        "importing",
+    )
     assert (found.error, found.human_readable_error) == ("ValueError: no", "It did not work.")
     assert (found.result, found.node_id) == (None, None)
     assert found.finished_at is not None
@@ -94,9 +102,17 @@ def test_without_a_report_the_stored_progress_stays(database: Database) -> None:
 
 def test_a_retry_waits_and_forgets_the_failure(database: Database) -> None:
     claim = running(database, max_attempts=3)
-    settled(database, again(claim, 600.0, error="no", human_readable_error="No.", progress=50, label="half"))
+    settled(
+        database,
+        again(claim, 600.0, error="no", human_readable_error="No.", progress=50, label="half"),
+    )
     found = job(database, claim.id)
-    assert (found.state, found.node_id, found.finished_at, found.result) == (JobState.PENDING, None, None, None)
+    assert (found.state, found.node_id, found.finished_at, found.result) == (
+        JobState.PENDING,
+        None,
+        None,
+        None,
+    )
     assert (found.error, found.human_readable_error, found.label) == (None, None, None)
     assert (found.progress_percentage, found.attempt, found.lease) == (0, 1, 1)
     assert abs(found.run_at - found.updated_at - timedelta(seconds=600)) < INSTANT
@@ -121,8 +137,17 @@ def test_each_attempt_leaves_one_row(database: Database) -> None:
     settled(database, success(second), node=OTHER)
     one, two = attempts(database, first.id)
     assert (one.lease, one.attempt, one.node_id, one.outcome) == (1, 1, NODE, AttemptOutcome.FAILED)
-    assert (one.error, one.traceback, one.started_at) == ("ValueError: once", "Traceback one", started)
-    assert (two.lease, two.attempt, two.node_id, two.outcome) == (2, 2, OTHER, AttemptOutcome.FINISHED)
+    assert (one.error, one.traceback, one.started_at) == (
+        "ValueError: once",
+        "Traceback one",
+        started,
+    )
+    assert (two.lease, two.attempt, two.node_id, two.outcome) == (
+        2,
+        2,
+        OTHER,
+        AttemptOutcome.FINISHED,
+    )
     assert (two.error, two.traceback) == (None, None)
     assert one.started_at <= one.finished_at <= two.started_at <= two.finished_at
 
@@ -136,14 +161,28 @@ def test_every_outcome_can_be_kept(database: Database, outcome: AttemptOutcome) 
 
 def test_an_end_writes_only_its_own_columns(database: Database) -> None:
     claim = running(
-        database, owner="alice", params='{"a": 1}', meta='{"m": 1}', priority=3, queue="q", unique_key="k",
-        max_attempts=4, backoff='{"base": 1.0}',
-    )  # fmt: skip
+        database,
+        owner="alice",
+        params='{"a": 1}',
+        meta='{"m": 1}',
+        priority=3,
+        queue="q",
+        unique_key="k",
+        max_attempts=4,
+        backoff='{"base": 1.0}',
+    )
     before = job(database, claim.id)
     settled(database, success(claim, result="[1]"))
     after = job(database, claim.id)
     changed = {name for name, value in asdict(before).items() if getattr(after, name) != value}
-    assert changed == {"state", "result", "progress_percentage", "node_id", "finished_at", "updated_at"}
+    assert changed == {
+        "state",
+        "result",
+        "progress_percentage",
+        "node_id",
+        "finished_at",
+        "updated_at",
+    }
 
 
 def test_a_batch_of_all_kinds(database: Database) -> None:
@@ -158,14 +197,21 @@ def test_a_batch_of_all_kinds(database: Database) -> None:
     ]
     result = settled(database, *batch)
     assert result == Settled({finished.id, failed.id, retried.id, cancelled.id}, {})
-    assert [job(database, item.id).state.value for item in batch[:4]] == ["finished", "failed", "pending", "cancelled"]
+    assert [job(database, item.id).state.value for item in batch[:4]] == [
+        "finished",
+        "failed",
+        "pending",
+        "cancelled",
+    ]
     assert count(database) == (4, 4)
 
 
 def test_a_thousand_at_once(database: Database) -> None:
     claims = [running(database) for _ in range(20)]
     rest = [success(claims[0])._replace(id=JobId(10**9 + number)) for number in range(980)]
-    assert settled(database, *[success(claim) for claim in claims], *rest).settled == {claim.id for claim in claims}
+    assert settled(database, *[success(claim) for claim in claims], *rest).settled == {
+        claim.id for claim in claims
+    }
 
 
 def test_a_batch_has_one_moment(database: Database) -> None:
@@ -182,7 +228,9 @@ STALE = [success, failure, again]
 
 
 @pytest.mark.parametrize("late", STALE)
-def test_a_stale_lease_changes_nothing_of_a_job_that_runs_again(database: Database, late: How) -> None:
+def test_a_stale_lease_changes_nothing_of_a_job_that_runs_again(
+    database: Database, late: How
+) -> None:
     stale = running(database, max_attempts=3)
     settled(database, again(stale))
     [current] = claimed(database, OTHER)
@@ -208,7 +256,9 @@ def test_a_pending_job_cannot_be_settled(database: Database) -> None:
     claim = running(database, max_attempts=3)
     settled(database, again(claim, 60.0))
     before = job(database, claim.id)
-    assert settled(database, failure(claim)._replace(outcome=AttemptOutcome.CRASHED)) == Settled(set(), {})
+    assert settled(database, failure(claim)._replace(outcome=AttemptOutcome.CRASHED)) == Settled(
+        set(), {}
+    )
     assert job(database, claim.id) == before
 
 
@@ -258,12 +308,16 @@ def test_a_cancel_wins_over_the_outcome_of_the_body(database: Database, how: How
     claim = running(database, max_attempts=2)
     cancelled = database.transact(cancelling.cancel, claim.id, "alice")
     assert cancelled is not None
-    assert settled(database, how(claim)._replace(result="1")) == Settled(set(), {claim.id: JobState.CANCELLED})
+    assert settled(database, how(claim)._replace(result="1")) == Settled(
+        set(), {claim.id: JobState.CANCELLED}
+    )
     found = job(database, claim.id)
     assert (found.state, found.result, found.cancelled_by) == (JobState.CANCELLED, None, "alice")
     assert (found.error, found.human_readable_error) == (None, None)
     assert (found.node_id, found.finished_at) == (None, cancelled.finished_at)
-    assert [attempt.outcome for attempt in attempts(database, claim.id)] == [AttemptOutcome.CANCELLED]
+    assert [attempt.outcome for attempt in attempts(database, claim.id)] == [
+        AttemptOutcome.CANCELLED
+    ]
 
 
 def test_a_hard_limit_wins_over_a_body_that_succeeds(database: Database) -> None:
@@ -273,10 +327,14 @@ def test_a_hard_limit_wins_over_a_body_that_succeeds(database: Database) -> None
     assert settled(database, success(claim)) == Settled(set(), {claim.id: JobState.FAILED})
     found = job(database, claim.id)
     assert (found.state, found.error, found.node_id) == (JobState.FAILED, expired.error, None)
-    assert [attempt.outcome for attempt in attempts(database, claim.id)] == [AttemptOutcome.TIMED_OUT]
+    assert [attempt.outcome for attempt in attempts(database, claim.id)] == [
+        AttemptOutcome.TIMED_OUT
+    ]
 
 
-def test_a_cancel_of_what_is_pending_leaves_the_jobs_that_a_node_has_claimed(database: Database) -> None:
+def test_a_cancel_of_what_is_pending_leaves_the_jobs_that_a_node_has_claimed(
+    database: Database,
+) -> None:
     claim, waiting = running(database), arrange.started(database)
     assert database.transact(cancelling.cancel_pending, [claim.id, waiting], "alice") == [waiting]
     assert job(database, claim.id).state is JobState.STARTED
@@ -295,7 +353,9 @@ def test_a_limit_fails_no_job_that_has_ended_or_runs_anew_since_it_was_found(
     assert job(database, claim.id) == before
 
 
-def released(database: Database, node: NodeId, leases: list[tuple[JobId, int]]) -> dict[JobId, JobState]:
+def released(
+    database: Database, node: NodeId, leases: list[tuple[JobId, int]]
+) -> dict[JobId, JobState]:
     return database.transact(settling.release, node, leases).released
 
 
@@ -335,7 +395,9 @@ def test_two_leases_of_one_job_in_a_batch_are_distinguished(database: Database) 
 
 def test_two_settle_at_once_and_one_does(database: Database) -> None:
     claim = running(database)
-    results = at_once([lambda: settled(database, success(claim)), lambda: settled(database, failure(claim))])
+    results = at_once(
+        [lambda: settled(database, success(claim)), lambda: settled(database, failure(claim))]
+    )
     states = [result.settled for result in results if isinstance(result, Settled)]
     assert sorted(states, key=len) == [set(), {claim.id}], results
     assert len(attempts(database, claim.id)) == 1
@@ -346,7 +408,10 @@ def test_a_cancel_and_a_settling_at_once_agree_with_their_answers(database: Data
     claims = [running(database) for _ in range(20)]
     for claim in claims:
         cancelled, ended = at_once(
-            [lambda: database.transact(cancelling.cancel, claim.id, None), lambda: settled(database, success(claim))]  # noqa: B023 - called in this round
+            [
+                lambda: database.transact(cancelling.cancel, claim.id, None),  # noqa: B023
+                lambda: settled(database, success(claim)),  # noqa: B023
+            ]
         )
         found = job(database, claim.id)
         if isinstance(cancelled, Job):
@@ -368,7 +433,13 @@ def test_the_end_of_the_jobs_own_transaction_waits_for_nothing_else(database: Da
         assert cancelled is not None
 
 
-TEXTS = ["nul \x00 inside", "surrogate \udcff from a file name", "quotes ' \" \\ \\u0000 {e}", "naïve 日本語 🕐", ""]
+TEXTS = [
+    "nul \x00 inside",
+    "surrogate \udcff from a file name",
+    "quotes ' \" \\ \\u0000 {e}",
+    "naïve 日本語 🕐",
+    "",
+]
 
 
 @pytest.mark.parametrize("said", TEXTS)
@@ -397,14 +468,18 @@ def test_jobs_of_a_dead_node_are_found_in_order(database: Database) -> None:
     assert held == [(first, NODE, JobState.STARTED, 0), (second, NODE, JobState.CANCELLED, 0)]
     assert database.transact(crashed_nodes.abandoned_jobs, [NODE], 1) == held[:1]
     assert database.transact(crashed_nodes.abandoned_jobs, [], 10) == []
-    assert database.transact(crashed_nodes.abandoned_jobs, [OTHER], 10) == [(foreign, OTHER, JobState.STARTED, 0)]
+    assert database.transact(crashed_nodes.abandoned_jobs, [OTHER], 10) == [
+        (foreign, OTHER, JobState.STARTED, 0)
+    ]
 
 
 def test_jobs_of_a_node_without_a_row_are_found_too(database: Database) -> None:
     registered(database)
     running(database)
     orphan = running(database, OTHER)
-    assert database.transact(crashed_nodes.abandoned_jobs, [], 10) == [(orphan, OTHER, JobState.STARTED, 0)]
+    assert database.transact(crashed_nodes.abandoned_jobs, [], 10) == [
+        (orphan, OTHER, JobState.STARTED, 0)
+    ]
 
 
 @POSTGRESQL
@@ -421,13 +496,17 @@ def test_a_rescue_retries_fails_or_releases(database: Database) -> None:
     retried, failed, cancelled = (running(database, max_attempts=count) for count in (2, 1, 1))
     database.transact(cancelling.cancel, cancelled.id, None)
     assert database.transact(rescued, NODE) == [
-        (retried.id, "pending"), (failed.id, "failed"), (cancelled.id, "cancelled"),
-    ]  # fmt: skip
+        (retried.id, "pending"),
+        (failed.id, "failed"),
+        (cancelled.id, "cancelled"),
+    ]
     assert {job(database, claim.id).node_id for claim in (retried, failed, cancelled)} == {None}
     found = job(database, failed.id)
     assert found.error == "node n1 stopped in the middle of the job"
     assert found.human_readable_error == "The process that ran this job stopped unexpectedly."
-    outcomes = [attempts(database, claim.id)[0].outcome.value for claim in (retried, failed, cancelled)]
+    outcomes = [
+        attempts(database, claim.id)[0].outcome.value for claim in (retried, failed, cancelled)
+    ]
     assert outcomes == ["crashed", "crashed", "cancelled"]
     assert database.transact(rescued, NODE) == []
 
@@ -451,7 +530,10 @@ def test_three_crashes_are_quarantine(database: Database) -> None:
         assert database.transact(rescued, NodeId(f"c{number - 1}")) == [(claim.id, "pending")]
         claimed(database, NodeId(f"c{number}"))
     assert database.transact(rescued, NodeId("c3")) == [(claim.id, "failed")]
-    assert job(database, claim.id).error == "node c3 stopped in the middle of the job; quarantined after 3 crashes"
+    assert (
+        job(database, claim.id).error
+        == "node c3 stopped in the middle of the job; quarantined after 3 crashes"
+    )
 
 
 def test_a_decision_can_be_written_as_it_is(database: Database) -> None:
@@ -460,7 +542,9 @@ def test_a_decision_can_be_written_as_it_is(database: Database) -> None:
         return job(database, claim.id).state
 
     assert end(running(database), Succeeded("[1]")) is JobState.FINISHED
-    assert end(running(database), Failed("no", "No.", "Traceback", timed_out=True)) is JobState.FAILED
+    assert (
+        end(running(database), Failed("no", "No.", "Traceback", timed_out=True)) is JobState.FAILED
+    )
     assert end(running(database, max_attempts=2), Crashed("gone")) is JobState.PENDING
 
 

@@ -7,7 +7,18 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, Connection, ForeignKey, String, delete, event, func, insert, select, text
+from sqlalchemy import (
+    JSON,
+    Connection,
+    ForeignKey,
+    String,
+    delete,
+    event,
+    func,
+    insert,
+    select,
+    text,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 from sqlalchemy.types import UserDefinedType
@@ -78,7 +89,9 @@ class Odd(Base):
 
 class AsDataclass(MappedAsDataclass, Base):
     __tablename__ = "shop_dataclass_jobs"
-    id: Mapped[int] = mapped_column(ForeignKey(jobs.c.id, ondelete="CASCADE"), primary_key=True, init=False)
+    id: Mapped[int] = mapped_column(
+        ForeignKey(jobs.c.id, ondelete="CASCADE"), primary_key=True, init=False
+    )
     path: Mapped[str]
 
 
@@ -139,12 +152,25 @@ def rows(database: Database, mapped: type[Base] = ImportParameters) -> int:
 def test_the_row_is_inserted_with_the_job_and_read_as_the_mapped_class(shop: Database) -> None:
     token, since = uuid.uuid4(), datetime(2026, 3, 29, 1, 30, 0, 17, tzinfo=UTC)
     created = start(
-        shop, folder_id=1, path="ä.csv", note="now", rows=3, kind="xml", options={"a": [1]}, token=token,
-        price=Decimal("1.50"), since=since,
-    )  # fmt: skip
+        shop,
+        folder_id=1,
+        path="ä.csv",
+        note="now",
+        rows=3,
+        kind="xml",
+        options={"a": [1]},
+        token=token,
+        price=Decimal("1.50"),
+        since=since,
+    )
     found = load(shop, created.id)
     assert isinstance(found, ImportParameters)
-    assert (found.job_id, found.folder_id, found.path, found.note) == (created.id, 1, "ä.csv", "now")
+    assert (found.job_id, found.folder_id, found.path, found.note) == (
+        created.id,
+        1,
+        "ä.csv",
+        "now",
+    )
     assert (found.rows, found.kind, found.options) == (3, "xml", {"a": [1]})
     assert (found.token, found.price, found.since) == (token, Decimal("1.50"), since)
     assert job(shop, created.id).params is None
@@ -165,8 +191,11 @@ def test_a_batch_may_leave_out_different_things(shop: Database) -> None:
     )
     found = [load(shop, job_id) for job_id in ids]
     assert [(row.path, row.note, row.rows, row.kind) for row in found] == [
-        ("a", None, 7, "csv"), ("b", "second", 9, "csv"), ("c", None, 7, "xml"), ("d", "fourth", 1, "csv"),
-    ]  # fmt: skip
+        ("a", None, 7, "csv"),
+        ("b", "second", 9, "csv"),
+        ("c", None, 7, "xml"),
+        ("d", "fourth", 1, "csv"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +235,9 @@ def test_a_new_job_replaces_the_row_of_an_old_one(shop: Database) -> None:
     old = load(shop, start(shop, folder_id=1, path="a", note="again", rows=2).id)
     restored = Import().parameters.restore(old)
     wanted = handler.checked(Import(), StartOptions(), {"folder_id": 1, "path": "?"})
-    created = shop.transact(handler.create, handler.Creation(wanted.job_type, wanted.new, {}, restored))[0]
+    created = shop.transact(
+        handler.create, handler.Creation(wanted.job_type, wanted.new, {}, restored)
+    )[0]
     new = load(shop, created.id)
     assert new.job_id != old.job_id
     assert (new.path, new.note, new.rows, new.kind) == ("a", "again", 2, "csv")
@@ -253,7 +284,9 @@ def test_a_table_that_no_job_leads_to_is_refused(mapped: type[Base]) -> None:
         type = "wrong"
         params: Any = mapped
 
-    with pytest.raises(InvalidJobType, match="its primary key must be a foreign key to Horae's jobs"):
+    with pytest.raises(
+        InvalidJobType, match="its primary key must be a foreign key to Horae's jobs"
+    ):
         Wrong()
 
 
@@ -272,7 +305,9 @@ def test_a_list_of_many_reads_their_rows_with_one_statement(shop: Database) -> N
     with shop.engine.begin() as connection:
         connection.execute(delete(ImportParameters).where(ImportParameters.job_id == created[7].id))
     statements: list[str] = []
-    event.listen(shop.autocommit_engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    event.listen(
+        shop.autocommit_engine, "before_cursor_execute", lambda *given: statements.append(given[2])
+    )
     views = JobViews(shop, registry).views(created)
     assert len(statements) == 1
     described = {view.id: (view.model_extra or {}).get("path") for view in views}
@@ -280,13 +315,17 @@ def test_a_list_of_many_reads_their_rows_with_one_statement(shop: Database) -> N
     assert described == {**expected, created[7].id: None}
 
 
-def test_an_unreadable_row_hides_no_other_row(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_row_hides_no_other_row(
+    shop: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry = Registry()
     registry.add(Described())
     created = [start(shop, Described(), folder_id=1, path=f"{number}.csv") for number in range(5)]
     load_many = parameters.load_many
 
-    def load_unless_bad(connection: Connection, joined: Any, job_ids: Sequence[JobId]) -> dict[JobId, Any]:
+    def load_unless_bad(
+        connection: Connection, joined: Any, job_ids: Sequence[JobId]
+    ) -> dict[JobId, Any]:
         if created[3].id in job_ids:
             raise ValueError("a value that no type reads")
         return load_many(connection, joined, job_ids)

@@ -29,14 +29,17 @@ LONG: Final = "1" * 5000
 # What somebody may have written into a row, past every CHECK; on PostgreSQL and on SQLite.
 BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
     "the largest lease": (f"lease = {LARGEST}", f"lease = {LARGEST}"),
-    "the largest attempt": (f"lease = {MOST_LEASES - 1}, attempt = 2147483647", f"lease = {MOST_LEASES - 1}, attempt = {LARGEST}"),
+    "the largest attempt": (
+        f"lease = {MOST_LEASES - 1}, attempt = 2147483647",
+        f"lease = {MOST_LEASES - 1}, attempt = {LARGEST}",
+    ),
     "another kind of meta": ("meta = '[]'", "meta = '[]'"),
     "no JSON": (None, "meta = '{'"),
     "a moment without end": ("run_at = '-infinity'", f"run_at = {-LARGEST}"),
     "a creation without end": ("created_at = 'infinity'", f"created_at = {LARGEST}"),
     "the last year": ("created_at = '294276-01-01'", "created_at = 'soon'"),
     "a long number": (f"params = '[{LONG}]'", f"params = '[{LONG}]'"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +62,9 @@ def spoil(horae: Horae, table: str, change: str, where: str) -> None:
         if database.dialect == SQLITE:
             connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
         else:
-            connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_readable")
+            connection.exec_driver_sql(
+                f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_readable"
+            )
         connection.exec_driver_sql(f"UPDATE {table} SET {change} WHERE {where}")
 
 
@@ -164,7 +169,10 @@ BAD_SCHEDULES: Final[dict[str, tuple[str, str]]] = {
         f"total_runs = {LARGEST}, total_successes = {LARGEST}, total_crashes = 0",
     ),
     "the most crashes in a row": ("horae_schedule_statistics", "consecutive_crashes = 2147483647"),
-    "the most failures in a row": ("horae_schedule_statistics", "consecutive_failures = 2147483647"),
+    "the most failures in a row": (
+        "horae_schedule_statistics",
+        "consecutive_failures = 2147483647",
+    ),
     "a duration beyond all": ("horae_schedule_statistics", "total_duration = 1e300"),
 }
 
@@ -190,10 +198,15 @@ def rota(horae: Horae) -> Horae:
 def due(horae: Horae) -> list[int]:
     """Make all due now; their ids."""
     database = horae.components.database
-    past = "now() - interval '1 second'" if database.dialect == POSTGRESQL else "horae_now() - 1000000"
+    past = (
+        "now() - interval '1 second'" if database.dialect == POSTGRESQL else "horae_now() - 1000000"
+    )
     with database.own_connection() as connection:
         connection.exec_driver_sql(f"UPDATE horae_schedules SET next_start = {past}")
-        return [row[0] for row in connection.exec_driver_sql("SELECT id FROM horae_schedules ORDER BY id")]
+        return [
+            row[0]
+            for row in connection.exec_driver_sql("SELECT id FROM horae_schedules ORDER BY id")
+        ]
 
 
 @pytest.mark.parametrize("kind", BAD_SCHEDULES)
@@ -210,15 +223,23 @@ def test_a_count_that_is_full_stops_no_other_schedule(rota: Horae, kind: str) ->
 
 @pytest.mark.parametrize("kind", BAD_SCHEDULES)
 @pytest.mark.parametrize("outcome", [RunOutcome.SUCCEEDED, RunOutcome.FAILED])
-def test_a_count_that_is_full_keeps_no_other_run_from_its_end(rota: Horae, kind: str, outcome: RunOutcome) -> None:
+def test_a_count_that_is_full_keeps_no_other_run_from_its_end(
+    rota: Horae, kind: str, outcome: RunOutcome
+) -> None:
     fired = rota.components.database.transact(firing.fire, due(rota), NodeId("here"))
     spoil_schedule(rota, kind, "two")
     ended = "finished" if outcome is RunOutcome.SUCCEEDED else "failed"
-    execute(rota, f"UPDATE horae_jobs SET state = '{ended}', started_at = created_at, finished_at = created_at")
+    execute(
+        rota,
+        f"UPDATE horae_jobs SET state = '{ended}', started_at = created_at, finished_at = created_at",
+    )
     outcomes = {decided.fired: outcome for decided in fired if decided.fired is not None}
     rota.components.database.transact(run_ending.end_runs, outcomes, NodeId("here"))
     assert len(outcomes) == 3
-    assert [(view.name, view.state) for view in rota.schedules.list()] == [("one", "idle"), ("three", "idle")]
+    assert [(view.name, view.state) for view in rota.schedules.list()] == [
+        ("one", "idle"),
+        ("three", "idle"),
+    ]
 
 
 @pytest.mark.parametrize("kind", BAD_SCHEDULES)
@@ -255,18 +276,23 @@ async def test_metrics_are_answered_beside_each_kind_of_bad_row(rota: Horae) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        f"lease = {MOST_LEASES}", f"lease = {MOST_LEASES - 1}, attempt = {MOST_ATTEMPTS}", "meta = '[]'",
+        f"lease = {MOST_LEASES}",
+        f"lease = {MOST_LEASES - 1}, attempt = {MOST_ATTEMPTS}",
+        "meta = '[]'",
         {POSTGRESQL: "run_at = 'infinity'", SQLITE: f"run_at = {LARGEST}"},
         {POSTGRESQL: "created_at = '294276-01-01'", SQLITE: "created_at = 'x'"},
     ],
-)  # fmt: skip
+)
 def test_the_database_refuses_what_could_not_be_read(horae: Horae, change: Any) -> None:
     @horae.job
     def work() -> None: ...
 
     horae.jobs.start(work)
     statement = change if isinstance(change, str) else change[horae.components.database.dialect]
-    with pytest.raises(Exception, match="readable"), horae.components.database.engine.begin() as connection:
+    with (
+        pytest.raises(Exception, match="readable"),
+        horae.components.database.engine.begin() as connection,
+    ):
         connection.execute(text(f"UPDATE horae_jobs SET {statement}"))
 
 

@@ -60,7 +60,9 @@ def database(reused_database: Database) -> Database:
 
 
 @pytest.fixture(params=ZONES)
-def zoned(request: pytest.FixtureRequest, database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+def zoned(
+    request: pytest.FixtureRequest, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Database]:
     """Process and session are in the zone."""
     monkeypatch.setenv("TZ", request.param)
     time.tzset()
@@ -114,7 +116,9 @@ def test_any_batch_is_read_as_it_was_written(database: Database, values: list[ob
     assert [job(database, job_id).params for job_id in ids] == params
 
 
-@pytest.mark.parametrize("value", [DEEP, "é" * 100_000, 2**63, -(2**200), 5e-324, 0.1, "\u2028\U0001f550", {"": ""}])
+@pytest.mark.parametrize(
+    "value", [DEEP, "é" * 100_000, 2**63, -(2**200), 5e-324, 0.1, "\u2028\U0001f550", {"": ""}]
+)
 def test_values_at_the_edge(database: Database, value: object) -> None:
     assert kept(database, value) == value
 
@@ -126,7 +130,9 @@ def test_a_big_number_survives_the_way_to_the_body(database: Database) -> None:
 
 
 @pytest.mark.parametrize("value", [1e16, 1e22, -1.5e300, 1.7976931348623157e308, 1e-7])
-def test_a_large_float_stays_a_float_where_nothing_is_declared(database: Database, value: float) -> None:
+def test_a_large_float_stays_a_float_where_nothing_is_declared(
+    database: Database, value: float
+) -> None:
     """Of 1e22 PostgreSQL makes a whole number."""
     found = kept(database, [value, {"inner": value}, "1e22"])
     assert repr(found) == repr([value, {"inner": value}, "1e22"])
@@ -210,7 +216,9 @@ def test_no_zone_shifts_what_is_due(zoned: Database) -> None:
     for zone in (*ZONES, "UTC"):
         local = wall_clock().astimezone(ZoneInfo(zone))
         assert claimed(zoned) == []
-        late, due = (started(zoned, run_at=local + timedelta(minutes=minutes)) for minutes in (1, -1))
+        late, due = (
+            started(zoned, run_at=local + timedelta(minutes=minutes)) for minutes in (1, -1)
+        )
         assert [claim.id for claim in claimed(zoned, limit=10)] == [due]
         assert abs(job(zoned, late).run_at - local) == timedelta(minutes=1)
         zoned.transact(cancelling.cancel, late, None)
@@ -225,8 +233,12 @@ def test_the_zone_of_the_session_shifts_no_times_of_a_job(zoned: Database) -> No
     assert arrange.expired_pending(zoned, {"import": 60.0}) == []
     found = zoned.transact(cancelling.cancel, claim.id, None, owed=False)
     assert found is not None
-    assert zoned.autocommit(owed_hooks.past_keeping, ["import"], 60.0, after=JobId(0), limit=10) == []
-    assert zoned.autocommit(owed_hooks.past_keeping, ["import"], -1.0, after=JobId(0), limit=10) == [claim.id]
+    assert (
+        zoned.autocommit(owed_hooks.past_keeping, ["import"], 60.0, after=JobId(0), limit=10) == []
+    )
+    assert zoned.autocommit(
+        owed_hooks.past_keeping, ["import"], -1.0, after=JobId(0), limit=10
+    ) == [claim.id]
     [attempt] = attempts(zoned, claim.id)
     for moment in (found.started_at, found.finished_at, attempt.started_at, attempt.finished_at):
         assert moment is not None
@@ -251,6 +263,8 @@ def test_a_job_written_in_one_zone_is_read_in_another(database: Database) -> Non
         for other in _in_zone(database, zone):
             assert job(other, job_id).run_at == when
             with other.engine.begin() as connection:
-                [same] = connection.execute(select(jobs.c.id).where(jobs.c.run_at == when.astimezone(ZoneInfo(zone))))
+                [same] = connection.execute(
+                    select(jobs.c.id).where(jobs.c.run_at == when.astimezone(ZoneInfo(zone)))
+                )
             assert same.id == job_id
             assert job(other, job_id).state is JobState.PENDING

@@ -79,7 +79,9 @@ def make(medium: str, tmp_path: Path) -> Iterator[MakeChannel]:
         yield make
 
 
-@pytest.mark.parametrize("hint", [work(1), cancel(2, 3), ended(2**63 - 1), work(), cancel(), ended()])
+@pytest.mark.parametrize(
+    "hint", [work(1), cancel(2, 3), ended(2**63 - 1), work(), cancel(), ended()]
+)
 def test_a_hint_reaches_another_process(make: MakeChannel, hint: Hint) -> None:
     recorder = HintRecorder.on(make())
     make().send(hint)
@@ -121,7 +123,9 @@ def test_more_ids_than_fit_are_left_out(make: MakeChannel) -> None:
     recorder.wait_for(ended())
 
 
-def test_a_listener_that_raises_affects_no_other(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_raises_affects_no_other(
+    make: MakeChannel, caplog: pytest.LogCaptureFixture
+) -> None:
     here, there = make(), make()
 
     def fail(hint: Hint) -> None:
@@ -240,7 +244,9 @@ def test_hints_cross_processes(make: MakeChannel, medium: str) -> None:
     recorder = HintRecorder.on(channel)
     script = ECHOING_PROCESS.format(channel=medium)
     command = [sys.executable, "-c", script]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         channel.send(work(7, 8))
@@ -248,7 +254,9 @@ def test_hints_cross_processes(make: MakeChannel, medium: str) -> None:
         assert process.wait(PATIENCE) == 0
 
 
-def test_every_kind_goes_at_once_in_one_batch(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
+def test_every_kind_goes_at_once_in_one_batch(
+    make: MakeChannel, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING)
     recorder = HintRecorder.on(make())
     sender = make()

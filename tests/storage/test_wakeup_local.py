@@ -87,9 +87,15 @@ def test_garbage_is_ignored(directory: Path, listener: LocalChannel) -> None:
         secret + b" [",
         secret + b" " + b"[" * 2000,
     ]
-    bodies = [b'{"kind":"party"}', b'{"kind":[]}', b'{"kind":"work","ids":7}', b'{"kind":"work","ids":"12"}']
+    bodies = [
+        b'{"kind":"party"}',
+        b'{"kind":[]}',
+        b'{"kind":"work","ids":7}',
+        b'{"kind":"work","ids":"12"}',
+    ]
     bodies += [
-        b'{"kind":"work","ids":[%s]}' % id_ for id_ in (b"0", b"-1", b"true", b"1.5", b'"1"', b"9223372036854775808")
+        b'{"kind":"work","ids":[%s]}' % id_
+        for id_ in (b"0", b"-1", b"true", b"1.5", b'"1"', b"9223372036854775808")
     ]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         for datagram in [*garbage, *(secret + b" " + body for body in bodies)]:
@@ -100,7 +106,9 @@ def test_garbage_is_ignored(directory: Path, listener: LocalChannel) -> None:
     assert listener.connected
 
 
-def test_foreign_files_beside_the_announcements_keep_no_hint_back(directory: Path, listener: LocalChannel) -> None:
+def test_foreign_files_beside_the_announcements_keep_no_hint_back(
+    directory: Path, listener: LocalChannel
+) -> None:
     recorder = HintRecorder.on(listener)
     own = announced(directory)
     for number, port, secret in (
@@ -118,7 +126,9 @@ def test_foreign_files_beside_the_announcements_keep_no_hint_back(directory: Pat
 
 def test_a_killed_process_is_forgotten(directory: Path) -> None:
     script = LISTENING_PROCESS.format(directory=str(directory))
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         assert announced(directory).pid == process.pid
@@ -140,7 +150,9 @@ def test_a_port_that_has_another_owner_now_is_spared(directory: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind((LOOPBACK, 0))
         other.settimeout(0)
-        Announcements(directory).add(Announcement(this_place(), dead_pid(), other.getsockname()[1], "secret"))
+        Announcements(directory).add(
+            Announcement(this_place(), dead_pid(), other.getsockname()[1], "secret")
+        )
         send(directory, 1)
         assert files(directory) == set()
         with pytest.raises(BlockingIOError):
@@ -178,10 +190,14 @@ def test_a_listener_announces_itself_again(directory: Path, listener: LocalChann
     recorder.wait_for(work(1))
 
 
-def test_other_files_and_other_places_are_left_alone(directory: Path, listener: LocalChannel) -> None:
+def test_other_files_and_other_places_are_left_alone(
+    directory: Path, listener: LocalChannel
+) -> None:
     recorder = HintRecorder.on(listener)
     here = announced(directory)
-    foreign = Announcement("another", dead_pid(), here.port, here.secret)  # which says nothing there
+    foreign = Announcement(
+        "another", dead_pid(), here.port, here.secret
+    )  # which says nothing there
     Announcements(directory).add(foreign)
     strangers = {"notes.txt", "a-b-c-d", "a-1-2"}
     for name in strangers:
@@ -201,7 +217,9 @@ def test_an_old_announcement_of_another_place_goes(directory: Path) -> None:
     assert files(directory) == set()
 
 
-def test_without_a_directory_hints_stay_in_the_process(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_directory_hints_stay_in_the_process(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     directory.write_text("in the way")
     with closing(LocalChannel(directory)) as channel:
         recorder = HintRecorder.on(channel)
@@ -211,7 +229,9 @@ def test_without_a_directory_hints_stay_in_the_process(directory: Path, caplog: 
     assert caplog.text.count("cannot receive hints") == 1
 
 
-def test_the_directory_is_read_only_when_it_has_changed(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_is_read_only_when_it_has_changed(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = Announcement.of_this_process(1)
     announcements = Announcements(directory)
     announcements.add(mine)

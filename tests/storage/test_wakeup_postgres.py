@@ -56,7 +56,9 @@ def session(url: URL) -> Iterator[psycopg.Connection]:
 @pytest.fixture
 def channel_on() -> Iterator[Open]:
     with ExitStack() as channels:
-        yield lambda url, timing=USUAL: channels.enter_context(closing(PostgresChannel(url, timing=timing)))
+        yield lambda url, timing=USUAL: channels.enter_context(
+            closing(PostgresChannel(url, timing=timing))
+        )
 
 
 def test_garbage_is_ignored(url: URL, channel_on: Open, session: psycopg.Connection) -> None:
@@ -75,7 +77,9 @@ def test_garbage_is_ignored(url: URL, channel_on: Open, session: psycopg.Connect
     assert recorder.received == [work(2)]
 
 
-def test_lost_connections_are_made_again(url: URL, channel_on: Open, session: psycopg.Connection) -> None:
+def test_lost_connections_are_made_again(
+    url: URL, channel_on: Open, session: psycopg.Connection
+) -> None:
     here, there = channel_on(url), channel_on(url)
     own, other = HintRecorder.on(here), HintRecorder.on(there)
     here.send(work(1))
@@ -105,7 +109,9 @@ def test_without_a_server_hints_stay_in_the_process(
         return timedelta(milliseconds=1)
 
     monkeypatch.setattr(receiving, "retry_delay", soon)
-    channel = channel_on(make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none"))
+    channel = channel_on(
+        make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none")
+    )
     recorder = HintRecorder()
     channel.subscribe(recorder)
     for id_ in (1, 2, 3):
@@ -161,7 +167,9 @@ def warnings() -> Iterator[Queue[logging.LogRecord]]:
 
 
 @pytest.mark.slow
-def test_both_directions_survive_a_restart_of_the_server(channel_on: Open, warnings: Queue[logging.LogRecord]) -> None:
+def test_both_directions_survive_a_restart_of_the_server(
+    channel_on: Open, warnings: Queue[logging.LogRecord]
+) -> None:
     with PostgresServer() as server:
         url = make_url(server.url())
         listener, sender = channel_on(url), channel_on(url)
@@ -174,7 +182,9 @@ def test_both_directions_survive_a_restart_of_the_server(channel_on: Open, warni
         sender.send(work(2))
         server.start()
         recorder.wait_until_listening()
-        sender.send(work(3))  # perhaps with the one that waits; or that one came while nobody listened
+        sender.send(
+            work(3)
+        )  # perhaps with the one that waits; or that one came while nobody listened
         recorder.wait_until(lambda: 3 in recorder.ids())
         listener.close()
         sender.close()
@@ -183,7 +193,9 @@ def test_both_directions_survive_a_restart_of_the_server(channel_on: Open, warni
 def test_a_pooler_that_swallows_notifications_is_found_out(url: URL, channel_on: Open) -> None:
     direct = HintRecorder.on(channel_on(url))
     with Pooler(url.port or 0) as pooler:
-        through = url.set(port=pooler.port).update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
+        through = url.set(port=pooler.port).update_query_dict(
+            {"sslmode": "disable", "gssencmode": "disable"}
+        )
         channel = channel_on(through, PostgresTiming(proof_within=0.25))
         recorder = HintRecorder()
         channel.subscribe(recorder)
@@ -217,7 +229,9 @@ def test_silence_is_found_out_and_ends_with_new_connections(
         network.cut()
         network.resume()
         wait_until(lambda: channel.connected)
-        other.wait_until(lambda: 2 in other.ids())  # with job 1 again if the answer about it was lost
+        other.wait_until(
+            lambda: 2 in other.ids()
+        )  # with job 1 again if the answer about it was lost
         session.execute("SELECT pg_notify('horae', %s)", (encode("else", work(3), 1000),))
         recorder.wait_for(work(3))
 
@@ -241,7 +255,9 @@ def test_nothing_is_sent_inside_a_transaction_of_the_user(
 
 
 def test_close_does_not_wait_for_a_retry(channel_on: Open) -> None:
-    channel = channel_on(make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none"))
+    channel = channel_on(
+        make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none")
+    )
     channel.subscribe(HintRecorder())
     threads = [thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"]
     channel.close()

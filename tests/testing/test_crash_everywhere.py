@@ -64,7 +64,9 @@ def kinds(report: CrashReport) -> list[str]:
 
 
 def line_of(mark: str) -> str:
-    number = next(number for number, line in enumerate(Path(HERE).read_text().splitlines(), 1) if mark in line)
+    number = next(
+        number for number, line in enumerate(Path(HERE).read_text().splitlines(), 1) if mark in line
+    )
     return f"{HERE}:{number}"
 
 
@@ -78,14 +80,20 @@ def test_a_charge_before_a_transaction_that_is_lost_comes_out_twice(horae: Horae
     report = crash_everywhere(pay, {"number": 7}, prepare=prepare, effects=effects)
     assert kinds(report)[:2] == ["progress", "statement"]
     assert kinds(report)[-2:] == ["commit", "end"]
-    assert [point.where for point in report.points[:2]] == [line_of("MARK: progress"), line_of("MARK: insert")]
+    assert [point.where for point in report.points[:2]] == [
+        line_of("MARK: progress"),
+        line_of("MARK: insert"),
+    ]
     wrong = {bad.point.number: bad for bad in report.bad}
     assert set(wrong) == set(range(1, len(report.points)))  # not after its commit
     assert {(bad.twice, bad.missing) for bad in report.bad} == {(("charge 7",), ())}
-    with pytest.raises(AssertionError, match=r"pay: killed at \d points, at 1 of them without consequences") as caught:
+    with pytest.raises(
+        AssertionError, match=r"pay: killed at \d points, at 1 of them without consequences"
+    ) as caught:
         report.check()
-    assert f"point 2, statement INSERT INTO paid VALUES (?) at {line_of('MARK: insert')}: twice: 'charge 7'" in str(
-        caught.value
+    assert (
+        f"point 2, statement INSERT INTO paid VALUES (?) at {line_of('MARK: insert')}: twice: 'charge 7'"
+        in str(caught.value)
     )
 
 
@@ -110,7 +118,9 @@ def test_a_function_without_a_transaction(horae: Horae) -> None:
         for number in job.progress.track(range(2)):
             gateway.charge(number)
 
-    report = crash_everywhere(twice, prepare=gateway.forget, effects=lambda: Counter(gateway.charged))
+    report = crash_everywhere(
+        twice, prepare=gateway.forget, effects=lambda: Counter(gateway.charged)
+    )
     assert set(kinds(report)) == {"progress", "end"}
     assert report.points[-1].detail == "before its end is written"
     last = report.bad[-1]
@@ -150,7 +160,9 @@ def test_effects_after_a_cancel_are_rolled_back(horae: Horae) -> None:
         finally:
             gateway.charge(2)
 
-    report = crash_everywhere(careful, prepare=gateway.forget, effects=lambda: list(gateway.charged))
+    report = crash_everywhere(
+        careful, prepare=gateway.forget, effects=lambda: list(gateway.charged)
+    )
     assert [bad.point.kind for bad in report.bad] == ["end"]
 
 
@@ -182,7 +194,11 @@ def test_a_body_that_starts_another_job_uses_the_temporary_database(horae: Horae
         job.check()
 
     def children(connection: Connection) -> int:
-        return int(connection.execute(text("SELECT count(*) FROM horae_jobs WHERE type = 'child'")).scalar_one())
+        return int(
+            connection.execute(
+                text("SELECT count(*) FROM horae_jobs WHERE type = 'child'")
+            ).scalar_one()
+        )
 
     report = crash_everywhere(parent, effects=children, application=horae)
     report.check()
@@ -219,7 +235,9 @@ def test_effects_that_cannot_be_counted_are_compared(horae: Horae) -> None:
         total["sum"] += 1.5
         job.check()
 
-    report = crash_everywhere(add, prepare=lambda: total.update(sum=0.0), effects=lambda: total["sum"])
+    report = crash_everywhere(
+        add, prepare=lambda: total.update(sum=0.0), effects=lambda: total["sum"]
+    )
     assert str(report.bad[0]).endswith("expected 1.5, found 3.0")
 
 
@@ -232,7 +250,9 @@ def test_a_job_that_fails_without_crashes_is_refused(horae: Horae) -> None:
     def endless() -> None:
         asyncio.run(asyncio.sleep(3600))
 
-    with pytest.raises(HoraeError, match=r"^the job does not finish undisturbed: it is failed: ValueError: no$"):
+    with pytest.raises(
+        HoraeError, match=r"^the job does not finish undisturbed: it is failed: ValueError: no$"
+    ):
         crash_everywhere(broken, effects=list)
     with pytest.raises(HoraeError, match=r"^the body of 'endless' has not ended within 0.1 s$"):
         crash_everywhere(endless, effects=list, timeout=0.1)

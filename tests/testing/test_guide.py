@@ -18,7 +18,17 @@ def block(title: str) -> str:
 def outcome_of(folder: Path, shop: str) -> subprocess.CompletedProcess[str]:
     (folder / "shop.py").write_text(shop)
     (folder / "test_shop.py").write_text(block("test_shop.py"))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "test_shop.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        "test_shop.py",
+    ]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 

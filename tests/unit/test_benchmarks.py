@@ -49,7 +49,14 @@ def test_the_command_writes_every_sample(tmp_path: Path) -> None:
 
 
 def figure(budget: Budget | None, horae: float, raw: float | None = None) -> Figure:
-    return Figure("name", "-", "jobs/s", Samples.of([horae]), None if raw is None else Samples.of([raw]), budget)
+    return Figure(
+        "name",
+        "-",
+        "jobs/s",
+        Samples.of([horae]),
+        None if raw is None else Samples.of([raw]),
+        budget,
+    )
 
 
 @pytest.mark.parametrize(

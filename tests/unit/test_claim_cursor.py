@@ -14,12 +14,23 @@ def cursor(rest: float = REST) -> ClaimCursor:
 
 def claim(job_id: int) -> Claim:
     return Claim(
-        id=JobId(job_id), type="import", queue="default", priority=0, owner=None, params=None, attempt=1, max_attempts=1,
-        lease=1, backoff=None, meta="{}",
-    )  # fmt: skip
+        id=JobId(job_id),
+        type="import",
+        queue="default",
+        priority=0,
+        owner=None,
+        params=None,
+        attempt=1,
+        max_attempts=1,
+        lease=1,
+        backoff=None,
+        meta="{}",
+    )
 
 
-def looked(frontier: ClaimCursor, *ids: int, took: float, at: float = 100.0, beyond: int | None = None) -> None:
+def looked(
+    frontier: ClaimCursor, *ids: int, took: float, at: float = 100.0, beyond: int | None = None
+) -> None:
     last = None if beyond is None else JobId(beyond)
     frontier.move([claim(job_id) for job_id in ids], beyond=last, began=at - took, ended=at)
 

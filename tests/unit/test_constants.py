@@ -61,17 +61,24 @@ def test_a_state_is_a_literal_on_sqlite_and_a_parameter_on_postgresql() -> None:
     ("condition", "text"),
     [
         (jobs.c.state == JobState.FAILED, "horae_jobs.state = 'failed'"),
-        (jobs.c.state.in_([JobState.FAILED, JobState.CANCELLED]), "horae_jobs.state IN ('failed', 'cancelled')"),
+        (
+            jobs.c.state.in_([JobState.FAILED, JobState.CANCELLED]),
+            "horae_jobs.state IN ('failed', 'cancelled')",
+        ),
         (jobs.c.state == "failed", "horae_jobs.state = ?"),  # not a constant of the program
         (jobs.c.attempt > constant(0), "horae_jobs.attempt > 0"),
     ],
 )
-def test_members_and_numbers_are_constants_and_texts_are_parameters(condition: Any, text: str) -> None:
+def test_members_and_numbers_are_constants_and_texts_are_parameters(
+    condition: Any, text: str
+) -> None:
     assert text_of(select(jobs.c.id).where(condition)).endswith(f"WHERE {text}")
     assert "%(" in text_of(condition, PSYCOPG)
 
 
 def test_statements_with_different_constants_are_not_taken_for_one_another() -> None:
-    pending, started = (select(jobs.c.id).where(jobs.c.state == s) for s in (JobState.PENDING, JobState.STARTED))
+    pending, started = (
+        select(jobs.c.id).where(jobs.c.state == s) for s in (JobState.PENDING, JobState.STARTED)
+    )
     assert not pending.compare(started)
     assert pending.compare(select(jobs.c.id).where(jobs.c.state == JobState.PENDING))

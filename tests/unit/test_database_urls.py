@@ -21,16 +21,23 @@ from horae.storage.engine.url import driver_arguments, normalised, shown
         ("postgresql:///d?host=h1,h2&port=5433,5434", "h1,h2", "5433,5434"),
     ],
 )
-def test_several_hosts_reach_the_driver_and_the_writable_one_is_looked_for(url: str, hosts: str, ports: str) -> None:
+def test_several_hosts_reach_the_driver_and_the_writable_one_is_looked_for(
+    url: str, hosts: str, ports: str
+) -> None:
     found = driver_arguments(normalised(url))
     assert (found["host"], found["port"], found["dbname"]) == (hosts, ports, "d")
     assert found["target_session_attrs"] == "read-write"
-    again = normalised(normalised(url).render_as_string(hide_password=False))  # as a child process receives it
+    again = normalised(
+        normalised(url).render_as_string(hide_password=False)
+    )  # as a child process receives it
     assert again == normalised(url) == normalised(normalised(url))
 
 
 def test_what_the_url_says_about_the_server_that_it_looks_for_is_kept() -> None:
-    assert normalised("postgresql://h1,h2/d?target_session_attrs=any").query["target_session_attrs"] == "any"
+    assert (
+        normalised("postgresql://h1,h2/d?target_session_attrs=any").query["target_session_attrs"]
+        == "any"
+    )
     assert "target_session_attrs" not in normalised("postgresql://h1/d").query
     assert "target_session_attrs" not in normalised("postgresql:///d?host=/run/postgresql").query
 
@@ -42,7 +49,10 @@ def test_what_the_url_says_about_the_server_that_it_looks_for_is_kept() -> None:
         ("postgresql://h1,/d", "'h1,' is not a list of hosts"),
         ("postgresql://u:p@h1,[::1/d", "'h1,\\[::1' is not a list of hosts"),
         ("postgresql:///d?host=h1,h2,h3&port=1,2", "the hosts and ports of the URL do not match"),
-        ("postgresql:///d?host=h1:1&host=h2:2&port=3", "the hosts and ports of the URL do not match"),
+        (
+            "postgresql:///d?host=h1:1&host=h2:2&port=3",
+            "the hosts and ports of the URL do not match",
+        ),
         ("mysql://h1,h2/d", "'mysql' is not supported"),
     ],
 )
@@ -58,7 +68,10 @@ def test_malformed_lists_of_hosts_are_refused(url: str, problem: str) -> None:
             "postgresql://u:hunter2@h1:5433,h2/d?sslpassword=hunter3",
             "postgresql+psycopg://u:***@h1:5433,h2:5432/d?sslpassword=***&target_session_attrs=read-write",
         ),
-        ("postgresql://[::1],h2/d", "postgresql+psycopg://[::1]:5432,h2:5432/d?target_session_attrs=read-write"),
+        (
+            "postgresql://[::1],h2/d",
+            "postgresql+psycopg://[::1]:5432,h2:5432/d?target_session_attrs=read-write",
+        ),
     ],
 )
 def test_several_hosts_are_shown_as_written_and_passwords_are_not(url: str, expected: str) -> None:
@@ -75,6 +88,8 @@ def test_several_hosts_are_shown_as_written_and_passwords_are_not(url: str, expe
         ("postgresql+psycopg:///other?host=h1:5433&host=h2:5432", False),
     ],
 )
-def test_an_engine_leads_to_the_same_database_only_with_the_same_servers(url: str, same: bool) -> None:  # noqa: FBT001
+def test_an_engine_leads_to_the_same_database_only_with_the_same_servers(
+    url: str, same: bool
+) -> None:
     with closing(Database("postgresql://h1:5433,h2:5432/d")) as database:
         assert database.is_at(normalised(url) if "," in url else make_url(url)) is same

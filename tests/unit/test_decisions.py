@@ -26,7 +26,9 @@ ATTEMPTS = st.integers(1, 5)
 
 
 def claim(attempt: int, max_attempts: int) -> Claim:
-    return Claim(JobId(1), "work", "default", 0, None, None, attempt, max_attempts, attempt, None, "{}")
+    return Claim(
+        JobId(1), "work", "default", 0, None, None, attempt, max_attempts, attempt, None, "{}"
+    )
 
 
 def decided(outcome: Outcome, attempt: int = 1, max_attempts: int = 3) -> Settlement:
@@ -41,14 +43,29 @@ def test_a_snooze_never_ends_a_job(attempt: int, max_attempts: int) -> None:
 
 
 @given(ATTEMPTS, ATTEMPTS)
-def test_an_interruption_ends_a_job_only_where_it_may_not_run_again(attempt: int, max_attempts: int) -> None:
+def test_an_interruption_ends_a_job_only_where_it_may_not_run_again(
+    attempt: int, max_attempts: int
+) -> None:
     again = decided(StoppedEarly("stopped", again=True), attempt, max_attempts)
-    assert (again.state, again.outcome, again.delay) == (JobState.PENDING, AttemptOutcome.INTERRUPTED, 0.0)
+    assert (again.state, again.outcome, again.delay) == (
+        JobState.PENDING,
+        AttemptOutcome.INTERRUPTED,
+        0.0,
+    )
     failed = decided(StoppedEarly("stopped", again=False), attempt, max_attempts)
-    assert (failed.state, failed.outcome, failed.error) == (JobState.FAILED, AttemptOutcome.INTERRUPTED, "stopped")
+    assert (failed.state, failed.outcome, failed.error) == (
+        JobState.FAILED,
+        AttemptOutcome.INTERRUPTED,
+        "stopped",
+    )
 
 
-@given(attempt=ATTEMPTS, max_attempts=ATTEMPTS, final=st.booleans(), after=st.none() | st.floats(0, 1e6))
+@given(
+    attempt=ATTEMPTS,
+    max_attempts=ATTEMPTS,
+    final=st.booleans(),
+    after=st.none() | st.floats(0, 1e6),
+)
 def test_a_failure_is_retried_if_an_attempt_is_left_and_it_is_not_final(
     attempt: int, max_attempts: int, *, final: bool, after: float | None
 ) -> None:
@@ -58,7 +75,9 @@ def test_a_failure_is_retried_if_an_attempt_is_left_and_it_is_not_final(
     assert settlement.reason == ("No." if retried else None)
     if retried:
         nominal = 60.0 * 2 ** (attempt - 1)
-        assert settlement.delay == pytest.approx(min(nominal, 600.0) if after is None else after, abs=1e-6)
+        assert settlement.delay == pytest.approx(
+            min(nominal, 600.0) if after is None else after, abs=1e-6
+        )
 
 
 RULES: list[tuple[RetryRules, BaseException, bool]] = [
@@ -75,11 +94,15 @@ RULES: list[tuple[RetryRules, BaseException, bool]] = [
 
 
 @pytest.mark.parametrize(("rules", "error", "allowed"), RULES)
-def test_rules_tell_which_errors_are_retried(rules: RetryRules, error: BaseException, *, allowed: bool) -> None:
+def test_rules_tell_which_errors_are_retried(
+    rules: RetryRules, error: BaseException, *, allowed: bool
+) -> None:
     assert rules.allow(error) is allowed
 
 
-@pytest.mark.parametrize("rule", [ValueError("no class"), int, "OSError", (OSError, 3), lambda: True])
+@pytest.mark.parametrize(
+    "rule", [ValueError("no class"), int, "OSError", (OSError, 3), lambda: True]
+)
 def test_an_invalid_retry_rule_is_refused_with_an_explanation(rule: Any) -> None:
     assert problem_of_rule(rule) is not None
 

@@ -54,15 +54,23 @@ def test_a_bare_number_is_refused(given: Any) -> None:
 def test_the_durations_of_a_job_type_are_texts_as_those_of_a_schedule() -> None:
     def work() -> None: ...
 
-    limits = JobFunction(work, soft_time_limit="5m", grace="0s", pending_timeout="30m").job_type.time_limits
-    assert (limits.soft, limits.grace, limits.pending) == (timedelta(minutes=5), timedelta(0), timedelta(minutes=30))
+    limits = JobFunction(
+        work, soft_time_limit="5m", grace="0s", pending_timeout="30m"
+    ).job_type.time_limits
+    assert (limits.soft, limits.grace, limits.pending) == (
+        timedelta(minutes=5),
+        timedelta(0),
+        timedelta(minutes=30),
+    )
     assert limits.hard == timedelta(minutes=5)
     unlimited = JobFunction(work, soft_time_limit=None, pending_timeout=None).job_type.time_limits
     assert (unlimited.soft, unlimited.pending, unlimited.hard) == (None, None, None)
 
 
 def test_a_backoff_and_a_delay_are_texts_as_well() -> None:
-    assert Backoff(base="30s", cap="1h") == Backoff(base=timedelta(seconds=30), cap=timedelta(hours=1))
+    assert Backoff(base="30s", cap="1h") == Backoff(
+        base=timedelta(seconds=30), cap=timedelta(hours=1)
+    )
     assert StartOptions(delay="5m").delay_seconds == 300
     with pytest.raises(InvalidRequest, match="longer than 100 years"):
         StartOptions(delay=LONGEST_DURATION + timedelta(seconds=1))

@@ -35,7 +35,9 @@ def test_a_clock_set_forward_adds_no_age() -> None:
     elapsed = watched((TEN, 0.0), (TEN + HOUR + 20 * SECOND, 20.0))
     assert elapsed.age(TEN + 5 * SECOND, 30.0) == 25.0
     assert elapsed.age(TEN + HOUR + 25 * SECOND, 30.0) == 5.0
-    assert elapsed.age(TEN + HOUR, 30.0) == 10.0  # at least: it may have been just after the look before
+    assert (
+        elapsed.age(TEN + HOUR, 30.0) == 10.0
+    )  # at least: it may have been just after the look before
 
 
 def test_a_repeated_clock_time_counts_from_its_second_occurrence() -> None:
@@ -55,7 +57,9 @@ def test_a_slow_drift_is_no_step(drift: float) -> None:
     st.integers(0, 6),
     st.integers(0, 99),
 )
-def test_an_age_is_never_overestimated(steps: list[tuple[int, int]], begin_after: int, begin_within: int) -> None:
+def test_an_age_is_never_overestimated(
+    steps: list[tuple[int, int]], begin_after: int, begin_within: int
+) -> None:
     """Seconds between two looks, and by how much the clock is set just before the later one."""
     elapsed, real, wall, began = Elapsed(), 0.0, TEN, None
     elapsed.observe(wall, real)

@@ -19,8 +19,14 @@ def advance(node: ExactCount, amount: Fraction) -> bool:
 def test_only_a_move_that_changes_the_percentage_is_shown() -> None:
     root = count(1000)
     assert [root.move(value) for value in (1, 2, 10, 11, 12, 20, 21)] == [
-        True, False, False, True, False, False, True,
-    ]  # fmt: skip
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_finer_scale_of_the_parent_reaches_its_own_parent() -> None:

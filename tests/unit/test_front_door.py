@@ -18,7 +18,9 @@ def imported(statements: Iterable[ast.stmt]) -> dict[str, tuple[str, str]]:
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in statements
-        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("horae.")
+        if isinstance(node, ast.ImportFrom)
+        and node.module is not None
+        and node.module.startswith("horae.")
         for alias in node.names
     }
 
@@ -28,7 +30,9 @@ WHEN_USED = imported(part for node in BODY if isinstance(node, ast.If) for part 
 
 
 def test_exported_names_are_sorted_and_unique() -> None:
-    constants_first = sorted(set(horae.__all__), key=lambda name: (not name.isupper(), name))  # as Ruff sorts them
+    constants_first = sorted(
+        set(horae.__all__), key=lambda name: (not name.isupper(), name)
+    )  # as Ruff sorts them
     assert horae.__all__ == constants_first
 
 
@@ -40,7 +44,10 @@ def test_imports_and_exported_names_agree() -> None:
 def test_the_package_module_holds_only_imports_and_names() -> None:
     assert {type(node) for node in BODY[1:]} == {ast.ImportFrom, ast.Assign, ast.If}
     inside = [part for node in BODY if isinstance(node, ast.If) for part in node.body]
-    assert [part.name for part in inside if isinstance(part, ast.FunctionDef)] == ["__getattr__", "__dir__"]
+    assert [part.name for part in inside if isinstance(part, ast.FunctionDef)] == [
+        "__getattr__",
+        "__dir__",
+    ]
     assert {type(part) for part in inside} == {ast.ImportFrom, ast.FunctionDef}
 
 
@@ -58,14 +65,18 @@ def test_every_error_can_be_caught_by_a_guest() -> None:
     classes = {
         name
         for name, value in vars(errors).items()
-        if inspect.isclass(value) and issubclass(value, BaseException) and value.__module__ == errors.__name__
+        if inspect.isclass(value)
+        and issubclass(value, BaseException)
+        and value.__module__ == errors.__name__
     }
     assert classes - set(horae.__all__) == set()
 
 
 def test_everything_is_documented() -> None:
     bare = [
-        name for name in horae.__all__ if inspect.isclass(getattr(horae, name)) and not getattr(horae, name).__doc__
+        name
+        for name in horae.__all__
+        if inspect.isclass(getattr(horae, name)) and not getattr(horae, name).__doc__
     ]
     assert bare == []
 
@@ -74,7 +85,9 @@ def test_the_documented_tree_has_every_error() -> None:
     drawn = errors.__doc__ or ""
     words = set(drawn.replace("├──", " ").replace("└──", " ").replace("│", " ").split())
     classes = {
-        name for name, value in vars(errors).items() if inspect.isclass(value) and value.__module__ == errors.__name__
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and value.__module__ == errors.__name__
     }
     assert classes - words == set()
 

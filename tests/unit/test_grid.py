@@ -39,7 +39,9 @@ def run_on(points: Grid, start: datetime, count: int) -> list[datetime]:
     ],
 )
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
-def test_the_first_point_strictly_after_the_finish(finish: timedelta, expected: timedelta, zone: str) -> None:
+def test_the_first_point_strictly_after_the_finish(
+    finish: timedelta, expected: timedelta, zone: str
+) -> None:
     assert grid("10m", timezone=zone).first_after(NOON + finish) == NOON + expected
 
 
@@ -66,20 +68,28 @@ def test_the_end_of_a_month_does_not_stick() -> None:
     ],
 )
 def test_calendar_points(interval: str, anchor: str, finish: str, expected: str) -> None:
-    start, moment, point = (datetime.fromisoformat(day).replace(tzinfo=UTC) for day in (anchor, finish, expected))
+    start, moment, point = (
+        datetime.fromisoformat(day).replace(tzinfo=UTC) for day in (anchor, finish, expected)
+    )
     assert grid(interval, start).first_after(moment) == point
 
 
-@pytest.mark.parametrize("change", [datetime(2026, 3, 29, 1, tzinfo=UTC), datetime(2026, 10, 25, 1, tzinfo=UTC)])
+@pytest.mark.parametrize(
+    "change", [datetime(2026, 3, 29, 1, tzinfo=UTC), datetime(2026, 10, 25, 1, tzinfo=UTC)]
+)
 @pytest.mark.parametrize("hour", [0, 2, 3, 12, 23])
-def test_one_run_for_each_local_day_at_the_same_time_on_the_wall(change: datetime, hour: int) -> None:
+def test_one_run_for_each_local_day_at_the_same_time_on_the_wall(
+    change: datetime, hour: int
+) -> None:
     first = (change - timedelta(days=3)).date()
     anchor = datetime(first.year, first.month, first.day, hour, 30, tzinfo=BERLIN)
     starts = run_on(grid("1 day", anchor, "Europe/Berlin"), anchor, 7)
     local = [start.astimezone(BERLIN) for start in starts]
     assert [day.toordinal() for day in local] == [first.toordinal() + index for index in range(7)]
     in_gap = hour == 2 and change.month == 3
-    assert {f"{moment:%H:%M}" for moment in local} == ({"02:30", "03:00"} if in_gap else {f"{hour:02}:30"})
+    assert {f"{moment:%H:%M}" for moment in local} == (
+        {"02:30", "03:00"} if in_gap else {f"{hour:02}:30"}
+    )
 
 
 def test_an_hourly_grid_skips_the_missing_hour_and_runs_in_both_repeated_ones() -> None:

@@ -33,7 +33,9 @@ class Story:
         await run_incarnations(self.run_one, self.ready, self.stop, PAUSES)
 
 
-async def test_it_is_repeated_while_the_database_is_unavailable(caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_is_repeated_while_the_database_is_unavailable(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     away = DatabaseReadOnly("no writes now")
     story = Story([None, away, away, None, away, None])
     await story.run()

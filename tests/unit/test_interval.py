@@ -49,7 +49,9 @@ BERLIN = ZoneInfo("Europe/Berlin")
         (Interval(days=3), Interval(days=3)),
     ],
 )
-def test_texts_and_timedeltas_are_read(text: str | timedelta | Interval, interval: Interval) -> None:
+def test_texts_and_timedeltas_are_read(
+    text: str | timedelta | Interval, interval: Interval
+) -> None:
     assert Interval.parse(text) == interval
 
 
@@ -110,7 +112,17 @@ def test_a_number_without_a_unit_is_refused_with_advice() -> None:
 
 @pytest.mark.parametrize(
     "parts",
-    [(0, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, -1), (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, -1, 0), (0, 0, 10**30)],
+    [
+        (0, 0, 0),
+        (-1, 0, 0),
+        (0, -1, 0),
+        (0, 0, -1),
+        (1, 1, 0),
+        (1, 0, 1),
+        (0, 1, 1),
+        (1, -1, 0),
+        (0, 0, 10**30),
+    ],
 )
 def test_no_bad_interval_can_be_made_at_all(parts: tuple[int, int, int]) -> None:
     with pytest.raises(InvalidInterval):
@@ -141,8 +153,12 @@ def test_nominal_lengths() -> None:
 
 def test_a_day_later_is_the_same_time_on_the_wall_and_24_hours_are_elapsed() -> None:
     evening = datetime(2026, 3, 28, 20, tzinfo=BERLIN)  # the clocks go forward that night
-    assert Interval.parse("1 day").after(evening, "Europe/Berlin") == datetime(2026, 3, 29, 20, tzinfo=BERLIN)
-    assert Interval.parse("24h").after(evening, "Europe/Berlin") == datetime(2026, 3, 29, 21, tzinfo=BERLIN)
+    assert Interval.parse("1 day").after(evening, "Europe/Berlin") == datetime(
+        2026, 3, 29, 20, tzinfo=BERLIN
+    )
+    assert Interval.parse("24h").after(evening, "Europe/Berlin") == datetime(
+        2026, 3, 29, 21, tzinfo=BERLIN
+    )
     assert Interval.parse("1 day").after(evening) == datetime(2026, 3, 29, 19, tzinfo=UTC)
 
 
@@ -167,7 +183,9 @@ def test_a_step_into_a_gap_ends_after_it_and_into_a_fold_in_its_first_pass() -> 
 )
 def test_months_end_at_the_last_day_of_a_shorter_one(start: str, months: int, end: str) -> None:
     moment = datetime.fromisoformat(f"{start}T12:34:56.789+00:00")
-    assert f"{Interval(months=months).after(moment):%Y-%m-%d %H:%M:%S.%f}" == f"{end} 12:34:56.789000"
+    assert (
+        f"{Interval(months=months).after(moment):%Y-%m-%d %H:%M:%S.%f}" == f"{end} 12:34:56.789000"
+    )
 
 
 def test_a_naive_moment_and_an_unknown_zone_are_refused() -> None:

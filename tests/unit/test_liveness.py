@@ -27,14 +27,22 @@ def test_limits_by_which_a_node_would_stay_stopped_are_refused(gap: float) -> No
 
 
 def death(
-    silence: float | None = 0.0, *, lock_free: bool | None = None, gone: bool | None = None, watched: float = LONG
+    silence: float | None = 0.0,
+    *,
+    lock_free: bool | None = None,
+    gone: bool | None = None,
+    watched: float = LONG,
 ) -> Death | None:
     signs = Signs(node=NodeId("n1"), silence=silence, lock_free=lock_free, process_gone=gone)
     return death_of(signs, watched, LIMITS)
 
 
 def cause(
-    silence: float | None = 0.0, *, lock_free: bool | None = None, gone: bool | None = None, watched: float = LONG
+    silence: float | None = 0.0,
+    *,
+    lock_free: bool | None = None,
+    gone: bool | None = None,
+    watched: float = LONG,
 ) -> str | None:
     found = death(silence, lock_free=lock_free, gone=gone, watched=watched)
     return None if found is None else found.cause
@@ -70,13 +78,15 @@ def test_with_file_locks_only_the_lock_proves_life() -> None:
         (12.3, True, "its lock is free and it has been silent for 12.3 s"),
     ],
 )
-def test_silence_and_lock(silence: float, lock_free: bool | None, expected: str | None) -> None:  # noqa: FBT001 - a row
+def test_silence_and_lock(silence: float, lock_free: bool | None, expected: str | None) -> None:
     assert cause(silence, lock_free=lock_free) == expected
 
 
 @pytest.mark.parametrize("lock_free", [True, False])
 @pytest.mark.parametrize(("silence", "certain"), [(10.0, False), (59.9, False), (60.0, True)])
-def test_silence_alone_is_not_certain_before_long(silence: float, *, lock_free: bool, certain: bool) -> None:
+def test_silence_alone_is_not_certain_before_long(
+    silence: float, *, lock_free: bool, certain: bool
+) -> None:
     """The node may live on, out of contact, and end what nobody may run again."""
     found = death(silence, lock_free=lock_free)
     assert found is not None
@@ -94,17 +104,23 @@ def test_a_process_that_lives_may_still_be_dead_to_the_database() -> None:
 
 
 @given(signs=SIGNS, watched=st.floats(0, 100))
-def test_a_node_that_beats_holds_its_lock_and_runs_is_never_dead(signs: Signs, watched: float) -> None:
+def test_a_node_that_beats_holds_its_lock_and_runs_is_never_dead(
+    signs: Signs, watched: float
+) -> None:
     alive = Signs(node=signs.node, silence=0.0, lock_free=False, process_gone=False)
     assert death_of(alive, watched, LIMITS) is None
 
 
 @given(signs=SIGNS, watched=st.floats(0, 100), longer=st.floats(0, 100))
-def test_longer_silence_and_longer_watching_never_revive(signs: Signs, watched: float, longer: float) -> None:
+def test_longer_silence_and_longer_watching_never_revive(
+    signs: Signs, watched: float, longer: float
+) -> None:
     if death_of(signs, watched, LIMITS) is None:
         return
     silence = None if signs.silence is None else signs.silence + longer
-    later = Signs(node=signs.node, silence=silence, lock_free=signs.lock_free, process_gone=signs.process_gone)
+    later = Signs(
+        node=signs.node, silence=silence, lock_free=signs.lock_free, process_gone=signs.process_gone
+    )
     assert death_of(later, watched + longer, LIMITS) is not None
 
 
@@ -145,9 +161,16 @@ class TestContact:
 
     @pytest.mark.parametrize(
         ("silence", "expected"),
-        [(7.9, Isolation.NONE), (8.0, Isolation.RETRYABLE), (57.9, Isolation.RETRYABLE), (58.0, Isolation.ALL)],
+        [
+            (7.9, Isolation.NONE),
+            (8.0, Isolation.RETRYABLE),
+            (57.9, Isolation.RETRYABLE),
+            (58.0, Isolation.ALL),
+        ],
     )
-    def test_bodies_are_stopped_before_others_may_act(self, silence: float, expected: Isolation) -> None:
+    def test_bodies_are_stopped_before_others_may_act(
+        self, silence: float, expected: Isolation
+    ) -> None:
         contact = Contact(LIMITS, 0.0)
         assert contact.isolation(silence) is expected
 

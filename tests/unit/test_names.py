@@ -67,7 +67,8 @@ def test_a_name_is_any_printable_text(parse: Callable[[object], str]) -> None:
 @pytest.mark.parametrize("wrong", ["", "q" * 201, "a\nb", "nul\x00", "\ud800", "\x9b", 7, None])
 def test_an_id_of_another_system_has_no_control_character(wrong: Any) -> None:
     with pytest.raises(
-        InvalidRequest, match=r"^owner .*: expected 1 to 200 characters, none of them a control character"
+        InvalidRequest,
+        match=r"^owner .*: expected 1 to 200 characters, none of them a control character",
     ):
         owner_id(wrong)
     assert foreign_id("unique_key", "a\u00a0b ") == "a\u00a0b "

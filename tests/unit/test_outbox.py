@@ -46,7 +46,9 @@ def test_hints_of_one_kind_are_merged() -> None:
     assert merged.take() == []
 
 
-@pytest.mark.parametrize("hints", [[work(), work(1)], [work(1), work()], [work(1), work(), work(2)]])
+@pytest.mark.parametrize(
+    "hints", [[work(), work(1)], [work(1), work()], [work(1), work(), work(2)]]
+)
 def test_a_hint_without_ids_swallows_the_ids(hints: list[Hint]) -> None:
     merged = Merged()
     for hint in hints:
@@ -194,7 +196,13 @@ def test_what_decides_which_nodes_respond_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", ['"count":1', '"count":1,"seed":2', '"count":"1","seed":2,"busy":[]', '"count":1,"seed":2,"busy":7']
+    "fields",
+    [
+        '"count":1',
+        '"count":1,"seed":2',
+        '"count":"1","seed":2,"busy":[]',
+        '"count":1,"seed":2,"busy":7',
+    ],
 )
 def test_a_hint_of_another_version_wakes_every_node(fields: str) -> None:
     _, received = decode('tag {"kind":"work",' + fields + "}") or ("", counted(9))

@@ -100,8 +100,12 @@ def take_iterable(numbers: Iterable[int]) -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", ENDLESS)
-@pytest.mark.parametrize("within", [lambda value: value, lambda value: [[value]], lambda value: {"a": {"b": value}}])
-def test_an_iterator_is_refused_before_it_is_consumed(kind: str, within: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize(
+    "within", [lambda value: value, lambda value: [[value]], lambda value: {"a": {"b": value}}]
+)
+def test_an_iterator_is_refused_before_it_is_consumed(
+    kind: str, within: Callable[[Any], Any]
+) -> None:
     for function in (take, take_iterable):
         with pytest.raises(InvalidParameters):
             checked(function.job_type, StartOptions(), {"numbers": within(ENDLESS[kind]())})
@@ -122,8 +126,12 @@ def test_the_mapping_of_parameters_may_not_be_endless_either() -> None:
 
 
 def test_the_error_names_the_place_and_the_value() -> None:
-    with pytest.raises(InvalidParameters, match=r"anything\.rows\.1: a list_iterator is no plain data; pass a list"):
-        checked(take.job_type, StartOptions(), {"numbers": [], "anything": {"rows": [1, iter([1])]}})
+    with pytest.raises(
+        InvalidParameters, match=r"anything\.rows\.1: a list_iterator is no plain data; pass a list"
+    ):
+        checked(
+            take.job_type, StartOptions(), {"numbers": [], "anything": {"rows": [1, iter([1])]}}
+        )
 
 
 class Point(NamedTuple):
@@ -147,16 +155,42 @@ class Colour(Enum):
 @pytest.mark.parametrize(
     "value",
     [
-        1, 1.5, "a", b"a", None, True, Decimal(1), UUID(int=1), date(2026, 1, 1), Colour.RED, Point(1, 2), Part([1]),
-        Whole(part=[1]), [1], (1,), {1}, frozenset({1}), deque([1]), range(3), {"a": 1}.keys(), {1: 2}, {(1, 2): 3},
-        OrderedDict(a=1), defaultdict(int, a=1), Counter("a"), object(), int,
+        1,
+        1.5,
+        "a",
+        b"a",
+        None,
+        True,
+        Decimal(1),
+        UUID(int=1),
+        date(2026, 1, 1),
+        Colour.RED,
+        Point(1, 2),
+        Part([1]),
+        Whole(part=[1]),
+        [1],
+        (1,),
+        {1},
+        frozenset({1}),
+        deque([1]),
+        range(3),
+        {"a": 1}.keys(),
+        {1: 2},
+        {(1, 2): 3},
+        OrderedDict(a=1),
+        defaultdict(int, a=1),
+        Counter("a"),
+        object(),
+        int,
     ],
-)  # fmt: skip
+)
 def test_plain_data_is_what_one_expects(value: Any) -> None:
     assert problem_of(value) is None
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, Part([math.nan]), Whole(part={"a": -math.inf}), {1: [math.nan]}])
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, Part([math.nan]), Whole(part={"a": -math.inf}), {1: [math.nan]}]
+)
 def test_a_number_that_json_does_not_have_is_found_wherever_it_is(value: Any) -> None:
     problem = problem_of(value)
     assert problem is not None
@@ -179,7 +213,9 @@ def test_values_that_are_nested_too_deep_are_refused_at_the_call(levels: int) ->
 
 
 def test_values_that_are_nested_less_deep_are_not() -> None:
-    wanted = checked(take.job_type, StartOptions(meta={"a": nested(99)}), {"numbers": [], "anything": nested(99)})
+    wanted = checked(
+        take.job_type, StartOptions(meta={"a": nested(99)}), {"numbers": [], "anything": nested(99)}
+    )
     assert wanted.values["anything"] == nested(99)
 
 
@@ -199,7 +235,9 @@ def test_a_small_value_that_is_large_when_written_out_is_refused() -> None:
 
 
 def test_parameters_and_meta_are_bounded_in_bytes() -> None:
-    with pytest.raises(InvalidParameters, match=r"more than 1,048,576 bytes of JSON; .* max_params_bytes"):
+    with pytest.raises(
+        InvalidParameters, match=r"more than 1,048,576 bytes of JSON; .* max_params_bytes"
+    ):
         checked(take.job_type, StartOptions(), {"numbers": [], "anything": "é" * 600_000})
     with pytest.raises(InvalidRequest, match="meta is longer than 1,048,576 bytes"):
         checked(take.job_type, StartOptions(meta={"a": "é" * 600_000}), {"numbers": []})
@@ -208,7 +246,10 @@ def test_parameters_and_meta_are_bounded_in_bytes() -> None:
     def small(text: str) -> None: ...
 
     small.job_type.max_params_bytes = 20
-    assert checked(small.job_type, StartOptions(), {"text": "x" * 9}).stored.text == '{"text":"xxxxxxxxx"}'
+    assert (
+        checked(small.job_type, StartOptions(), {"text": "x" * 9}).stored.text
+        == '{"text":"xxxxxxxxx"}'
+    )
     with pytest.raises(InvalidParameters, match="more than 20 bytes"):
         checked(small.job_type, StartOptions(), {"text": "x" * 10})
 
@@ -228,24 +269,52 @@ class Loose(BaseModel):
 
 @JobFunction
 def keep(  # noqa: PLR0913, PLR0917 - one of each kind of annotation
-    value: Any = None, plain: list = [], table: dict[str, Any] = {}, keyed: dict = {},  # type: ignore[type-arg]  # noqa: B006
-    either: int | list[Any] | None = None, pair: tuple[date, Any] = (date.min, 1), loose: Loose | None = None,
-    noted: list[Annotated[Any, Field(description="x")]] = [], thing: object = None,  # noqa: B006
-) -> None: ...  # fmt: skip
+    value: Any = None,
+    plain: list = [],  # type: ignore[type-arg]  # noqa: B006
+    table: dict[str, Any] = {},  # noqa: B006
+    keyed: dict = {},  # type: ignore[type-arg]  # noqa: B006
+    either: int | list[Any] | None = None,
+    pair: tuple[date, Any] = (date.min, 1),
+    loose: Loose | None = None,
+    noted: list[Annotated[Any, Field(description="x")]] = [],  # noqa: B006
+    thing: object = None,
+) -> None: ...
 
 
 WHEN: Final = datetime(2026, 3, 29, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    "changed", [WHEN, Decimal("1.5"), (1, 2), {1}, b"a", UUID(int=1), Colour.RED, {1: 2}, {None: 1}, Point(1, 2), Part(1), Whole()]
-)  # fmt: skip
+    "changed",
+    [
+        WHEN,
+        Decimal("1.5"),
+        (1, 2),
+        {1},
+        b"a",
+        UUID(int=1),
+        Colour.RED,
+        {1: 2},
+        {None: 1},
+        Point(1, 2),
+        Part(1),
+        Whole(),
+    ],
+)
 def test_an_untyped_value_that_would_come_back_as_another_is_refused(changed: Any) -> None:
     for given in (
-        {"value": changed}, {"value": [{"a": changed}]}, {"plain": [changed]}, {"table": {"a": changed}},
-        {"keyed": {"a": changed}}, {"either": [changed]}, {"pair": [date.min, changed]}, {"loose": {"inner": changed}},
-        {"loose": {"extra": changed}}, {"noted": [changed]}, {"thing": changed},
-    ):  # fmt: skip
+        {"value": changed},
+        {"value": [{"a": changed}]},
+        {"plain": [changed]},
+        {"table": {"a": changed}},
+        {"keyed": {"a": changed}},
+        {"either": [changed]},
+        {"pair": [date.min, changed]},
+        {"loose": {"inner": changed}},
+        {"loose": {"extra": changed}},
+        {"noted": [changed]},
+        {"thing": changed},
+    ):
         with pytest.raises(InvalidParameters, match="cannot be stored as it is"):
             checked(keep.job_type, StartOptions(), given)
     with pytest.raises(InvalidRequest, match="meta cannot be stored: a: "):
@@ -255,13 +324,22 @@ def test_an_untyped_value_that_would_come_back_as_another_is_refused(changed: An
 def test_typed_and_json_values_are_kept() -> None:
     @JobFunction
     def typed(
-        when: datetime, amount: Decimal, pair: tuple[int, date], many: set[int], by_day: dict[date, Any], loose: Loose,
-    ) -> None: ...  # fmt: skip
+        when: datetime,
+        amount: Decimal,
+        pair: tuple[int, date],
+        many: set[int],
+        by_day: dict[date, Any],
+        loose: Loose,
+    ) -> None: ...
 
     values = {
-        "when": WHEN, "amount": Decimal("1.50"), "pair": (1, date.min), "many": {1}, "by_day": {date.min: [1, "a"]},
+        "when": WHEN,
+        "amount": Decimal("1.50"),
+        "pair": (1, date.min),
+        "many": {1},
+        "by_day": {date.min: [1, "a"]},
         "loose": Loose.model_validate({"inner": {"a": [None, True, 1, 2.5, "x"]}, "extra": [1]}),
-    }  # fmt: skip
+    }
     text = checked(typed.job_type, StartOptions(), values).stored.text
     assert vars(typed.job_type.parameters.load(text)) == values
 

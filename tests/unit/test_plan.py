@@ -40,18 +40,26 @@ def after(text: str) -> datetime:
 
 
 def cron(text: str, **options: Any) -> Rules:
-    return Rules(key="shop.purge", trigger=parse_trigger("cron", text, options.pop("zone", "UTC")), **options)
+    return Rules(
+        key="shop.purge", trigger=parse_trigger("cron", text, options.pop("zone", "UTC")), **options
+    )
 
 
 def every(text: str, **options: Any) -> Rules:
-    return Rules(key="shop.purge", trigger=parse_trigger("interval", text, options.pop("zone", "UTC")), **options)
+    return Rules(
+        key="shop.purge",
+        trigger=parse_trigger("interval", text, options.pop("zone", "UTC")),
+        **options,
+    )
 
 
 def ask(snapshot: ScheduleSnapshot, event: Event, now: datetime) -> Plan:
     return plan(snapshot, event, now, Random(1))
 
 
-def stored(snapshot: ScheduleSnapshot, made: Plan, started: datetime | None = None) -> ScheduleSnapshot:
+def stored(
+    snapshot: ScheduleSnapshot, made: Plan, started: datetime | None = None
+) -> ScheduleSnapshot:
     return replace(
         snapshot,
         statistics=made.statistics,
@@ -68,7 +76,9 @@ def idle(rules: Rules, now: datetime = NOON) -> ScheduleSnapshot:
     return stored(snapshot, ask(snapshot, Activated(), now))
 
 
-def fired(snapshot: ScheduleSnapshot, now: datetime, event: Event | None = None) -> ScheduleSnapshot:
+def fired(
+    snapshot: ScheduleSnapshot, now: datetime, event: Event | None = None
+) -> ScheduleSnapshot:
     made = ask(snapshot, event or Due(), now)
     assert made.fire is not None
     return stored(snapshot, made, started=now)
@@ -81,7 +91,10 @@ def ended(snapshot: ScheduleSnapshot, outcome: RunOutcome, now: datetime, **fact
 
 def rows(ticks: tuple[Ticks, ...]) -> list[str]:
     """Such as `12:01-12:04 4 skipped overlap`."""
-    return [f"{tick.first:%H:%M}-{tick.last:%H:%M} {tick.count} {tick.decision} {tick.reason}" for tick in ticks]
+    return [
+        f"{tick.first:%H:%M}-{tick.last:%H:%M} {tick.count} {tick.decision} {tick.reason}"
+        for tick in ticks
+    ]
 
 
 MINUTELY = cron("* * * * *")
@@ -101,7 +114,10 @@ def test_a_naive_now_is_refused() -> None:
         (every("10m; initial_start=2026-01-01T14:00:00+00:00"), after("2h")),
         (every("10m; initial_start=2025-01-01T14:00:00+00:00"), NOON),
         (every("1 day; fixed"), after("12h")),
-        (every("1h; fixed; initial_start=2026-03-01T00:00:00+00:00"), datetime(2026, 3, 1, tzinfo=UTC)),
+        (
+            every("1h; fixed; initial_start=2026-03-01T00:00:00+00:00"),
+            datetime(2026, 3, 1, tzinfo=UTC),
+        ),
         (every("1h; fixed; initial_start=2025-03-01T00:10:00+00:00"), after("10m")),
     ],
 )
@@ -127,7 +143,9 @@ def test_a_drifting_interval_counts_from_the_finish() -> None:
 
 
 @pytest.mark.parametrize(("finish", "following"), [("9m", "10m"), ("10m", "20m"), ("25m", "30m")])
-def test_a_fixed_interval_takes_the_first_point_after_the_finish(finish: str, following: str) -> None:
+def test_a_fixed_interval_takes_the_first_point_after_the_finish(
+    finish: str, following: str
+) -> None:
     running = fired(idle(every("10m; fixed"), NOON - timedelta(minutes=1)), NOON)
     assert ended(running, SUCCEEDED, after(finish)).next_start == after(following)
 
@@ -146,12 +164,16 @@ def test_an_outage_is_made_up_for_by_one_run() -> None:
 
 
 def test_an_outage_can_be_made_up_for_run_by_run() -> None:
-    snapshot = fired(idle(cron("* * * * *", catch_up=CatchUp.ALL, catch_up_limit=2)), after("5m10s"))
+    snapshot = fired(
+        idle(cron("* * * * *", catch_up=CatchUp.ALL, catch_up_limit=2)), after("5m10s")
+    )
     assert snapshot.last_tick == after("4m")
     assert snapshot.next_start == after("6m")  # while it runs, what comes due next
     made = ended(snapshot, SUCCEEDED, after("5m20s"))
     assert (made.next_start, made.ticks) == (after("5m20s"), ())
-    assert rows(ask(stored(snapshot, made), Due(), after("5m20s")).ticks) == ["12:05-12:05 1 fired catch_up"]
+    assert rows(ask(stored(snapshot, made), Due(), after("5m20s")).ticks) == [
+        "12:05-12:05 1 fired catch_up"
+    ]
 
 
 def test_missed_times_may_all_be_skipped() -> None:
@@ -247,8 +269,12 @@ def test_a_retry_never_waits_past_the_next_time() -> None:
 def test_a_retry_that_falls_on_a_nominal_time_does_not_take_its_place() -> None:
     rules = cron("* * * * *", jitter=timedelta(seconds=50), retry_period=MINUTE)
     failing = Statistics(last_finish=NOON, total_runs=1, total_failures=1, consecutive_failures=1)
-    snapshot = ScheduleSnapshot(rules=rules, statistics=failing, last_tick=NOON, next_start=after("1m"))
-    made = ask(snapshot, Due(), after("1m"))  # the time of 12:01 itself is due only some seconds later
+    snapshot = ScheduleSnapshot(
+        rules=rules, statistics=failing, last_tick=NOON, next_start=after("1m")
+    )
+    made = ask(
+        snapshot, Due(), after("1m")
+    )  # the time of 12:01 itself is due only some seconds later
     assert made.fire == after("1m") + timedelta(microseconds=1)
     assert made.last_tick == NOON
 
@@ -260,7 +286,9 @@ def test_a_crashed_interval_waits_five_minutes_after_the_scheduler_has_started()
     assert made.next_start is not None
     assert made.next_start >= restarted + CRASH_WAIT
     again = stored(running, made)
-    assert ask(again, Due(), after("7m")) == Plan.unchanged(again)  # a start of a scheduler moves nothing
+    assert ask(again, Due(), after("7m")) == Plan.unchanged(
+        again
+    )  # a start of a scheduler moves nothing
 
 
 def test_a_crashed_fixed_interval_may_leave_its_grid_to_wait() -> None:
@@ -286,11 +314,14 @@ def test_buffered_times_run_at_once_after_the_run(outcome: RunOutcome) -> None:
     made = ended(running, outcome, after("4m30s"))
     assert rows(made.ticks) == ["12:02-12:03 2 coalesced overlap"]
     assert made.next_start == after("4m30s")
-    assert rows(ask(stored(running, made), Due(), after("9m")).ticks) == ["12:04-12:04 1 fired buffered"]
+    assert rows(ask(stored(running, made), Due(), after("9m")).ticks) == [
+        "12:04-12:04 1 fired buffered"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("overlap", "stop"), [(Overlap.CANCEL_OTHER, Stop.CANCEL), (Overlap.TERMINATE_OTHER, Stop.TERMINATE)]
+    ("overlap", "stop"),
+    [(Overlap.CANCEL_OTHER, Stop.CANCEL), (Overlap.TERMINATE_OTHER, Stop.TERMINATE)],
 )
 def test_a_new_time_can_stop_the_old_run(overlap: Overlap, stop: Stop) -> None:
     running = fired(idle(cron("* * * * *", overlap=overlap)), after("1m"))
@@ -300,7 +331,9 @@ def test_a_new_time_can_stop_the_old_run(overlap: Overlap, stop: Stop) -> None:
     assert made.next_start == after("3m")
     over = ended(stored(running, made, running.started), CANCELLED, after("2m1s"))
     assert over.next_start == after("2m1s")
-    assert rows(ask(stored(running, over), Due(), after("2m1s")).ticks) == ["12:02-12:02 1 fired buffered"]
+    assert rows(ask(stored(running, over), Due(), after("2m1s")).ticks) == [
+        "12:02-12:02 1 fired buffered"
+    ]
 
 
 def test_a_time_that_comes_due_during_a_run_stops_nothing_by_default() -> None:
@@ -310,7 +343,9 @@ def test_a_time_that_comes_due_during_a_run_stops_nothing_by_default() -> None:
 
 
 def test_runs_may_overlap_if_they_are_allowed_to() -> None:
-    first = replace(fired(idle(cron("* * * * *", overlap=Overlap.ALLOW_ALL)), after("1m")), started=None)
+    first = replace(
+        fired(idle(cron("* * * * *", overlap=Overlap.ALLOW_ALL)), after("1m")), started=None
+    )
     second = ask(first, Due(), after("2m"))
     assert (second.fire, second.next_start) == (after("2m"), after("3m"))
     going = stored(first, second)
@@ -398,9 +433,15 @@ def test_a_run_by_hand_of_a_drifting_interval_moves_nothing() -> None:
 
 
 def test_a_run_by_hand_at_a_nominal_time_does_not_take_its_place() -> None:
-    assert ask(idle(MINUTELY), RunByHand(), after("1m")).fire == after("1m") + timedelta(microseconds=1)
-    assert ask(idle(MINUTELY), RunByHand(), after("2m")).fire == after("2m") + timedelta(microseconds=1)
-    assert ask(idle(every("1h"), after("7s")), RunByHand(), after("7s")).fire == after("7s") + timedelta(microseconds=1)
+    assert ask(idle(MINUTELY), RunByHand(), after("1m")).fire == after("1m") + timedelta(
+        microseconds=1
+    )
+    assert ask(idle(MINUTELY), RunByHand(), after("2m")).fire == after("2m") + timedelta(
+        microseconds=1
+    )
+    assert ask(idle(every("1h"), after("7s")), RunByHand(), after("7s")).fire == after(
+        "7s"
+    ) + timedelta(microseconds=1)
     assert ask(idle(every("1h"), after("7s")), RunByHand(), after("1h")).fire == after("1h")
 
 
@@ -420,7 +461,11 @@ def test_a_paused_schedule_can_be_run_by_hand_and_stays_paused() -> None:
 def test_a_run_that_ends_after_a_pause_plans_nothing() -> None:
     paused = replace(fired(idle(every("10m")), NOON), disabled=DisabledReason.PAUSED)
     made = ended(paused, FAILED, after("5m"))
-    assert (made.next_start, made.disabled, made.statistics.total_failures) == (None, DisabledReason.PAUSED, 1)
+    assert (made.next_start, made.disabled, made.statistics.total_failures) == (
+        None,
+        DisabledReason.PAUSED,
+        1,
+    )
 
 
 def test_a_resume_runs_no_missed_times() -> None:
@@ -432,7 +477,11 @@ def test_a_resume_runs_no_missed_times() -> None:
 
 def test_a_resumed_interval_runs_when_its_interval_is_over() -> None:
     running = fired(idle(every("1h")), NOON)
-    paused = replace(stored(running, ended(running, SUCCEEDED, NOON)), disabled=DisabledReason.PAUSED, next_start=None)
+    paused = replace(
+        stored(running, ended(running, SUCCEEDED, NOON)),
+        disabled=DisabledReason.PAUSED,
+        next_start=None,
+    )
     assert ask(paused, Resumed(), after("10m")).next_start == after("1h")
     assert ask(paused, Resumed(), after("5h")).next_start == after("5h")
 
@@ -460,7 +509,9 @@ def altered(snapshot: ScheduleSnapshot, rules: Rules, now: datetime) -> Plan:
 
 def test_altering_other_things_keeps_the_next_start() -> None:
     snapshot = idle(every("10m; initial_start=2026-01-01T14:00:00+00:00"))
-    assert altered(snapshot, replace(snapshot.rules, max_retries=3), after("1h")) == Plan.unchanged(snapshot)
+    assert altered(snapshot, replace(snapshot.rules, max_retries=3), after("1h")) == Plan.unchanged(
+        snapshot
+    )
 
 
 def test_a_new_interval_before_the_first_run_keeps_the_planned_start() -> None:
@@ -473,7 +524,9 @@ def test_a_new_interval_before_the_first_run_keeps_the_planned_start() -> None:
 
 def test_the_next_start_of_an_interval_from_the_finish_can_be_set() -> None:
     snapshot = idle(every("10m"))
-    assert ask(snapshot, NextStartSet(after("3h")), NOON) == replace(Plan.unchanged(snapshot), next_start=after("3h"))
+    assert ask(snapshot, NextStartSet(after("3h")), NOON) == replace(
+        Plan.unchanged(snapshot), next_start=after("3h")
+    )
     assert ask(snapshot, NextStartSet(after("1m")), after("2m")).next_start == after("2m")
     set_back = replace(snapshot, last_tick=after("1h"))  # the clock was set back after the last run
     assert ask(set_back, NextStartSet(NOON), NOON).next_start == NOON
@@ -486,7 +539,9 @@ def test_the_next_start_of_an_interval_from_the_finish_can_be_set() -> None:
         (fired(idle(every("1h")), NOON), "a run executes"),
     ],
 )
-def test_a_next_start_is_refused_where_it_could_not_hold(snapshot: ScheduleSnapshot, words: str) -> None:
+def test_a_next_start_is_refused_where_it_could_not_hold(
+    snapshot: ScheduleSnapshot, words: str
+) -> None:
     with pytest.raises(InvalidRequest, match=words):
         ask(snapshot, NextStartSet(after("1m")), NOON)
 
@@ -518,7 +573,9 @@ def test_an_alteration_does_not_shorten_the_wait_after_a_crash() -> None:
 
 
 def test_another_jitter_does_not_shorten_the_wait_after_a_crash() -> None:
-    running = fired(idle(every("1h; fixed", jitter=timedelta(minutes=10)), after("10m")), after("1h9m"))
+    running = fired(
+        idle(every("1h; fixed", jitter=timedelta(minutes=10)), after("10m")), after("1h9m")
+    )
     snapshot = stored(running, ended(running, CRASHED, after("2h"), scheduler_started=after("2h")))
     assert snapshot.next_start == after("2h") + CRASH_WAIT
     assert altered(snapshot, every("1h; fixed"), after("2h1m")).next_start == snapshot.next_start
@@ -547,7 +604,9 @@ def test_new_jitter_moves_the_start_but_decides_nothing() -> None:
 
 def test_new_jitter_moves_what_is_overdue_to_now_unless_a_run_goes_on() -> None:
     snapshot, jitter = idle(MINUTELY), timedelta(seconds=1)
-    assert altered(snapshot, replace(MINUTELY, jitter=jitter), after("5m30s")).next_start == after("5m30s")
+    assert altered(snapshot, replace(MINUTELY, jitter=jitter), after("5m30s")).next_start == after(
+        "5m30s"
+    )
     made = altered(fired(snapshot, after("1m")), replace(MINUTELY, jitter=jitter), after("5m30s"))
     assert made.next_start is not None
     assert after("6m") <= made.next_start < after("6m1s")
@@ -559,7 +618,9 @@ def test_an_expression_without_times_to_come_ends_the_schedule_after_its_run() -
     running = fired(idle(MINUTELY), after("1m"))
     made = altered(running, past, after("1m1s"))
     assert (made.disabled, made.next_start) == (None, None)
-    over = ended(replace(stored(running, made, running.started), rules=past), SUCCEEDED, after("2m"))
+    over = ended(
+        replace(stored(running, made, running.started), rules=past), SUCCEEDED, after("2m")
+    )
     assert over.disabled is DisabledReason.EXHAUSTED
 
 

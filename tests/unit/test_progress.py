@@ -22,7 +22,9 @@ class Stop(BaseException):
     """What a checkpoint raises to end the work."""
 
 
-def watched(total: Amount = 100, checkpoint: Callable[[], None] | None = None) -> tuple[Progress, Events]:
+def watched(
+    total: Amount = 100, checkpoint: Callable[[], None] | None = None
+) -> tuple[Progress, Events]:
     events: Events = []
 
     def on_change(percentage: int, label: str | None) -> None:

@@ -40,7 +40,9 @@ class Highest(Random):
 
 
 def nominal(failures: int, retry: str, interval: str, growth: Growth = "exponential") -> timedelta:
-    return failure_delay(failures, Interval.parse(retry), Interval.parse(interval), growth, Middle())
+    return failure_delay(
+        failures, Interval.parse(retry), Interval.parse(interval), growth, Middle()
+    )
 
 
 @pytest.mark.parametrize(

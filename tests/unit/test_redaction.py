@@ -51,27 +51,41 @@ def caused_by(cause: Exception) -> Exception:
 
 
 def grouped_with(one: Exception) -> Exception:
-    return ExceptionGroup("several", [ValueError("another"), ExceptionGroup("inner", [caused_by(one)])])
+    return ExceptionGroup(
+        "several", [ValueError("another"), ExceptionGroup("inner", [caused_by(one)])]
+    )
 
 
 @pytest.mark.parametrize("make", [refused, failed_insert])
 @pytest.mark.parametrize("wrapped", [lambda error: error, caused_by, grouped_with])
-def test_errors_do_not_repeat_values(make: Callable[[], Exception], wrapped: Callable[[Exception], Exception]) -> None:
+def test_errors_do_not_repeat_values(
+    make: Callable[[], Exception], wrapped: Callable[[Exception], Exception]
+) -> None:
     error = wrapped(make())
-    assert PASSWORD in "".join([str(make()), *logging.Formatter().formatException((type(error), error, None))])
+    assert PASSWORD in "".join(
+        [str(make()), *logging.Formatter().formatException((type(error), error, None))]
+    )
     assert PASSWORD not in error_text(error) + traceback_text(error)
 
 
 def test_a_redacted_message_still_names_the_problem() -> None:
     assert re.search(
-        r"ValidationError: 2 validation errors .*\na\n  Input should be a valid integer", error_text(refused())
+        r"ValidationError: 2 validation errors .*\na\n  Input should be a valid integer",
+        error_text(refused()),
     )
     assert "UNIQUE constraint failed: t.a" in error_text(failed_insert())
 
 
 def test_known_secrets_are_found_however_they_are_written() -> None:
     redactor = Redactor(ValueError(), [HIDDEN, PASSWORD, PASSWORD + "00", "abc"])
-    for written in (HIDDEN, repr(HIDDEN), repr({"a": HIDDEN}), ascii(HIDDEN), f"a {PASSWORD} b", f"{PASSWORD}00"):
+    for written in (
+        HIDDEN,
+        repr(HIDDEN),
+        repr({"a": HIDDEN}),
+        ascii(HIDDEN),
+        f"a {PASSWORD} b",
+        f"{PASSWORD}00",
+    ):
         cleaned = redactor.clean(written)
         assert MASK in cleaned
         assert "horse" not in cleaned
@@ -119,7 +133,11 @@ def test_the_error_of_a_call_holds_no_input_not_even_as_its_cause() -> None:
     def take(number: int, inner: Refusing) -> None: ...
 
     with pytest.raises(InvalidParameters) as caught:
-        checked(take.job_type, StartOptions(), {"number": PASSWORD, "inner": {"number": PASSWORD, "other": "y"}})
+        checked(
+            take.job_type,
+            StartOptions(),
+            {"number": PASSWORD, "inner": {"number": PASSWORD, "other": "y"}},
+        )
     printed = logging.Formatter().formatException((type(caught.value), caught.value, None))
     assert PASSWORD not in printed
 
@@ -127,7 +145,9 @@ def test_the_error_of_a_call_holds_no_input_not_even_as_its_cause() -> None:
 @pytest.mark.parametrize("formatter", [TextFormatter(PLAIN), json_formatter()])
 def test_logs_do_not_repeat_values(formatter: logging.Formatter) -> None:
     error = caused_by(refused())
-    record = logging.LogRecord("horae", logging.ERROR, "", 1, "oh", None, (type(error), error, error.__traceback__))
+    record = logging.LogRecord(
+        "horae", logging.ERROR, "", 1, "oh", None, (type(error), error, error.__traceback__)
+    )
     line = formatter.format(record)
     assert "it did not work" in line
     assert PASSWORD not in line
@@ -154,10 +174,15 @@ def test_urls_are_shown_without_passwords(url: str) -> None:
 @pytest.mark.parametrize(
     "malformed",
     [
-        "postgresql://ada:hunter2@host:port/name", "postgresql:/ada:hunter2@host", "host=h password=hunter2",
-        "postgresql//ada:hunter2@host", "ada:hunter2", "pg sql://ada:hunter2@h", "postgresql://ada:hunter2@[::1/name",
+        "postgresql://ada:hunter2@host:port/name",
+        "postgresql:/ada:hunter2@host",
+        "host=h password=hunter2",
+        "postgresql//ada:hunter2@host",
+        "ada:hunter2",
+        "pg sql://ada:hunter2@h",
+        "postgresql://ada:hunter2@[::1/name",
     ],
-)  # fmt: skip
+)
 def test_malformed_urls_are_not_repeated(malformed: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         normalised(malformed)
@@ -165,7 +190,9 @@ def test_malformed_urls_are_not_repeated(malformed: str) -> None:
     assert "hunter2" not in printed
 
 
-@pytest.mark.parametrize("toml", ["tokens = {alice='hunter2'}", "tokens = [['hunter2']]", "database = ['hunter2']"])
+@pytest.mark.parametrize(
+    "toml", ["tokens = {alice='hunter2'}", "tokens = [['hunter2']]", "database = ['hunter2']"]
+)
 def test_errors_about_settings_do_not_show_passwords(
     toml: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,9 @@ def test_an_intermittent_failure_does_not_flood_the_log(
     assert levels(caplog) == ["WARNING", "INFO"]
 
 
-def test_recovery_is_logged_once_all_parts_work(log: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_recovery_is_logged_once_all_parts_work(
+    log: FailureLog, caplog: pytest.LogCaptureFixture
+) -> None:
     log.works("live state")
     log.failed("live state", "refused")
     log.failed("hints", "refused")

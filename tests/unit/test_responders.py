@@ -14,7 +14,11 @@ NODES = [NodeId(f"{number:016x}") for number in range(50)]
 
 
 def responding(nodes: list[NodeId], seed: int, count: int) -> list[NodeId]:
-    return [node for node in nodes if responds(node, [other for other in nodes if other != node], seed, count)]
+    return [
+        node
+        for node in nodes
+        if responds(node, [other for other in nodes if other != node], seed, count)
+    ]
 
 
 @given(st.integers(1, 50), st.integers(0, 2**32 - 1), st.integers(1, 60))
@@ -31,7 +35,9 @@ def test_nodes_that_were_chosen_are_followed_by_others_when_they_are_busy(seed: 
 
 def test_hints_are_spread_over_all_nodes() -> None:
     rng = Random(1)
-    counts = Counter(node for _ in range(1000) for node in responding(NODES, rng.getrandbits(32), 1))
+    counts = Counter(
+        node for _ in range(1000) for node in responding(NODES, rng.getrandbits(32), 1)
+    )
     mean = 1000 * (1 + SPARE) / len(NODES)
     assert len(counts) == len(NODES)
     assert 0.5 * mean < min(counts.values()) <= max(counts.values()) < 1.6 * mean

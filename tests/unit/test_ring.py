@@ -43,7 +43,9 @@ def test_two_versions_of_the_program_agree() -> None:
     """Changing these figures makes two versions disagree about who owns what during a rolling update."""
     assert [partition_of(key) for key in ("shop.purge", "shop.bill", "")] == GOLDEN_PARTITIONS
     ring = Ring([A, B, C])
-    assert "".join(node for partition in range(12) for node in ring.owners(partition)) == GOLDEN_OWNERS
+    assert (
+        "".join(node for partition in range(12) for node in ring.owners(partition)) == GOLDEN_OWNERS
+    )
 
 
 def test_more_nodes_than_partitions_have_one_each_at_most() -> None:

@@ -64,7 +64,9 @@ def test_the_variable_and_the_argument_are_read(monkeypatch: pytest.MonkeyPatch)
         ({"worker": False, "scheduler": False}, (False, False, False)),
     ],
 )
-def test_a_node_has_the_roles_that_it_is_given(given: NodeKeywords, expected: tuple[bool, bool, bool]) -> None:
+def test_a_node_has_the_roles_that_it_is_given(
+    given: NodeKeywords, expected: tuple[bool, bool, bool]
+) -> None:
     options = options_from(ALL_ROLES, given)
     assert (options.worker, options.scheduler, options.web) == expected
 
@@ -80,7 +82,13 @@ def test_a_node_that_would_only_be_a_web_server_is_refused(tmp_path: object) -> 
 
 def node(*roles: str) -> NodeView:
     given: dict[str, Any] = dict.fromkeys(NodeView.__dataclass_fields__)
-    given |= {"id": NodeId("a"), "roles": list(roles), "types": ["a"], "concurrency": 1, "running": 0}
+    given |= {
+        "id": NodeId("a"),
+        "roles": list(roles),
+        "types": ["a"],
+        "concurrency": 1,
+        "running": 0,
+    }
     return NodeView(**given)
 
 
@@ -93,11 +101,17 @@ def schedules(count: int) -> ScheduleHealth:
     [
         (["worker", "scheduler"], 2, []),
         (["worker"], 0, []),
-        (["worker"], 2, ["2 enabled schedules, and no live node has the role scheduler, so none will start"]),
+        (
+            ["worker"],
+            2,
+            ["2 enabled schedules, and no live node has the role scheduler, so none will start"],
+        ),
         (["scheduler"], 2, ["1 node alive, and none has the role worker, so no job runs"]),
     ],
 )
-def test_the_doctor_warns_of_a_role_that_no_live_node_has(roles: list[str], count: int, messages: list[str]) -> None:
+def test_the_doctor_warns_of_a_role_that_no_live_node_has(
+    roles: list[str], count: int, messages: list[str]
+) -> None:
     alive = [node(*roles)]
     found = [*node_findings(alive, []), *schedule_findings(schedules(count), alive, known=["a"])]
     assert [finding.message for finding in found if finding.level is Level.WARNING] == messages

@@ -116,9 +116,13 @@ def test_a_trigger_is_stored_as_a_text(kind: str, text: str) -> None:
 
 def test_a_text_and_its_value_are_equal() -> None:
     expression = CronExpression.parse("0 3 * * *", timezone="Europe/Berlin", dst_fold="both")
-    assert parse_trigger("cron", "00 3  * * * ;dst_fold=both", "Europe/Berlin") == CronTrigger(expression)
+    assert parse_trigger("cron", "00 3  * * * ;dst_fold=both", "Europe/Berlin") == CronTrigger(
+        expression
+    )
     berlin = datetime(2026, 1, 1, 4, tzinfo=ZoneInfo("Europe/Berlin"))
-    day = IntervalTrigger(Interval(days=1), fixed=True, initial_start=berlin, timezone="Europe/Berlin")
+    day = IntervalTrigger(
+        Interval(days=1), fixed=True, initial_start=berlin, timezone="Europe/Berlin"
+    )
     assert parse_trigger("interval", day.text, "Europe/Berlin") == day
     assert day.text == "1 day; fixed; initial_start=2026-01-01T03:00:00+00:00"
 

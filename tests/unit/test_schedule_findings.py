@@ -12,17 +12,34 @@ from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, Sc
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NODE = NodeView(
-    id=NodeId("n1"), name="left", host="h", pid=7, version="1", roles=["scheduler", "worker"], queues=None,
-    types=["known"], concurrency=10, lock_key=1, started_at=NOON, heartbeat_at=NOON, process_ended=False, silence=0.1, lock_free=False,
+    id=NodeId("n1"),
+    name="left",
+    host="h",
+    pid=7,
+    version="1",
+    roles=["scheduler", "worker"],
+    queues=None,
+    types=["known"],
+    concurrency=10,
+    lock_key=1,
+    started_at=NOON,
+    heartbeat_at=NOON,
+    process_ended=False,
+    silence=0.1,
+    lock_free=False,
     running=2,
-)  # fmt: skip
+)
 
 
 def failing(number: int, *, gave_up: bool, streak: int = 4) -> FailingSchedule:
-    return FailingSchedule(id=number, name=f"s{number}", job_type="known", streak=streak, gave_up=gave_up)
+    return FailingSchedule(
+        id=number, name=f"s{number}", job_type="known", streak=streak, gave_up=gave_up
+    )
 
 
-def told(alive: bool = True, known: tuple[str, ...] = (), **troubles: Any) -> list[tuple[Level, str]]:  # noqa: FBT001, FBT002 - reads well
+def told(
+    alive: bool = True, known: tuple[str, ...] = (), **troubles: Any
+) -> list[tuple[Level, str]]:
     given: dict[str, Any] = {"overdue": None, "failing": [], "job_types": {"known": 3}} | troubles
     findings = schedule_findings(ScheduleHealth(**given), [NODE] if alive else [], known=known)
     return [(finding.level, finding.message) for finding in findings]
@@ -66,7 +83,10 @@ def test_types_that_no_live_node_knows() -> None:
 
 def test_a_clock_that_was_set_back_names_who_waits_and_why() -> None:
     later = NOON.replace(hour=13)
-    waiting = [WaitingSchedule(number, f"s{number}", later, later, is_interval=False) for number in range(7)]
+    waiting = [
+        WaitingSchedule(number, f"s{number}", later, later, is_interval=False)
+        for number in range(7)
+    ]
     waiting.append(WaitingSchedule(8, "beat", later, later, is_interval=True))
     until = "until 2026-03-02 13:00:00 UTC"
     named = ", ".join(f"'s{number}' {until}" for number in range(5))

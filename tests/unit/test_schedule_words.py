@@ -21,14 +21,18 @@ from horae.domain.schedules.trigger import parse_trigger
         ("interval", "14 months; fixed", "UTC", "Every 1 year and 2 months, by the clock of UTC."),
         ("interval", "1 month", "UTC", "1 month after the end of each run."),
         (
-            "interval", "1h30m; fixed; initial_start=2026-07-01T03:00:00+00:00", "Europe/Berlin",
+            "interval",
+            "1h30m; fixed; initial_start=2026-07-01T03:00:00+00:00",
+            "Europe/Berlin",
             "Every 1 hour and 30 minutes, counted from 2026-07-01 05:00 (Europe/Berlin).",
         ),
         (
-            "interval", "25h1m1s; fixed", "UTC",
+            "interval",
+            "25h1m1s; fixed",
+            "UTC",
             "Every 1 day, 1 hour, 1 minute and 1 second, by the clock of UTC.",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_trigger_in_words(kind: str, text: str, timezone: str, words: str) -> None:
     assert trigger_in_words(parse_trigger(kind, text, timezone)) == words

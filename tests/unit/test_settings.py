@@ -25,10 +25,17 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_defaults() -> None:
     found = settings()
-    assert (found.database, found.concurrency, found.queues, found.node_name) == ("sqlite:///horae.db", 10, None, None)
+    assert (found.database, found.concurrency, found.queues, found.node_name) == (
+        "sqlite:///horae.db",
+        10,
+        None,
+        None,
+    )
     assert (found.grace, found.keep, found.busy_timeout) == (
-        timedelta(seconds=30), timedelta(days=30), timedelta(seconds=30)
-    )  # fmt: skip
+        timedelta(seconds=30),
+        timedelta(days=30),
+        timedelta(seconds=30),
+    )
     assert (found.hints, found.log_format, found.log_level) == (True, "text", "info")
 
 
@@ -64,7 +71,9 @@ def test_the_nearer_setting_wins(file: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("log_level", "debug", "debug"),
     ],
 )
-def test_every_setting_has_its_variable(name: str, text: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_setting_has_its_variable(
+    name: str, text: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(f"HORAE_{name.upper()}", text)
     assert getattr(settings(), name) == value
 
@@ -94,8 +103,14 @@ def test_a_file_may_say_it_in_its_own_way(file: Path) -> None:
         ("module", "x" * 201, "at most 200 characters"),
     ],
 )
-def test_a_value_that_is_not_allowed(name: str, value: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = f"{value} s" if name in {"grace", "keep", "busy_timeout"} and not isinstance(value, str) else repr(value)
+def test_a_value_that_is_not_allowed(
+    name: str, value: Any, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = (
+        f"{value} s"
+        if name in {"grace", "keep", "busy_timeout"} and not isinstance(value, str)
+        else repr(value)
+    )
     start = f"{name} (HORAE_{name.upper()}): {shown} is not allowed: "
     with pytest.raises(ConfigurationError) as caught:
         settings(**{name: value})
@@ -120,7 +135,10 @@ def test_a_value_that_is_not_allowed(name: str, value: Any, problem: str, monkey
         ("redis://:secret@host:99999", "it is not a URL; expected redis://"),
         ("redis://:secret@host/first", "its path is no database number"),
         ("redis://:secret@host/0/1", "its path is no database number"),
-        ("redis://:secret@host/0?socket_timeout=60", "unknown option 'socket_timeout'; there are db, "),
+        (
+            "redis://:secret@host/0?socket_timeout=60",
+            "unknown option 'socket_timeout'; there are db, ",
+        ),
         ("redis://:secret@host?db=1&retry=3", "unknown option 'retry'"),
         ("unix://", "it has no absolute path"),
         ("unix://relative/secret", "it has no absolute path"),
@@ -151,7 +169,11 @@ def test_a_redis_url_is_kept_and_not_shown(url: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HORAE_REDIS", url)
     found = settings()
     assert found.redis is not None
-    assert (found.redis.get_secret_value(), found.redis_live, found.redis_hints) == (url, None, None)
+    assert (found.redis.get_secret_value(), found.redis_live, found.redis_hints) == (
+        url,
+        None,
+        None,
+    )
     assert "secret" not in repr(found)
 
 

@@ -66,13 +66,17 @@ def test_sql_is_spoken_where_it_belongs() -> None:
 
 def test_loggers_of_the_package_are_guarded() -> None:
     """`horae.job` is the log of bodies: what it raises is theirs."""
-    made = [path for path in modules(PACKAGE) if 'getLogger("horae' in path.read_text(encoding="utf-8")]
+    made = [
+        path for path in modules(PACKAGE) if 'getLogger("horae' in path.read_text(encoding="utf-8")
+    ]
     assert [path.name for path in made] == ["context.py"]
 
 
 def test_imports_of_the_package_itself_are_recognised(tmp_path: Path) -> None:
     (tmp_path / "guest.py").write_text("import horae\nfrom horae import Job\n")
-    (tmp_path / "resident.py").write_text("from horae.domain.jobs.job import Job\nimport horae.errors\n")
+    (tmp_path / "resident.py").write_text(
+        "from horae.domain.jobs.job import Job\nimport horae.errors\n"
+    )
     assert front_door_imports(tmp_path) == [f"{tmp_path}/guest.py:1", f"{tmp_path}/guest.py:2"]
 
 

@@ -50,11 +50,11 @@ def test_any_filter_in_any_order(texts: list[str], rng: object) -> None:
     assert wanted_states(texts) == wanted_states(shuffled) == wanted
 
 
-@pytest.mark.parametrize("text", ["", "!", "running", "PENDING", "importing-table-7", "!!failed", "! failed", "a,b"])
+@pytest.mark.parametrize(
+    "text", ["", "!", "running", "PENDING", "importing-table-7", "!!failed", "! failed", "a,b"]
+)
 def test_an_unknown_state_is_refused_with_the_known_ones(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         wanted_states(["pending", text])
-    expected = (
-        "is unknown; allowed are pending, started, finished, failed, cancelled, each with ! in front to leave it out"
-    )
+    expected = "is unknown; allowed are pending, started, finished, failed, cancelled, each with ! in front to leave it out"
     assert str(caught.value) == f"state {text.removeprefix('!')!r} {expected}"

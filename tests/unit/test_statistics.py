@@ -57,7 +57,9 @@ def test_a_cancelled_run_is_a_failure_in_no_streak() -> None:
 
 def test_failures_and_crashes_in_turn_are_one_streak() -> None:
     statistics = FRESH
-    for length, outcome in enumerate(["crashed", "failed", "crashed", "crashed", "failed"], start=1):
+    for length, outcome in enumerate(
+        ["crashed", "failed", "crashed", "crashed", "failed"], start=1
+    ):
         statistics = run(statistics, RunOutcome(outcome))
         assert statistics.streak() == length
     assert statistics.consecutive_failures == 5
@@ -71,7 +73,9 @@ def test_a_cancel_keeps_the_crashes_before_it_in_the_streak() -> None:
     assert run(crashed, RunOutcome.CANCELLED).streak() == 1
 
 
-@pytest.mark.parametrize("before", [[], ["succeeded"], ["failed", "crashed"], ["crashed", "cancelled"]])
+@pytest.mark.parametrize(
+    "before", [[], ["succeeded"], ["failed", "crashed"], ["crashed", "cancelled"]]
+)
 def test_a_run_that_never_began_was_none(before: list[str]) -> None:
     statistics = FRESH
     for outcome in before:
@@ -80,7 +84,9 @@ def test_a_run_that_never_began_was_none(before: list[str]) -> None:
 
 
 def test_a_run_that_never_began_leaves_the_open_ones() -> None:
-    two = FRESH.started().started().started().ended(RunOutcome.UNCOUNTED, LATER, began=NOON, others=2)
+    two = (
+        FRESH.started().started().started().ended(RunOutcome.UNCOUNTED, LATER, began=NOON, others=2)
+    )
     assert (two.total_runs, two.total_crashes, two.streak(running=2)) == (2, 2, 0)
     resumed = run(FRESH, RunOutcome.CRASHED).started().resumed()
     assert resumed.ended(RunOutcome.UNCOUNTED, LATER, began=NOON).streak() == 0
@@ -112,7 +118,9 @@ def test_the_last_start_is_that_of_the_last_body() -> None:
 
 
 def test_a_clock_that_steps_back_gives_no_negative_duration() -> None:
-    assert FRESH.started().ended(RunOutcome.SUCCEEDED, NOON, began=LATER).total_duration == timedelta(0)
+    assert FRESH.started().ended(
+        RunOutcome.SUCCEEDED, NOON, began=LATER
+    ).total_duration == timedelta(0)
 
 
 def test_readers_see_when_the_last_body_began() -> None:

@@ -16,7 +16,9 @@ LACKS = [
     OSError(errno.ENOBUFS, "no buffer space"),
     MemoryError(),
     RuntimeError("can't start new thread"),
-    ExceptionGroup("tasks", [RuntimeError("can't start new thread"), ExceptionGroup("more", [MemoryError()])]),
+    ExceptionGroup(
+        "tasks", [RuntimeError("can't start new thread"), ExceptionGroup("more", [MemoryError()])]
+    ),
 ]
 
 
@@ -33,7 +35,9 @@ class Service:
             raise error
 
 
-async def test_a_failed_service_is_restarted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_service_is_restarted_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     service = Service(*LACKS, *LACKS)
     await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
     assert service.begun == 2 * len(LACKS) + 1

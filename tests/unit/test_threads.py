@@ -18,7 +18,9 @@ def test_calls_run_side_by_side_on_as_many_threads_as_are_needed() -> None:
     pool, both = Threads(4, "test"), threading.Barrier(2)
     futures = [pool.submit(both.wait, PATIENCE) for _ in range(2)]
     assert sorted(future.result(PATIENCE) for future in futures) == [0, 1]
-    assert {pool.submit(threading.current_thread).result(PATIENCE).daemon for _ in range(10)} == {True}
+    assert {pool.submit(threading.current_thread).result(PATIENCE).daemon for _ in range(10)} == {
+        True
+    }
     pool.shutdown()
     with pytest.raises(RuntimeError, match="shut down"):
         pool.submit(int)
@@ -46,7 +48,10 @@ def test_a_call_that_hangs_does_not_hold_the_end_up() -> None:
 
 def test_the_time_that_a_call_has_hung_already_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node gives up a call that hangs when it stops; closing its database does not wait for it again."""
-    pools, release = [Threads(1, "test", shutdown_timeout=PATIENCE) for _ in range(4)], threading.Event()
+    pools, release = (
+        [Threads(1, "test", shutdown_timeout=PATIENCE) for _ in range(4)],
+        threading.Event(),
+    )
     hanging = [pool.submit(release.wait, 3 * PATIENCE) for pool in pools]
     began, clock = time.monotonic(), time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: clock() + PATIENCE)
@@ -78,7 +83,12 @@ async def test_a_coroutine_is_not_left_waiting_for_a_call_that_raises_stop_itera
 
 
 async def test_a_call_whose_caller_was_cancelled_is_not_begun() -> None:
-    pool, began, release, calls = Threads(1, "test"), threading.Event(), threading.Event(), list[int]()
+    pool, began, release, calls = (
+        Threads(1, "test"),
+        threading.Event(),
+        threading.Event(),
+        list[int](),
+    )
 
     def hold() -> bool:
         began.set()
@@ -114,7 +124,9 @@ def test_a_call_that_ends_after_its_event_loop_does_not_end_its_thread() -> None
     pool.shutdown()
 
 
-def test_calls_wait_for_the_threads_that_there_are_if_no_other_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_wait_for_the_threads_that_there_are_if_no_other_can_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pool, began, release = Threads(4, "test"), threading.Event(), threading.Event()
     refuse_threads(monkeypatch)
     with pytest.raises(RuntimeError, match="can't start new thread"):

@@ -63,13 +63,22 @@ def test_last_runs_once_for_all_that_was_late() -> None:
 
 
 def test_a_window_is_for_the_last_one() -> None:
-    assert late(minutes(5.5), catch_up_window=timedelta(seconds=40)) == ([(1, 4, 4, "coalesced", "catch_up")], 1)
-    assert late(minutes(5.5), catch_up_window=timedelta(seconds=20)) == ([(1, 5, 5, "missed", "window")], 0)
+    assert late(minutes(5.5), catch_up_window=timedelta(seconds=40)) == (
+        [(1, 4, 4, "coalesced", "catch_up")],
+        1,
+    )
+    assert late(minutes(5.5), catch_up_window=timedelta(seconds=20)) == (
+        [(1, 5, 5, "missed", "window")],
+        0,
+    )
 
 
 def test_catch_up_none_runs_only_punctual_times() -> None:
     options = {"catch_up": CatchUp.NONE}
-    assert late(minutes(5) + ON_TIME_WITHIN, **options) == ([(1, 5, 5, "missed", "catch_up_none")], 0)
+    assert late(minutes(5) + ON_TIME_WITHIN, **options) == (
+        [(1, 5, 5, "missed", "catch_up_none")],
+        0,
+    )
     assert late(minutes(5) + ON_TIME_WITHIN - timedelta(microseconds=1), **options) == (
         [(1, 4, 4, "missed", "catch_up_none")],
         1,
@@ -79,7 +88,10 @@ def test_catch_up_none_runs_only_punctual_times() -> None:
 def test_catch_up_none_runs_once_for_all_punctual_times() -> None:
     rules = Rules(key="shop.purge", trigger=EVERY_SECOND, catch_up=CatchUp.NONE)
     judgement = judge_late(rules, Timeline.of(rules), NOON, NOON + timedelta(seconds=100))
-    assert [(tick.count, tick.reason) for tick in judgement.dropped] == [(70, "catch_up_none"), (29, "late")]
+    assert [(tick.count, tick.reason) for tick in judgement.dropped] == [
+        (70, "catch_up_none"),
+        (29, "late"),
+    ]
     assert judgement.kept == 1
 
 
@@ -87,14 +99,20 @@ def test_all_runs_what_is_within_the_window_and_the_limit() -> None:
     options = {"catch_up": CatchUp.ALL, "catch_up_limit": 3, "catch_up_window": minutes(8)}
     assert late(minutes(2.5), **options) == ([], 2)
     assert late(minutes(5.5), **options) == ([(1, 2, 2, "missed", "limit")], 3)
-    assert late(minutes(20), **options) == ([(1, 12, 12, "missed", "window"), (13, 17, 5, "missed", "limit")], 3)
+    assert late(minutes(20), **options) == (
+        [(1, 12, 12, "missed", "window"), (13, 17, 5, "missed", "limit")],
+        3,
+    )
 
 
 def test_a_week_of_seconds_is_one_range() -> None:
     rules = Rules(key="shop.purge", trigger=EVERY_SECOND)
     (tick,) = judge_late(rules, Timeline.of(rules), NOON, NOON + WEEK).dropped
     assert tick.count == 7 * 86_400 - 1
-    assert (tick.first, tick.last) == (NOON + timedelta(seconds=1), NOON + WEEK - timedelta(seconds=1))
+    assert (tick.first, tick.last) == (
+        NOON + timedelta(seconds=1),
+        NOON + WEEK - timedelta(seconds=1),
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +191,9 @@ def test_both_passes_of_a_fold_are_times_of_their_own() -> None:
     timeline = Timeline.of(Rules(key="shop.purge", trigger=trigger))
     mark = datetime(2026, 10, 25, tzinfo=UTC)
     assert timeline.count(mark, mark + timedelta(days=1)) == 2
-    assert timeline.nth(mark, 2, mark + timedelta(days=1)) == datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
+    assert timeline.nth(mark, 2, mark + timedelta(days=1)) == datetime(
+        2026, 10, 25, 1, 30, tzinfo=UTC
+    )
 
 
 @pytest.mark.parametrize("text", ["20s; fixed", "1 day; fixed", "1 month; fixed"])

@@ -60,7 +60,9 @@ def declared(**attributes: Any) -> JobType[Any]:
 def context(job_type: JobType[Any], **values: Any) -> JobContext[Any]:
     """What a body of the type is given, after the way through the database."""
     stored = checked(job_type, StartOptions(), values).stored.text
-    claim = Claim(JobId(1), job_type.type, "default", 0, None, stored, 1, 1, 1, None, '{"trace": "t"}')
+    claim = Claim(
+        JobId(1), job_type.type, "default", 0, None, stored, 1, 1, 1, None, '{"trace": "t"}'
+    )
     return JobContext(claim, job_type.parameters.load(stored), lambda _percentage, _label: None)
 
 
@@ -78,38 +80,98 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("max_count", 0, f"max_count is 0, {WHOLE} 1 to 2147483647 or None"),
     ("max_count", 1.5, f"max_count is 1.5, {WHOLE} 1 to 2147483647 or None"),
     ("backoff", timedelta(1), "backoff is datetime.timedelta(days=1), expected a Backoff"),
-    ("soft_time_limit", 30, 'soft_time_limit is 30, expected a duration such as "5m", or a timedelta (for 30 seconds'),
-    ("soft_time_limit", timedelta(0), "soft_time_limit is datetime.timedelta(0), expected a duration of more than zero"),
+    (
+        "soft_time_limit",
+        30,
+        'soft_time_limit is 30, expected a duration such as "5m", or a timedelta (for 30 seconds',
+    ),
+    (
+        "soft_time_limit",
+        timedelta(0),
+        "soft_time_limit is datetime.timedelta(0), expected a duration of more than zero",
+    ),
     ("soft_time_limit", "0s", "soft_time_limit is '0s', expected a duration of more than zero"),
-    ("pending_timeout", "30", "pending_timeout: interval '30': it has no unit: for seconds write 30s"),
-    ("pending_timeout", timedelta(-1), "pending_timeout is datetime.timedelta(days=-1), expected a duration of more"),
+    (
+        "pending_timeout",
+        "30",
+        "pending_timeout: interval '30': it has no unit: for seconds write 30s",
+    ),
+    (
+        "pending_timeout",
+        timedelta(-1),
+        "pending_timeout is datetime.timedelta(days=-1), expected a duration of more",
+    ),
     ("grace", None, 'grace is None, expected a duration such as "5m", or a timedelta'),
-    ("grace", timedelta(-1), "grace is datetime.timedelta(days=-1), expected a duration of zero or more"),
+    (
+        "grace",
+        timedelta(-1),
+        "grace is datetime.timedelta(days=-1), expected a duration of zero or more",
+    ),
     ("isolation", "thread", "isolation is 'thread', expected 'process' or None"),
-    ("exceptions_map", [ValueError], f"exceptions_map is [{ValueError!r}], expected a mapping from exception classes"),
-    ("exceptions_map", {"ValueError": "no"}, "exceptions_map has the key 'ValueError', expected an exception class"),
-    ("exceptions_map", {int: "no"}, "exceptions_map has the key <class 'int'>, expected an exception class"),
-    ("exceptions_map", {ValueError: ("no", "No.")}, "exceptions_map maps ValueError to ('no', 'No.'), expected text or"),
-    ("exceptions_map", {ValueError: None}, "exceptions_map maps ValueError to None, expected text or a function"),
-    ("api_exceptions_map", {1: "ERROR"}, "api_exceptions_map has the key 1, expected an exception class"),
-    ("api_exceptions_map", {ValueError: ("ERROR", 400)}, "expected a code or (code, status, detail)"),
-    ("api_exceptions_map", {ValueError: ("ERROR", "400", "x")}, "expected a code or (code, status, detail)"),
-    ("api_exceptions_map", {ValueError: 400}, "api_exceptions_map maps ValueError to 400, expected a code or"),
+    (
+        "exceptions_map",
+        [ValueError],
+        f"exceptions_map is [{ValueError!r}], expected a mapping from exception classes",
+    ),
+    (
+        "exceptions_map",
+        {"ValueError": "no"},
+        "exceptions_map has the key 'ValueError', expected an exception class",
+    ),
+    (
+        "exceptions_map",
+        {int: "no"},
+        "exceptions_map has the key <class 'int'>, expected an exception class",
+    ),
+    (
+        "exceptions_map",
+        {ValueError: ("no", "No.")},
+        "exceptions_map maps ValueError to ('no', 'No.'), expected text or",
+    ),
+    (
+        "exceptions_map",
+        {ValueError: None},
+        "exceptions_map maps ValueError to None, expected text or a function",
+    ),
+    (
+        "api_exceptions_map",
+        {1: "ERROR"},
+        "api_exceptions_map has the key 1, expected an exception class",
+    ),
+    (
+        "api_exceptions_map",
+        {ValueError: ("ERROR", 400)},
+        "expected a code or (code, status, detail)",
+    ),
+    (
+        "api_exceptions_map",
+        {ValueError: ("ERROR", "400", "x")},
+        "expected a code or (code, status, detail)",
+    ),
+    (
+        "api_exceptions_map",
+        {ValueError: 400},
+        "api_exceptions_map maps ValueError to 400, expected a code or",
+    ),
     ("request_model", int, "request_model is <class 'int'>, expected a Pydantic model"),
     ("response_model", {"a": 1}, "response_model is {'a': 1}, expected a Pydantic model"),
     ("params", int, "params is <class 'int'>, not a Pydantic model or a SQLAlchemy mapped class"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("attribute", "value", "message"), REFUSED)
-def test_an_invalid_type_is_refused_at_declaration(attribute: str, value: object, message: str) -> None:
+def test_an_invalid_type_is_refused_at_declaration(
+    attribute: str, value: object, message: str
+) -> None:
     with pytest.raises(InvalidJobType, match="^job type 'import': .*" + re.escape(message)):
         declared(**{attribute: value})
 
 
 @pytest.mark.parametrize("name", ["", "  ", None, 7, "x" * 201, "nul\x00", "\ud800"])
 def test_a_type_needs_a_name(name: object) -> None:
-    with pytest.raises(InvalidJobType, match=r"^Declared: type .*: expected 1 to 200 printable characters"):
+    with pytest.raises(
+        InvalidJobType, match=r"^Declared: type .*: expected 1 to 200 printable characters"
+    ):
         declared(type=name)
 
 
@@ -142,7 +204,9 @@ def test_a_parameter_with_the_name_of_an_option_is_refused(option: str) -> None:
 
     fields: dict[str, Any] = {"__annotations__": {option: str}, "__module__": __name__}
     model = type("Wrong", (Model,), fields)
-    with pytest.raises(InvalidJobType, match=f"parameter '{option}' is an option of start; rename it"):
+    with pytest.raises(
+        InvalidJobType, match=f"parameter '{option}' is an option of start; rename it"
+    ):
         declared(params=model)
     declared(params=model, request_model=Path3)  # which makes the others of it
 
@@ -162,9 +226,9 @@ def test_the_keywords_of_a_function_are_attributes_of_a_type() -> None:
 
 
 def test_the_hard_limit_is_the_soft_one_and_the_grace() -> None:
-    assert declared(soft_time_limit=timedelta(minutes=2), grace=timedelta(seconds=5)).time_limits.hard == timedelta(
-        seconds=125
-    )
+    assert declared(
+        soft_time_limit=timedelta(minutes=2), grace=timedelta(seconds=5)
+    ).time_limits.hard == timedelta(seconds=125)
     assert declared(soft_time_limit=None).time_limits.hard is None
 
 
@@ -229,7 +293,10 @@ def test_an_unmapped_error_is_reported_without_its_words() -> None:
 
 @pytest.mark.parametrize("base", [BaseException, Exception, HoraeError])
 def test_a_text_for_every_error_does_not_hide_a_time_limit(base: type[BaseException]) -> None:
-    assert declared(exceptions_map={base: "Try again."}).explain(SoftTimeLimitExceeded("over")) == TIMED_OUT_TEXT
+    assert (
+        declared(exceptions_map={base: "Try again."}).explain(SoftTimeLimitExceeded("over"))
+        == TIMED_OUT_TEXT
+    )
     own = declared(exceptions_map={base: "Try again.", SoftTimeLimitExceeded: "Too big."})
     assert own.explain(SoftTimeLimitExceeded()) == "Too big."
 
@@ -268,7 +335,9 @@ def test_a_mapping_never_raises(entry: Any, error: BaseException, text: str) -> 
 
 @given(text=st.text(), entry=st.text())
 def test_any_text_maps_any_error(text: str, entry: str) -> None:
-    assert declared(exceptions_map={ValueError: entry}).explain(ValueError(text)) == entry.replace("{e}", text)
+    assert declared(exceptions_map={ValueError: entry}).explain(ValueError(text)) == entry.replace(
+        "{e}", text
+    )
 
 
 def test_a_broken_mapping_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -323,7 +392,9 @@ def test_a_function_without_parameters() -> None:
 
 
 def test_options_of_a_function() -> None:
-    @partial(JobFunction, name="other", queue="q", priority=3, max_count=None, transaction="serializable")
+    @partial(
+        JobFunction, name="other", queue="q", priority=3, max_count=None, transaction="serializable"
+    )
     def work() -> None: ...
 
     kind = work.job_type
@@ -366,24 +437,38 @@ class Holder:
 
 
 WRONG: list[tuple[Callable[..., Any], str]] = [
-    (positional, "job type 'positional': argument path: str cannot be a parameter; use named, annotated arguments"),
+    (
+        positional,
+        "job type 'positional': argument path: str cannot be a parameter; use named, annotated arguments",
+    ),
     (positional_context, "cannot be a parameter; use named, annotated arguments"),
     (variadic, "job type 'variadic': argument *paths: str cannot be a parameter"),
     (variadic_context, "cannot be a parameter"),
     (keywords, "job type 'keywords': argument **options: str cannot be a parameter"),
     (two_contexts, "job type 'two_contexts': 'one' and 'two' both take the JobContext"),
     (private, "job type 'private': argument '_path' begins with an underscore; rename it"),
-    (of_pydantic, "job type 'of_pydantic': argument 'model_config' is a name of Pydantic's; rename it"),
+    (
+        of_pydantic,
+        "job type 'of_pydantic': argument 'model_config' is a name of Pydantic's; rename it",
+    ),
     (no_json, "job type 'no_json': its arguments cannot be parameters: "),
-    (unresolved, "job type 'unresolved': an annotation cannot be resolved: name 'Nowhere' is not defined"),
-    (Holder.method, "job type 'method': it is a method; decorate a function, or write a subclass of JobType"),
+    (
+        unresolved,
+        "job type 'unresolved': an annotation cannot be resolved: name 'Nowhere' is not defined",
+    ),
+    (
+        Holder.method,
+        "job type 'method': it is a method; decorate a function, or write a subclass of JobType",
+    ),
     (partial(positional), "is no function; write a subclass of JobType instead"),
     (Holder, "is no function; write a subclass of JobType instead"),
 ]
 
 
 @pytest.mark.parametrize(("function", "message"), WRONG)
-def test_a_function_that_cannot_work_is_refused_when_declared(function: Callable[..., Any], message: str) -> None:
+def test_a_function_that_cannot_work_is_refused_when_declared(
+    function: Callable[..., Any], message: str
+) -> None:
     with pytest.raises(InvalidJobType, match=re.escape(message)):
         JobFunction(function)
 
@@ -391,13 +476,18 @@ def test_a_function_that_cannot_work_is_refused_when_declared(function: Callable
 @pytest.mark.parametrize("option", sorted(START_OPTIONS))
 def test_an_argument_with_the_name_of_an_option_is_refused(option: str) -> None:
     function = eval(f"lambda {option}: None")
-    with pytest.raises(InvalidJobType, match=f"argument '{option}' is an option of start; rename it"):
+    with pytest.raises(
+        InvalidJobType, match=f"argument '{option}' is an option of start; rename it"
+    ):
         JobFunction(function)
 
 
 def test_unknown_options_are_refused_with_those_there_are() -> None:
     options: dict[str, Any] = {"retries": 3}
-    with pytest.raises(InvalidJobType, match="names: there is no option 'retries'; there are name, queue, priority, "):
+    with pytest.raises(
+        InvalidJobType,
+        match="names: there is no option 'retries'; there are name, queue, priority, ",
+    ):
         JobFunction(names, **options)
 
 
@@ -415,7 +505,9 @@ def test_an_unknown_isolation_level_is_refused() -> None:
 
 def test_a_wrong_option_of_a_function_is_refused_as_in_a_class() -> None:
     options: dict[str, Any] = {"soft_time_limit": 30}
-    with pytest.raises(InvalidJobType, match="job type 'names': soft_time_limit is 30, expected a duration"):
+    with pytest.raises(
+        InvalidJobType, match="job type 'names': soft_time_limit is 30, expected a duration"
+    ):
         JobFunction(names, **options)
 
 
@@ -427,10 +519,13 @@ def test_a_wrong_option_of_a_function_is_refused_as_in_a_class() -> None:
     [
         ({}, ["path: Field required"]),
         ({"path": 7}, ["path: Input should be a valid string"]),
-        ({"path": "a", "rows": "many"}, ["rows: Input should be a valid integer, unable to parse string as an integer"]),
+        (
+            {"path": "a", "rows": "many"},
+            ["rows: Input should be a valid integer, unable to parse string as an integer"],
+        ),
         ({"rows": None}, ["path: Field required", "rows: Input should be a valid integer"]),
     ],
-)  # fmt: skip
+)
 def test_a_bad_call_fails_at_the_caller(values: dict[str, Any], problems: list[str]) -> None:
     with pytest.raises(InvalidParameters) as caught:
         checked(Import(), StartOptions(), values)
@@ -449,15 +544,27 @@ def test_a_value_without_json_form_is_refused_at_the_call() -> None:
 
 def test_values_come_back_as_they_went() -> None:
     @JobFunction
-    def measure(  # noqa: PLR0913, PLR0917 - one of each kind
-        value: float, raw: bytes, when: datetime, took: timedelta, where: Path, kind: Literal["a"], many: set[int],
+    def measure(
+        value: float,
+        raw: bytes,
+        when: datetime,
+        took: timedelta,
+        where: Path,
+        kind: Literal["a"],
+        many: set[int],
         least: Annotated[int, Field(ge=3)],
-    ) -> None: ...  # fmt: skip
+    ) -> None: ...
 
     values = {
-        "value": -1e300, "raw": b"\x00\xff", "when": datetime(2026, 3, 29, 1, 30, 0, 1, tzinfo=UTC),
-        "took": timedelta(microseconds=1), "where": Path("/a"), "kind": "a", "many": {1, 2}, "least": 3,
-    }  # fmt: skip
+        "value": -1e300,
+        "raw": b"\x00\xff",
+        "when": datetime(2026, 3, 29, 1, 30, 0, 1, tzinfo=UTC),
+        "took": timedelta(microseconds=1),
+        "where": Path("/a"),
+        "kind": "a",
+        "many": {1, 2},
+        "least": 3,
+    }
     assert vars(context(measure.job_type, **values).params) == values
 
 
@@ -490,7 +597,9 @@ def test_prepared_values_are_checked_again() -> None:
 
     prepared = Prepared()
     options = StartOptions(owner="alice")
-    assert checked(prepared, options, {"path": "a", "rows": 5}).stored.text == '{"path":"a","rows":5}'
+    assert (
+        checked(prepared, options, {"path": "a", "rows": 5}).stored.text == '{"path":"a","rows":5}'
+    )
     assert prepared.seen == ({"path": "a", "rows": 5}, "alice")
     with pytest.raises(InvalidParameters, match="rows: Input should be a valid integer"):
         checked(prepared, options, {"path": "a"})
@@ -507,7 +616,9 @@ def test_a_request_may_differ_from_what_is_stored() -> None:
         def prepare_values(self, values: dict[str, Any], owner: str | None) -> Mapping[str, Any]:
             return {"path": f"/cache/{values['url']}"}
 
-    assert checked(Fetch(), StartOptions(), {"url": "x"}).stored.text == '{"path":"/cache/x","rows":3}'
+    assert (
+        checked(Fetch(), StartOptions(), {"url": "x"}).stored.text == '{"path":"/cache/x","rows":3}'
+    )
     with pytest.raises(InvalidParameters, match="url: Field required"):
         checked(Fetch(), StartOptions(), {"path": "x"})
 
@@ -533,7 +644,9 @@ def test_a_registry_finds_what_a_caller_means() -> None:
     registry, function, export = Registry(), JobFunction(other), Export()
     registry.add(function.job_type)
     registry.add(export)
-    assert registry.resolve("export") is registry.resolve(Export) is registry.resolve(export) is export
+    assert (
+        registry.resolve("export") is registry.resolve(Export) is registry.resolve(export) is export
+    )
     assert registry.resolve(function) is function.job_type
     assert registry.find("export") is export
     assert registry.find("import") is None
@@ -551,13 +664,17 @@ def test_an_unregistered_type_is_refused_with_the_known_ones(reference: Any) -> 
 
 
 def test_an_empty_registry_asks_the_right_question() -> None:
-    with pytest.raises(UnknownJobType, match=r"\(known: none; is the module that declares it imported\?\)"):
+    with pytest.raises(
+        UnknownJobType, match=r"\(known: none; is the module that declares it imported\?\)"
+    ):
         Registry().get("import")
 
 
 @pytest.mark.parametrize("reference", [7, None, other, int, Path3])
 def test_an_object_that_is_no_job_type_is_refused(reference: Any) -> None:
-    with pytest.raises(InvalidJobType, match=r"is no job type; decorate it with @horae\.job or register it"):
+    with pytest.raises(
+        InvalidJobType, match=r"is no job type; decorate it with @horae\.job or register it"
+    ):
         Registry().resolve(reference)
 
 

@@ -34,7 +34,11 @@ def test_a_retry_comes_before_the_next_time() -> None:
 
 
 def test_overdue_times_give_one_start() -> None:
-    assert upcoming(HOURLY, NOON - 50 * HOUR, NOON, 3) == [NOON - 50 * HOUR, NOON + HOUR, NOON + 2 * HOUR]
+    assert upcoming(HOURLY, NOON - 50 * HOUR, NOON, 3) == [
+        NOON - 50 * HOUR,
+        NOON + HOUR,
+        NOON + 2 * HOUR,
+    ]
 
 
 def test_an_interval_from_the_finish_is_known_once_and_only_when_it_rests() -> None:
@@ -52,7 +56,9 @@ def test_an_exhausted_schedule_has_no_upcoming_start() -> None:
 
 
 @given(minutes=st.integers(0, 10_000), jitter=st.integers(0, 7200), count=st.integers(0, 20))
-def test_starts_are_as_many_as_were_asked_for_and_only_ever_later(minutes: int, jitter: int, count: int) -> None:
+def test_starts_are_as_many_as_were_asked_for_and_only_ever_later(
+    minutes: int, jitter: int, count: int
+) -> None:
     spread = rules("cron", "*/7 * * * *", jitter=timedelta(seconds=jitter))
     found = upcoming(spread, NOON + timedelta(minutes=minutes), NOON, count)
     assert len(found) == count

@@ -65,7 +65,9 @@ def test_a_change_in_the_last_hours_of_a_block_of_the_cache_is_found() -> None:
         ("America/Havana", "2026-11-01 00:00", "2026-11-01 04:00"),
     ],
 )
-def test_a_wall_time_is_its_first_pass_or_the_end_of_its_gap(zone: str, wall: str, instant: str) -> None:
+def test_a_wall_time_is_its_first_pass_or_the_end_of_its_gap(
+    zone: str, wall: str, instant: str
+) -> None:
     seconds = round((datetime.fromisoformat(wall) - WALL_EPOCH).total_seconds())
     expected = instant_of(datetime.fromisoformat(instant).replace(tzinfo=UTC))
     assert to_instant(zone, seconds) == expected
@@ -90,7 +92,9 @@ def test_a_wall_time_is_its_first_pass_or_the_end_of_its_gap(zone: str, wall: st
         ("Europe/Berlin\0", "did you mean Europe/Berlin"),
     ],
 )
-def test_a_name_that_is_not_in_the_time_zone_database_is_refused_with_a_hint(key: str, hint: str) -> None:
+def test_a_name_that_is_not_in_the_time_zone_database_is_refused_with_a_hint(
+    key: str, hint: str
+) -> None:
     with pytest.raises(InvalidRequest, match="unknown time zone") as refused:
         load_zone(key)
     assert hint in str(refused.value)

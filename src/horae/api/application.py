@@ -13,7 +13,18 @@ from typing_extensions import override
 from horae.api import problems
 from horae.api.last_changes import NoteChanges
 from horae.api.methods import HeadRequests
-from horae.api.resources import bulk, deployments, document, events, groups, job_types, jobs, pages, schedules, session
+from horae.api.resources import (
+    bulk,
+    deployments,
+    document,
+    events,
+    groups,
+    job_types,
+    jobs,
+    pages,
+    schedules,
+    session,
+)
 from horae.api.resources.operations import audit, health, limits, metrics, nodes, overview, queues
 from horae.api.security.exposure import allowed_hosts
 from horae.api.security.guards import ErrorResponses, RequestGuard
@@ -26,10 +37,22 @@ SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
 METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
 ROUTERS: Final = (
-    bulk, jobs, groups, schedules, deployments, events, queues, limits, nodes, overview, audit, session, health,
+    bulk,
+    jobs,
+    groups,
+    schedules,
+    deployments,
+    events,
+    queues,
+    limits,
+    nodes,
+    overview,
+    audit,
+    session,
+    health,
     metrics,
     document,
-)  # fmt: skip
+)
 LEAST_COMPRESSED: Final = 1000
 """Bytes from which a response is compressed; smaller ones fit one packet as they are."""
 COMPRESSION: Final = 4
@@ -64,7 +87,10 @@ class HttpInterface(FastAPI):
 
 
 def http_interface(services: Services) -> HttpInterface:
-    """Make the ASGI application; job types registered later get no endpoint. Raises `InvalidJobType`."""
+    """Make the ASGI application; job types registered later get no endpoint.
+
+    Raises `InvalidJobType`.
+    """
     app = HttpInterface(
         title=TITLE,
         summary=SUMMARY,
@@ -89,10 +115,17 @@ def _middleware(services: Services) -> list[Middleware]:
     """Return the middleware, outermost first."""
     settings, known = services.settings, services.has_authentication
     layers = [
-        Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),  # does not compress event streams
+        Middleware(
+            GZipMiddleware, LEAST_COMPRESSED, COMPRESSION
+        ),  # does not compress event streams
         Middleware(HeadRequests),
         Middleware(ErrorResponses),
-        Middleware(RequestGuard, allowed_hosts(settings, known=known), settings.trusted_origins, settings.max_body),
+        Middleware(
+            RequestGuard,
+            allowed_hosts(settings, known=known),
+            settings.trusted_origins,
+            settings.max_body,
+        ),
     ]
     if settings.trusted_origins:
         layers.append(
@@ -114,7 +147,9 @@ def _operation_id(route: APIRoute) -> str:
 
 
 def _corrected(document: dict[str, Any]) -> dict[str, Any]:
-    """Remove FastAPI's 422 responses, and add the schemas and security that FastAPI cannot derive."""
+    """Remove FastAPI's 422 responses, and add the schemas and security that FastAPI cannot
+    derive.
+    """
     schemas = cast("dict[str, Any]", document["components"]["schemas"])
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)

@@ -12,15 +12,22 @@ SHARE: Final = 0.1
 
 
 class CachedValue(Generic[T]):
-    """Caches the result of `make` for `seconds`, or longer if computing it took long. Thread-safe."""
+    """Caches the result of `make` for `seconds`, or longer if computing it took long.
 
-    def __init__(self, make: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    Thread-safe.
+    """
+
+    def __init__(
+        self, make: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._make, self._seconds, self._clock = make, seconds, clock
         self._lock = threading.Lock()
         self._answer: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """Return the value, computed now unless it is fresh; concurrent callers wait and get the same value."""
+        """Return the value, computed now unless it is fresh; concurrent callers wait and get the
+        same value.
+        """
         with self._lock:
             began = self._clock()
             if self._answer is not None and began < self._answer[0]:

@@ -1,4 +1,6 @@
-"""Dependencies that endpoints declare by annotation: the services, and an actor with the needed role."""
+"""Dependencies that endpoints declare by annotation: the services, and an actor with the needed
+role.
+"""
 
 import inspect
 from typing import Annotated
@@ -25,7 +27,8 @@ ServicesHere = Annotated[Services, Depends(services_of)]
 
 
 async def actor_of(request: Request, services: ServicesHere) -> Actor:
-    """Identify the user; raises `NotAuthenticated`, also if the application returns an invalid actor id.
+    """Identify the user; raises `NotAuthenticated`, also if the application returns an invalid
+    actor id.
 
     Raises `Misconfigured` if the application returns something else than an actor.
     """
@@ -33,14 +36,18 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
         found = services.authenticate(request)
         actor = await found if inspect.isawaitable(found) else found
     except InvalidRequest as error:
-        log.warning("request refused: the application's authenticate function returned an invalid actor: %s", error)
+        log.warning(
+            "request refused: the application's authenticate function returned an invalid"
+            " actor: %s",
+            error,
+        )
         actor = None
     if actor is None:
         raise NotAuthenticated("authentication required")
     if not isinstance(actor, Actor):
         raise Misconfigured(
-            f"the application's authenticate function returned a {type(actor).__qualname__}, expected an Actor, or "
-            "None for an unknown user"
+            f"the application's authenticate function returned a {type(actor).__qualname__},"
+            " expected an Actor, or None for an unknown user"
         )
     request.state.actor = actor
     return actor

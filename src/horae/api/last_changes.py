@@ -1,4 +1,6 @@
-"""When each user has last changed something here, so that the user's lists show it even if they come from a replica."""
+"""When each user has last changed something here, so that the user's lists show it even if they
+come from a replica.
+"""
 
 import time
 from typing import Final

@@ -1,4 +1,5 @@
-"""The HTTP API before it is needed: made at the first request, when all job types have been declared.
+"""The HTTP API before it is needed: made at the first request, when all job types have been
+declared.
 
 Imports no web framework, so that a program which only starts jobs neither loads nor needs one.
 """
@@ -20,13 +21,17 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 @contextmanager
 def web_packages_required() -> Generator[None]:
-    """Raise `ConfigurationError` if the block imports a package of the extra `web` that is not installed."""
+    """Raise `ConfigurationError` if the block imports a package of the extra `web` that is not
+    installed.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in WEB_PACKAGES:
             raise
-        raise ConfigurationError("the HTTP API needs its packages: pip install 'horae[web]'") from error
+        raise ConfigurationError(
+            "the HTTP API needs its packages: pip install 'horae[web]'"
+        ) from error
 
 
 class Interface(Protocol):
@@ -37,7 +42,9 @@ class Interface(Protocol):
         ...
 
     def entrance(self) -> str:
-        """Return the path for a browser, relative to where this is served; may invalidate an earlier one."""
+        """Return the path for a browser, relative to where this is served; may invalidate an
+        earlier one.
+        """
         ...
 
     def close(self) -> None:
@@ -49,7 +56,9 @@ class LazyInterface:
     """An ASGI application: serve it, or mount it in another one."""
 
     def __init__(self, make: Callable[[], Interface], may_listen: Callable[[str], None]) -> None:
-        """`may_listen` raises `ConfigurationError` for a host that would expose the API without authentication."""
+        """`may_listen` raises `ConfigurationError` for a host that would expose the API without
+        authentication.
+        """
         self._make = make
         self.may_listen = may_listen
         self._made: Interface | None = None

@@ -1,4 +1,6 @@
-"""Methods that endpoints do not declare: HEAD wherever there is GET, OPTIONS, and the `Allow` header."""
+"""Methods that endpoints do not declare: HEAD wherever there is GET, OPTIONS, and the `Allow`
+header.
+"""
 
 from typing import Final
 
@@ -17,7 +19,9 @@ def allowed(request: Request) -> str:
     found = {
         method
         for method in DECLARED
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes
+        )
     }
     if "GET" in found and _has_head(request.scope):
         found.add("HEAD")
@@ -40,7 +44,9 @@ class HeadRequests:
         begun = False
 
         async def receive_until_answered() -> Message:
-            return {"type": "http.disconnect"} if begun else await receive()  # or an event stream would not end
+            return (
+                {"type": "http.disconnect"} if begun else await receive()
+            )  # or an event stream would not end
 
         async def send_without_body(message: Message) -> None:
             nonlocal begun

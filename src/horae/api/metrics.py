@@ -1,8 +1,8 @@
 """Metrics for Prometheus.
 
-Counters cover the jobs of all nodes from the first request to this process on: scrape one process, or use the largest
-value of several, never their sum. The number of labels is limited: job types that are unknown here, and all queues but
-those with the most pending jobs, count as `other`.
+Counters cover the jobs of all nodes from the first request to this process on: scrape one process,
+or use the largest value of several, never their sum. The number of labels is limited: job types
+that are unknown here, and all queues but those with the most pending jobs, count as `other`.
 """
 
 import math
@@ -15,7 +15,12 @@ from importlib.metadata import version
 from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+)
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
@@ -40,7 +45,9 @@ class MetricsLimits:
     """When an ended job is counted, and how many queues have a label of their own."""
 
     counted_after: float = 2.0
-    """Seconds after which an end is counted; before that, its transaction may not have been committed."""
+    """Seconds after which an end is counted; before that, its transaction may not have been
+    committed.
+    """
     queues: int = 100
     """Queues with a label of their own, at most; Prometheus stores a time series for each."""
 
@@ -63,7 +70,10 @@ class Histogram:
 
     def buckets(self) -> list[tuple[str, float]]:
         """Return the cumulative counts by upper bound."""
-        at_most = [(str(bound), float(count)) for bound, count in zip(self.bounds, self.counts, strict=True)]
+        at_most = [
+            (str(bound), float(count))
+            for bound, count in zip(self.bounds, self.counts, strict=True)
+        ]
         return [*at_most, ("+Inf", float(self.count))]
 
 
@@ -76,8 +86,12 @@ class Metrics(Collector):
         self._since: datetime | None = None
         self._ended: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._pick_up: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(PICK_UP_BOUNDS))
-        self._duration: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(DURATION_BOUNDS))
-        self._lateness: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(LATENESS_BOUNDS))
+        self._duration: defaultdict[str, Histogram] = defaultdict(
+            lambda: Histogram(DURATION_BOUNDS)
+        )
+        self._lateness: defaultdict[str, Histogram] = defaultdict(
+            lambda: Histogram(LATENESS_BOUNDS)
+        )
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
@@ -89,7 +103,9 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         with self._lock:
             self._count_ended()
-            yield InfoMetricFamily("horae", "The version of this process.", {"version": version("horae")})
+            yield InfoMetricFamily(
+                "horae", "The version of this process.", {"version": version("horae")}
+            )
             yield from self._jobs()
         yield from _queues(self._components.database.autocommit(queues.view), self._limits.queues)
         seen = look(self._components.database)
@@ -98,7 +114,9 @@ class Metrics(Collector):
         yield from _overdue(self._components.database.autocommit(health.overdue))
         yield from _nodes(seen)
         by_table = {(table,): count for table, count in unreadable_rows.count_by_table().items()}
-        yield _gauge("horae_unreadable_rows", "Rows that this process could not read.", "table", by_table)
+        yield _gauge(
+            "horae_unreadable_rows", "Rows that this process could not read.", "table", by_table
+        )
 
     def _count_ended(self) -> None:
         database = self._components.database
@@ -124,8 +142,12 @@ class Metrics(Collector):
         for labels, count in sorted(self._ended.items()):
             ended.add_metric(labels, count)
         yield ended
-        yield _histogram("horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up)
-        yield _histogram("horae_job_duration_seconds", "From started to ended, of ended jobs.", self._duration)
+        yield _histogram(
+            "horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up
+        )
+        yield _histogram(
+            "horae_job_duration_seconds", "From started to ended, of ended jobs.", self._duration
+        )
         text = "From nominal time to fired, of ended jobs of schedules."
         yield _histogram("horae_schedule_lateness_seconds", text, self._lateness)
 
@@ -160,11 +182,21 @@ def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
     named = _by_label(sorted(views, key=lambda view: (-view.pending, view.name)), most)
     pending = {(name,): sum(view.pending for view in group) for name, group in named.items()}
     started = {(name,): sum(view.started for view in group) for name, group in named.items()}
-    oldest = {(name,): max(0.0, *(view.oldest_due or 0.0 for view in group)) for name, group in named.items()}
-    paused = {(name,): sum(view.paused_at is not None for view in group) for name, group in named.items()}
+    oldest = {
+        (name,): max(0.0, *(view.oldest_due or 0.0 for view in group))
+        for name, group in named.items()
+    }
+    paused = {
+        (name,): sum(view.paused_at is not None for view in group) for name, group in named.items()
+    }
     yield _gauge("horae_backlog_jobs", "Pending jobs.", "queue", pending)
     yield _gauge("horae_running_jobs", "Running jobs.", "queue", started)
-    yield _gauge("horae_oldest_due_seconds", "For how long the longest waiting job has been due.", "queue", oldest)
+    yield _gauge(
+        "horae_oldest_due_seconds",
+        "For how long the longest waiting job has been due.",
+        "queue",
+        oldest,
+    )
     yield _gauge("horae_queue_paused", "Whether the queue is paused.", "queue", paused)
 
 
@@ -176,9 +208,15 @@ def _depths(found: Sequence[Depth], most: int) -> Iterator[Metric]:
     slots = {(name,): max(each.slots for each in group) for name, group in named.items()}
     ahead = {(name,): max(map(_seconds_ahead, group)) for name, group in named.items()}
     yield _gauge("horae_queue_due_jobs", "Due jobs that wait only for a slot.", "queue", due)
-    yield _gauge("horae_queue_work_seconds", "How long one slot would need for the due jobs.", "queue", work)
-    yield _gauge("horae_queue_slots", "Slots of the live nodes that can run the due jobs.", "queue", slots)
-    yield _gauge("horae_queue_seconds_ahead", "How long these slots need for the due jobs.", "queue", ahead)
+    yield _gauge(
+        "horae_queue_work_seconds", "How long one slot would need for the due jobs.", "queue", work
+    )
+    yield _gauge(
+        "horae_queue_slots", "Slots of the live nodes that can run the due jobs.", "queue", slots
+    )
+    yield _gauge(
+        "horae_queue_seconds_ahead", "How long these slots need for the due jobs.", "queue", ahead
+    )
 
 
 def _by_label(ordered: Sequence[AnyQueue], most: int) -> Mapping[str, list[AnyQueue]]:
@@ -196,5 +234,9 @@ def _seconds_ahead(found: Depth) -> float:
 def _overdue(overdue: OverdueSchedules | None) -> Iterator[Metric]:
     """Gauges of schedules that should have fired."""
     count, seconds = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
-    yield GaugeMetricFamily("horae_schedules_overdue", "Schedules that are more than a minute late.", count)
-    yield GaugeMetricFamily("horae_oldest_overdue_seconds", "How late the latest of them is.", seconds)
+    yield GaugeMetricFamily(
+        "horae_schedules_overdue", "Schedules that are more than a minute late.", count
+    )
+    yield GaugeMetricFamily(
+        "horae_oldest_overdue_seconds", "How late the latest of them is.", seconds
+    )

@@ -35,11 +35,15 @@ class RequestModel(BaseModel):
 
 
 class View(BaseModel):
-    """A part of a response, made from the attributes of a value; an alias is the attribute's name if it differs."""
+    """A part of a response, made from the attributes of a value; an alias is the attribute's name
+    if it differs.
+    """
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
 
 def attributes(value: "DataclassInstance") -> dict[str, Any]:
-    """Return the fields of a dataclass by name; unlike `asdict`, leaves their values as they are."""
+    """Return the fields of a dataclass by name; unlike `asdict`, leaves their values as they
+    are.
+    """
     return {field.name: getattr(value, field.name) for field in fields(value)}

@@ -136,14 +136,18 @@ class FieldError(BaseModel):
 class Problem(BaseModel):
     """The body of every error response."""
 
-    error: str = Field(description="Error code for programs.", examples=["ERROR_JOB_DOES_NOT_EXIST"])
+    error: str = Field(
+        description="Error code for programs.", examples=["ERROR_JOB_DOES_NOT_EXIST"]
+    )
     detail: str | dict[str, list[FieldError]] = Field(
         description="Message for people; for invalid fields, the errors by field."
     )
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the error responses of an endpoint for OpenAPI; any endpoint may return 401, 403 and 503."""
+    """Return the error responses of an endpoint for OpenAPI; any endpoint may return 401, 403 and
+    503.
+    """
     reasons = {
         400: "The request is invalid, or the state does not allow it.",
         401: "Authentication required.",
@@ -159,9 +163,13 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def problem(status: int, code: str, detail: Any, headers: Mapping[str, str] | None = None) -> Response:
+def problem(
+    status: int, code: str, detail: Any, headers: Mapping[str, str] | None = None
+) -> Response:
     """Return an error response."""
-    content = json.dumps({"error": code, "detail": detail})  # escaped, as an unpaired surrogate cannot be encoded
+    content = json.dumps(
+        {"error": code, "detail": detail}
+    )  # escaped, as an unpaired surrogate cannot be encoded
     return Response(content, status, headers, "application/json")
 
 
@@ -181,24 +189,38 @@ def code_of(error: Exception) -> str:
 
 
 def response_to(error: Exception) -> Response:
-    """Return the response to an error; unexpected errors are logged and their text is not exposed."""
+    """Return the response to an error; unexpected errors are logged and their text is not
+    exposed.
+    """
     status, code = status_of(error)
     if isinstance(error, NotAuthenticated):
         return problem(status, code, str(error), {"WWW-Authenticate": "Bearer"})
     if isinstance(error, InvalidParameters):
-        return problem(status, code, errors_by_field((where, what, "invalid") for where, what in error.problems))
+        return problem(
+            status,
+            code,
+            errors_by_field((where, what, "invalid") for where, what in error.problems),
+        )
     headers = {"Retry-After": "1"} if code == UNAVAILABLE else None
-    if isinstance(error, HoraeError) and code != INTERNAL and not isinstance(error, DatabaseUnavailable):
+    if (
+        isinstance(error, HoraeError)
+        and code != INTERNAL
+        and not isinstance(error, DatabaseUnavailable)
+    ):
         return problem(status, code, str(error), headers)
     if code == UNAVAILABLE:
         return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)
-    what = "the server is configured wrongly" if isinstance(error, Misconfigured) else "internal error"
+    what = (
+        "the server is configured wrongly" if isinstance(error, Misconfigured) else "internal error"
+    )
     return problem(status, code, f"{what}; see the log of the server")
 
 
 def _outage(error: Exception) -> str:
-    """Log why the database is unavailable; return what clients are told, which names no server and no file."""
+    """Log why the database is unavailable; return what clients are told, which names no server and
+    no file.
+    """
     if isinstance(error, DatabaseUnavailable) and error.answers:
         log.warning("the database cannot serve a request: %s", error)
         return "the database cannot be used now; see the log of the server"
@@ -254,12 +276,19 @@ async def _on_validation(request: Request, error: Exception) -> Response:
         return problem(404, NO_SUCH.get(str(wrong[0]["loc"][-1]), "ERROR_NOT_FOUND"), "not found")
     if place == "body" and "json" not in request.headers.get("content-type", ""):
         return problem(400, BODY, "a JSON body needs the header Content-Type: application/json")
-    found = ((".".join(map(str, item["loc"][1:])), _text(item), str(item["type"])) for item in wrong)
+    found = (
+        (".".join(map(str, item["loc"][1:])), _text(item), str(item["type"])) for item in wrong
+    )
     return problem(400, QUERY if place == "query" else BODY, errors_by_field(found))
 
 
 def _text(item: Mapping[str, Any]) -> str:
-    if item["type"] in _LENGTHS and isinstance(item["input"], str):  # of an optional field, where Pydantic says "items"
+    if item["type"] in _LENGTHS and isinstance(
+        item["input"], str
+    ):  # of an optional field, where Pydantic says "items"
         which, bound = _LENGTHS[item["type"]]
-        return f"String should have {which} {item['ctx'][bound]} character{'' if item['ctx'][bound] == 1 else 's'}"
+        return (
+            f"String should have {which} {item['ctx'][bound]}"
+            f" character{'' if item['ctx'][bound] == 1 else 's'}"
+        )
     return str(item["msg"]).removeprefix("Value error, ")

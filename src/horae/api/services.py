@@ -42,7 +42,9 @@ from horae.types.routes import Routes
 T = TypeVar("T")
 
 OVERVIEW_LASTS: Final = 2.0
-"""Seconds for which the overview is cached: it takes several queries, and every open dashboard asks for it."""
+"""Seconds for which the overview is cached: it takes several queries, and every open dashboard asks
+for it.
+"""
 DASHBOARD: Final = Path(__file__).parent / "static"
 """The folder with the built files of the dashboard."""
 
@@ -51,8 +53,9 @@ DASHBOARD: Final = Path(__file__).parent / "static"
 class Services:
     """One application, as its HTTP API sees it.
 
-    `sync_jobs`, `schedules` and `deployments` block, so call them on a thread. `custom_authenticate` is the
-    application's own way to identify the user of a request. `dashboard`: the folder with its built files.
+    `sync_jobs`, `schedules` and `deployments` block, so call them on a thread.
+    `custom_authenticate` is the application's own way to identify the user of a request.
+    `dashboard`: the folder with its built files.
     """
 
     settings: Settings
@@ -73,7 +76,9 @@ class Services:
         return self.custom_authenticate or BuiltIn(self.settings, self.components.database)
 
     def entrance(self) -> str:
-        """Return the path for a browser, relative to where this is served: the page, or a one-time login link."""
+        """Return the path for a browser, relative to where this is served: the page, or a one-time
+        login link.
+        """
         built_in = self.authenticate
         return built_in.link.make() if isinstance(built_in, BuiltIn) and built_in.is_by_link else ""
 
@@ -115,7 +120,9 @@ class Services:
     @cached_property
     def hub(self) -> Hub:
         """Publishes changes to event streams."""
-        return Hub(self._sources, self.components.wakeup, self.components.live, self.events_timing.hub)
+        return Hub(
+            self._sources, self.components.wakeup, self.components.live, self.events_timing.hub
+        )
 
     @cached_property
     def stream_limit(self) -> StreamLimit:
@@ -135,12 +142,17 @@ class Services:
     def _sources(self) -> list[Source]:
         timing = self.events_timing
         jobs = JobSource(JobWatch(self.components, self.sync_jobs, timing.jobs), self.views)
-        return [jobs, ScheduleSource(self.components.database, self.schedule_views, timing.schedules)]
+        return [
+            jobs,
+            ScheduleSource(self.components.database, self.schedule_views, timing.schedules),
+        ]
 
     def _take_overview(self) -> Overview:
         seen = look(self.components.database)
         alive = living(seen)
-        dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
+        dead = [
+            (node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None
+        ]
         reads = self.components.replica or self.components.database
         routes = Routes(self.registry, self.components.queue_backends)
         waits = BodyWaits(self.components.database, self.components.live)
@@ -155,7 +167,9 @@ class Services:
         )
 
     def reads_for(self, actor: Actor) -> Reads:
-        """Return where lists for this user are read: a replica, if it has what the user has just changed."""
+        """Return where lists for this user are read: a replica, if it has what the user has just
+        changed.
+        """
         replica = self.components.replica
         if replica is None or not replica.contains(self.last_changes.of(actor.id)):
             return self.components.database
@@ -170,8 +184,12 @@ class Services:
         return await self.components.database.in_thread(call, Use.CHANGE)
 
     @asynccontextmanager
-    async def audited(self, actor: Actor, action: str, target: str, note: str | None = None) -> AsyncGenerator[None]:
-        """Record the change of the block in the audit log, in its transaction, or the error that prevented it."""
+    async def audited(
+        self, actor: Actor, action: str, target: str, note: str | None = None
+    ) -> AsyncGenerator[None]:
+        """Record the change of the block in the audit log, in its transaction, or the error that
+        prevented it.
+        """
         asked = ChangeRequest(actor.id, action, target, note)
         try:
             with requested(asked):

@@ -1,4 +1,6 @@
-"""Changes of many jobs from the command line: the options that choose them, the question, and the answer."""
+"""Changes of many jobs from the command line: the options that choose them, the question, and the
+answer.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -16,16 +18,30 @@ from horae.cli.printing.output import counted, print_json, print_table
 
 Action: TypeAlias = Literal["cancel", "retry", "delete", "reschedule"]
 DONE_TO: Final[dict[str, str]] = {
-    "cancel": "cancelled", "retry": "retried", "delete": "deleted", "reschedule": "rescheduled",
-}  # fmt: skip
+    "cancel": "cancelled",
+    "retry": "retried",
+    "delete": "deleted",
+    "reschedule": "rescheduled",
+}
 States = Annotated[
     list[str] | None,
-    typer.Option("--state", metavar="STATE", help="Jobs in this state; `!failed` for any other state. Repeatable."),
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="Jobs in this state; `!failed` for any other state. Repeatable.",
+    ),
 ]
-Types = Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="Jobs of this type. Repeatable.")]
-Queues = Annotated[list[str] | None, typer.Option("--queue", metavar="NAME", help="Jobs in this queue. Repeatable.")]
+Types = Annotated[
+    list[str] | None, typer.Option("--type", metavar="TYPE", help="Jobs of this type. Repeatable.")
+]
+Queues = Annotated[
+    list[str] | None,
+    typer.Option("--queue", metavar="NAME", help="Jobs in this queue. Repeatable."),
+]
 AllJobs = Annotated[bool, typer.Option("--all", help="All jobs, if no other option limits them.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count and show the jobs, and change nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Count and show the jobs, and change nothing.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before many jobs are changed.")]
 
 
@@ -45,19 +61,31 @@ class Selection(TypedDict):
 def with_selection(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the `**selection` of a command by the options of `Selection`."""
     added = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=False if kind.__origin__ is bool else None, annotation=kind)
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=False if kind.__origin__ is bool else None,
+            annotation=kind,
+        )
         for name, kind in get_type_hints(Selection, include_extras=True).items()
     ]
     return replace_catch_all(command, added)
 
 
-def filter_of(ids: Sequence[int] | None, owner: str | None, selection: Selection) -> dict[str, Any] | None:
-    """Return the filter that the options name, None if the jobs are named by their IDs. Exits if both or none are."""
+def filter_of(
+    ids: Sequence[int] | None, owner: str | None, selection: Selection
+) -> dict[str, Any] | None:
+    """Return the filter that the options name, None if the jobs are named by their IDs.
+
+    Exits if both or none are.
+    """
     all_jobs = selection["all_jobs"]
     given: dict[str, Any] = {
-        "states": selection["state"], "types": selection["type_"], "queues": selection["queue"],
+        "states": selection["state"],
+        "types": selection["type_"],
+        "queues": selection["queue"],
         "query": selection["query"],
-    }  # fmt: skip
+    }
     chosen = {name: value for name, value in given.items() if value}
     if ids and (chosen or all_jobs):
         complain("name the jobs either by their IDs or by options such as --query, not by both")
@@ -65,23 +93,33 @@ def filter_of(ids: Sequence[int] | None, owner: str | None, selection: Selection
     if ids:
         return None
     if not chosen and not all_jobs:
-        complain("name the jobs: by their IDs, by options such as --query or --state, or all with --all")
+        complain(
+            "name the jobs: by their IDs, by options such as --query or --state, or all with --all"
+        )
         raise typer.Exit(WRONG_CALL)
     return {**chosen, "owner": whose(owner), "all": all_jobs}
 
 
-def change_many(context: typer.Context, action: Action, which: dict[str, Any], selection: Selection) -> None:
+def change_many(
+    context: typer.Context, action: Action, which: dict[str, Any], selection: Selection
+) -> None:
     """Create the job that changes the jobs, after a question; with `--dry-run` only count them."""
     dry_run, as_json = selection["dry_run"], selection["as_json"]
     with opened(context) as horae:
         change = getattr(horae.jobs, f"{action}_many")
         if dry_run or not selection["yes"]:
             preview = change(**which, preview=True)
-            jobs = counted(preview.count, "job") if preview.complete else f"at least {preview.count:,} jobs"
+            jobs = (
+                counted(preview.count, "job")
+                if preview.complete
+                else f"at least {preview.count:,} jobs"
+            )
             if dry_run:
                 if as_json:
                     newest = [as_values(job, horae.registry) for job in preview.newest]
-                    print_json({"count": preview.count, "complete": preview.complete, "newest": newest})
+                    print_json(
+                        {"count": preview.count, "complete": preview.complete, "newest": newest}
+                    )
                     return
                 print_table(COLUMNS, preview.newest, empty="No matching jobs.")
                 typer.echo(f"{jobs} would be {DONE_TO[action]}")

@@ -19,7 +19,8 @@ from horae.storage.migrations.version import has_no_tables
 class Target:
     """The application or the database of a command, loaded and opened when a command needs it.
 
-    The database of the command line wins over that in the application's code, which wins over `HORAE_DATABASE`.
+    The database of the command line wins over that in the application's code, which wins over
+    `HORAE_DATABASE`.
     """
 
     def __init__(self, app: str | None = None, database: str | None = None) -> None:
@@ -36,22 +37,26 @@ class Target:
         """The application, for commands that need its job types; raises `ConfigurationError`."""
         if self.app is None:
             raise ConfigurationError(
-                "this command needs the job types of an application: name it with --app or HORAE_APP"
+                "this command needs the job types of an application: name it with --app or"
+                " HORAE_APP"
             )
         return self.horae
 
     @property
     def existing(self) -> Horae:
-        """The same as `horae`; raises `NotFound` for a SQLite file that would first be created, or given its tables."""
+        """The same as `horae`; raises `NotFound` for a SQLite file that would first be created, or
+        given its tables.
+        """
         if (file := missing_file(self.horae.settings.database)) is not None:
             raise NotFound(
-                f"there is no database file {file}; name the database with --database or HORAE_DATABASE "
-                "(`horae run`, the first job or `horae migrate up` creates it)"
+                f"there is no database file {file}; name the database with --database or"
+                " HORAE_DATABASE (`horae run`, the first job or `horae migrate up` creates it)"
             )
         if (file := file_of(self.horae.settings.database)) is not None and has_no_tables(file):
             raise NotFound(
-                f"database file {file} has no tables of Horae; name the database with --database or HORAE_DATABASE "
-                "(`horae run`, the first job or `horae migrate up` creates the tables)"
+                f"database file {file} has no tables of Horae; name the database with --database or"
+                " HORAE_DATABASE (`horae run`, the first job or `horae migrate up` creates the"
+                " tables)"
             )
         return self.horae
 
@@ -60,7 +65,9 @@ class Target:
         return self.application if reference is None else self.load(reference)
 
     def load(self, reference: str) -> Horae:
-        """Load the application `module:attribute`, on the database of the command line if there is one."""
+        """Load the application `module:attribute`, on the database of the command line if there is
+        one.
+        """
         horae = load(reference)
         if self._database is not None:
             horae.close()  # its module may have opened the database of its code already

@@ -2,10 +2,14 @@
 
 
 def indented(text: str) -> str:
-    """Escape control characters, and indent all lines after the first, so that none looks like a line of its own."""
+    """Escape control characters, and indent all lines after the first, so that none looks like a
+    line of its own.
+    """
     return "\n    ".join(printable(text).split("\n"))
 
 
 def printable(text: str) -> str:
     """Escape control characters, so that no escape sequence reaches a terminal."""
-    return "".join(each if each.isprintable() or each in "\n\t" else repr(each)[1:-1] for each in text)
+    return "".join(
+        each if each.isprintable() or each in "\n\t" else repr(each)[1:-1] for each in text
+    )

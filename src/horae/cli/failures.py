@@ -15,12 +15,15 @@ FAILED: Final = 1
 WRONG_CALL: Final = 2
 
 TRACEBACK_VARIABLE: Final = "HORAE_TRACEBACK"
-EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {InvalidRequest: WRONG_CALL, NotFound: WRONG_CALL}
+EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {
+    InvalidRequest: WRONG_CALL,
+    NotFound: WRONG_CALL,
+}
 """By class of error; all others exit with `FAILED`."""
 
 EPILOG: Final = (
-    "Exit codes: 0 success; 1 the job failed, a check found a problem, the database is unavailable, or the operation "
-    "is not possible now; 2 wrong usage, or the named object does not exist."
+    "Exit codes: 0 success; 1 the job failed, a check found a problem, the database is unavailable,"
+    " or the operation is not possible now; 2 wrong usage, or the named object does not exist."
 )
 
 
@@ -35,20 +38,29 @@ def complain(message: object) -> None:
 
 
 def _report_bug(error: Exception) -> None:
-    from horae.redaction import error_text, traceback_text  # noqa: PLC0415 - loads Pydantic, which `--help` does without
+    # Loads Pydantic, which `--help` does without
+    from horae.redaction import error_text, traceback_text  # noqa: PLC0415
 
     if os.environ.get(TRACEBACK_VARIABLE):
         typer.echo(traceback_text(error), err=True)
-    complain(f"unexpected error: {error_text(error)} (set {TRACEBACK_VARIABLE}=1 for the traceback)")
+    complain(
+        f"unexpected error: {error_text(error)} (set {TRACEBACK_VARIABLE}=1 for the traceback)"
+    )
 
 
 @contextmanager
 def failures_as_exit_codes() -> Generator[None]:
-    """Turn an error into a line and an exit code; with HORAE_TRACEBACK an unexpected one also prints a traceback."""
+    """Turn an error into a line and an exit code; with HORAE_TRACEBACK an unexpected one also
+    prints a traceback.
+    """
     try:
         yield
     except HoraeError as error:
-        hint = "; run `horae doctor` to find the cause" if isinstance(error, DatabaseUnavailable) else ""
+        hint = (
+            "; run `horae doctor` to find the cause"
+            if isinstance(error, DatabaseUnavailable)
+            else ""
+        )
         complain(f"{error}{hint}")
         raise typer.Exit(exit_code_of(error)) from error
     except ModuleNotFoundError as error:
@@ -56,12 +68,17 @@ def failures_as_exit_codes() -> Generator[None]:
             raise
         complain("PostgreSQL needs its driver: pip install 'horae[postgres]'")
         raise typer.Exit(FAILED) from error
-    except BrokenPipeError:  # the reader of the output has gone, such as `head`; Typer ends the program quietly
+    except (
+        BrokenPipeError
+    ):  # the reader of the output has gone, such as `head`; Typer ends the program quietly
         raise
     except Exception as error:
-        if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # Typer reports these itself
+        if isinstance(error, typer.Abort) or hasattr(
+            error, "exit_code"
+        ):  # Typer reports these itself
             raise
-        from horae.storage.engine.failures import advice_for  # noqa: PLC0415 - loads SQLAlchemy, as above
+        # Loads SQLAlchemy, as above
+        from horae.storage.engine.failures import advice_for  # noqa: PLC0415
         from horae.storage.operations.doctor import database_error_of  # noqa: PLC0415 - as above
 
         if (complaint := database_error_of(error)) is None:

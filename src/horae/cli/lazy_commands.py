@@ -1,4 +1,6 @@
-"""The commands of `horae` by name, imported when they are called: `horae --help` loads none of them."""
+"""The commands of `horae` by name, imported when they are called: `horae --help` loads none of
+them.
+"""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,7 +19,9 @@ PACKAGE: Final = "horae.cli.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: its name, the module and the attribute that define it, and its line in `horae --help`."""
+    """A command: its name, the module and the attribute that define it, and its line in `horae
+    --help`.
+    """
 
     name: str
     module: str
@@ -26,26 +30,69 @@ class Entry:
 
 
 ENTRIES: Final = (
-    Entry("run", "run", "run", "Run a node in the foreground, with the HTTP API and the dashboard."),
-    Entry("jobs", "jobs.jobs", "jobs_app", "Start, watch, cancel, retry, reschedule and delete jobs."),
+    Entry(
+        "run", "run", "run", "Run a node in the foreground, with the HTTP API and the dashboard."
+    ),
+    Entry(
+        "jobs", "jobs.jobs", "jobs_app", "Start, watch, cancel, retry, reschedule and delete jobs."
+    ),
     Entry("groups", "groups", "groups_app", "Start, show, cancel and wait for groups of jobs."),
-    Entry("types", "types", "types_app", "List the job types of an application (needs --app or HORAE_APP)."),
+    Entry(
+        "types",
+        "types",
+        "types_app",
+        "List the job types of an application (needs --app or HORAE_APP).",
+    ),
     Entry("nodes", "nodes", "nodes_app", "List nodes."),
-    Entry("queues", "queues", "queues_app", "List, pause, resume and limit queues, and let owners take turns."),
+    Entry(
+        "queues",
+        "queues",
+        "queues_app",
+        "List, pause, resume and limit queues, and let owners take turns.",
+    ),
     Entry("limits", "limits", "limits_app", "List, change and reset limits by key."),
     Entry("schedules", "schedules", "schedules_app", "List, add, change, pause and run schedules."),
-    Entry("schema", "deployments", "schema", "Print the schedules of an application, as a deployment stores them."),
-    Entry("deploy", "deployments", "deploy", "Make the schedules of an application the current version of its module."),
-    Entry("deployments", "deployments", "deployments_app", "List, scale and end deployments of modules."),
+    Entry(
+        "schema",
+        "deployments",
+        "schema",
+        "Print the schedules of an application, as a deployment stores them.",
+    ),
+    Entry(
+        "deploy",
+        "deployments",
+        "deploy",
+        "Make the schedules of an application the current version of its module.",
+    ),
+    Entry(
+        "deployments",
+        "deployments",
+        "deployments_app",
+        "List, scale and end deployments of modules.",
+    ),
     Entry("ring", "deployments", "ring", "Show how the schedules are shared among the nodes."),
     Entry("changes", "changes", "changes", "Show the audit log: who changed what, newest first."),
-    Entry("simulate", "simulate", "simulate", "Forecast what the schedules of an application will do."),
+    Entry(
+        "simulate", "simulate", "simulate", "Forecast what the schedules of an application will do."
+    ),
     Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
-    Entry("audit", "audit", "audit", "Recompute what must always hold from the tables, and print what contradicts it."),
-    Entry("migrate", "migrate", "migrate_app", "Create the tables of the database and bring them up to date."),
-    Entry("grants", "grants", "grants", "Print the privileges that a PostgreSQL role needs, as SQL."),
+    Entry(
+        "audit",
+        "audit",
+        "audit",
+        "Recompute what must always hold from the tables, and print what contradicts it.",
+    ),
+    Entry(
+        "migrate",
+        "migrate",
+        "migrate_app",
+        "Create the tables of the database and bring them up to date.",
+    ),
+    Entry(
+        "grants", "grants", "grants", "Print the privileges that a PostgreSQL role needs, as SQL."
+    ),
     Entry("cron", "cron", "cron_app", "Evaluate and explain cron expressions."),
-)  # fmt: skip
+)
 
 
 class LazyCommand(TyperCommand):
@@ -57,7 +104,9 @@ class LazyCommand(TyperCommand):
 
     @override
     def make_context(self, *args: Any, **options: Any) -> Any:
-        """Return a context of the imported command, which then parses and runs in place of this one."""
+        """Return a context of the imported command, which then parses and runs in place of this
+        one.
+        """
         return self.load().make_context(*args, **options)
 
     def load(self) -> Any:

@@ -14,20 +14,27 @@ _OURS = str(Path(__file__).parents[1])
 
 
 def load(reference: str) -> Horae:
-    """Import the application; the `ConfigurationError` names what was expected and what was found."""
+    """Import the application; the `ConfigurationError` names what was expected and what was
+    found.
+    """
     module_name, colon, attribute = reference.partition(":")
     if not (module_name and colon and attribute):
-        raise ConfigurationError(f"application {reference!r}: write module:attribute, as in app:horae")
+        raise ConfigurationError(
+            f"application {reference!r}: write module:attribute, as in app:horae"
+        )
     module = _import(module_name)
     try:
         found = reduce(getattr, attribute.split("."), module)
     except AttributeError:
         raise ConfigurationError(
-            f"application {reference!r}: module {module_name!r} has no {attribute!r}{_instead(module)}"
+            f"application {reference!r}: module {module_name!r} has no"
+            f" {attribute!r}{_instead(module)}"
         ) from None
     if not isinstance(found, Horae):
         kind = type(found).__name__
-        raise ConfigurationError(f"application {reference!r} is of type {kind}, not Horae{_instead(module)}")
+        raise ConfigurationError(
+            f"application {reference!r} is of type {kind}, not Horae{_instead(module)}"
+        )
     return found
 
 
@@ -39,7 +46,9 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise ConfigurationError(f"module {name!r} was not found in {here} or on Python's path") from error
+            raise ConfigurationError(
+                f"module {name!r} was not found in {here} or on Python's path"
+            ) from error
         raise ConfigurationError(_broken(name, error)) from error
     except Exception as error:  # the module of an application may raise anything
         raise ConfigurationError(_broken(name, error)) from error
@@ -47,11 +56,19 @@ def _import(name: str) -> ModuleType:
 
 def _broken(name: str, error: Exception) -> str:
     # The line of the application is what a reader can change, not the one of Horae that refused it.
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_OURS)]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_OURS)
+    ]
     where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"module {name!r} cannot be imported: {type(error).__name__}: {error}{where}"
 
 
 def _instead(module: ModuleType) -> str:
     names = [name for name, value in vars(module).items() if isinstance(value, Horae)]
-    return f"; write {module.__name__}:{names[0]}" if names else "; it declares no application (`horae = Horae(…)`)"
+    return (
+        f"; write {module.__name__}:{names[0]}"
+        if names
+        else "; it declares no application (`horae = Horae(…)`)"
+    )

@@ -1,4 +1,7 @@
-"""The program `horae`: the options that all commands share, and the version. `lazy_commands` has the commands."""
+"""The program `horae`: the options that all commands share, and the version.
+
+`lazy_commands` has the commands.
+"""
 
 import os
 import sys
@@ -42,33 +45,49 @@ def prepare(
             "--app",
             envvar="HORAE_APP",
             metavar="MODULE:ATTRIBUTE",
-            help="The application, such as app:horae; modules in the current directory can be imported.",
+            help=(
+                "The application, such as app:horae; modules in the current directory can be"
+                " imported."
+            ),
         ),
     ] = None,
     database: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="URL of the database. Defaults to the one in the application's code, then HORAE_DATABASE, then "
-            "sqlite:///horae.db.",
+            help=(
+                "URL of the database. Defaults to the one in the application's code, then"
+                " HORAE_DATABASE, then "
+                "sqlite:///horae.db."
+            ),
         ),
     ] = None,
     shown_version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """Run the background work of a Python application. --app and --database may stand anywhere in a command."""
-    from horae.cli.context import Target  # noqa: PLC0415 - loads SQLAlchemy, which `--help` does without
+    """Run the background work of a Python application. --app and --database may stand anywhere in a
+    command.
+    """
+    # Loads SQLAlchemy, which `--help` does without
+    from horae.cli.context import Target  # noqa: PLC0415
 
     del shown_version
     target = context.obj = Target(application, database)
-    if context.invoked_subcommand == "migrate" and (application is not None or database is not None):
+    if context.invoked_subcommand == "migrate" and (
+        application is not None or database is not None
+    ):
         context.with_resource(variable(DATABASE_VARIABLE, target.horae.settings.database))
 
 
 @contextmanager
 def variable(name: str, value: str) -> Generator[None]:
-    """Set an environment variable, which the options of `horae migrate` read, until the end of the block."""
+    """Set an environment variable, which the options of `horae migrate` read, until the end of the
+    block.
+    """
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -83,7 +102,8 @@ def variable(name: str, value: str) -> Generator[None]:
 def main() -> None:
     """Run the program."""
     if sys.stdout is None:  # closed, as a service manager may start programs
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - open until the process ends
+        # Open until the process ends
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     if not all(is_storable(argument) for argument in sys.argv):
         complain("an argument is not valid UTF-8 or contains a NUL character")
         sys.exit(WRONG_CALL)

@@ -1,4 +1,7 @@
-"""Reads points in time as they are typed. Apart from other values, as `horae cron` needs no job types and no SQL."""
+"""Reads points in time as they are typed.
+
+Apart from other values, as `horae cron` needs no job types and no SQL.
+"""
 
 from datetime import UTC, datetime
 
@@ -8,7 +11,9 @@ from horae.quoting import quoted
 
 
 def moment(text: str, option: str = "--run-at", zone: str | None = None) -> datetime:
-    """Parse an ISO time, by default in `zone`, or in the time zone of this machine; raises `InvalidRequest`."""
+    """Parse an ISO time, by default in `zone`, or in the time zone of this machine; raises
+    `InvalidRequest`.
+    """
     named = None if zone is None else load_zone(zone)
     try:
         parsed = datetime.fromisoformat(text)
@@ -17,4 +22,6 @@ def moment(text: str, option: str = "--run-at", zone: str | None = None) -> date
         return (parsed if parsed.tzinfo else parsed.replace(tzinfo=named)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         example = "2026-03-29T01:30 or 2026-03-29T01:30+01:00"
-        raise InvalidRequest(f"{option} {quoted(text)}: expected an ISO time such as {example}") from error
+        raise InvalidRequest(
+            f"{option} {quoted(text)}: expected an ISO time such as {example}"
+        ) from error

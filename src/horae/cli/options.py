@@ -11,13 +11,19 @@ Queue = Annotated[str, typer.Argument(metavar="NAME", help="Name of the queue.")
 JobIds = Annotated[list[int], typer.Argument(metavar="ID...", help="IDs of jobs.")]
 SomeJobIds = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="IDs of jobs.")]
 JobId = Annotated[int, typer.Argument(metavar="ID", help="ID of the job.")]
-Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Act as this owner: jobs of others count as missing.")]
+Owner = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Act as this owner: jobs of others count as missing."),
+]
 
 Query = Annotated[
     str | None,
     typer.Option(
         metavar="QUERY",
-        help="Only jobs that meet all terms, such as `type:import* params.customer_id:4711 -state:finished`.",
+        help=(
+            "Only jobs that meet all terms, such as `type:import* params.customer_id:4711"
+            " -state:finished`."
+        ),
     ),
 ]
 

@@ -1,4 +1,7 @@
-"""Parses what `horae simulate` is asked: outages, killed nodes, other load, durations. Errors name the option."""
+"""Parses what `horae simulate` is asked: outages, killed nodes, other load, durations.
+
+Errors name the option.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +17,9 @@ from horae.quoting import quoted
 
 _DAY: Final = timedelta(days=1)
 _NODE: Final = re.compile(r"(?:node-?)?(\d{1,4})?")
-_LOAD: Final = re.compile(r"(?:(?P<queue>[^=]+)=)?(?P<count>\d{1,9})/(?P<period>[^:]+):(?P<took>.+)")
+_LOAD: Final = re.compile(
+    r"(?:(?P<queue>[^=]+)=)?(?P<count>\d{1,9})/(?P<period>[^:]+):(?P<took>.+)"
+)
 
 
 class Period(NamedTuple):
@@ -33,7 +38,9 @@ def outages(texts: Sequence[str], period: Period) -> list[Outage]:
 def _outages(text: str, period: Period) -> Iterator[Outage]:
     start, slash, length = text.partition("/")
     if not (slash and length):
-        raise InvalidRequest(f"--outage {quoted(text)}: write start/length, as in 02:00/3h or 2026-12-01T02:00/3h")
+        raise InvalidRequest(
+            f"--outage {quoted(text)}: write start/length, as in 02:00/3h or 2026-12-01T02:00/3h"
+        )
     lasts = _length("--outage", text, length)
     daily = _time_of_day(start)
     if daily is None:
@@ -48,7 +55,10 @@ def _outages(text: str, period: Period) -> Iterator[Outage]:
 
 
 def kills(texts: Sequence[str], period: Period) -> list[Outage]:
-    """Parse `2026-12-01T03:00/node-2`, with `/10m` if the node comes back. Raises `InvalidRequest`."""
+    """Parse `2026-12-01T03:00/node-2`, with `/10m` if the node comes back.
+
+    Raises `InvalidRequest`.
+    """
     return [_kill(text, period) for text in texts]
 
 
@@ -57,20 +67,27 @@ def _kill(text: str, period: Period) -> Outage:
     name, slash, length = rest.partition("/")
     found = _NODE.fullmatch(name)
     if not name or found is None:
-        raise InvalidRequest(f"--kill {quoted(text)}: write time/node, as in 2026-12-01T03:00/node-2")
+        raise InvalidRequest(
+            f"--kill {quoted(text)}: write time/node, as in 2026-12-01T03:00/node-2"
+        )
     lasts = _length("--kill", text, length) if slash else None
     return Outage(_within("--kill", text, start, period), lasts, node=int(found[1] or 1))
 
 
 def loads(texts: Sequence[str]) -> list[Load]:
-    """Parse `20/1m:5s` and `emails=20/1m:5s`: 20 jobs of 5 seconds in each minute. Raises `InvalidRequest`."""
+    """Parse `20/1m:5s` and `emails=20/1m:5s`: 20 jobs of 5 seconds in each minute.
+
+    Raises `InvalidRequest`.
+    """
     return [_load(text) for text in texts]
 
 
 def _load(text: str) -> Load:
     found = _LOAD.fullmatch(text)
     if found is None:
-        raise InvalidRequest(f"--load {quoted(text)}: write [queue=]jobs/period:duration, as in emails=20/1m:5s")
+        raise InvalidRequest(
+            f"--load {quoted(text)}: write [queue=]jobs/period:duration, as in emails=20/1m:5s"
+        )
     period, took = _length("--load", text, found["period"]), duration(found["took"])
     if int(found["count"]) < 1:
         raise InvalidRequest(f"--load {quoted(text)}: expected at least one job")
@@ -78,7 +95,9 @@ def _load(text: str) -> Load:
 
 
 class Durations(NamedTuple):
-    """The given durations by the name of the schedule, and the one for schedules of which nothing is known."""
+    """The given durations by the name of the schedule, and the one for schedules of which nothing
+    is known.
+    """
 
     by_name: dict[str, timedelta]
     default: timedelta | None
@@ -103,7 +122,9 @@ def _time_of_day(text: str) -> time | None:
     try:
         return time.fromisoformat(text)
     except ValueError as error:
-        raise InvalidRequest(f"--outage {quoted(text)}: expected a time of day from 00:00 to 23:59") from error
+        raise InvalidRequest(
+            f"--outage {quoted(text)}: expected a time of day from 00:00 to 23:59"
+        ) from error
 
 
 def _length(option: str, text: str, length: str) -> timedelta:

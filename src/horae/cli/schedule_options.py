@@ -1,6 +1,7 @@
 """The options of a schedule, as `horae schedules add` and `alter` take them.
 
-The parameters of both commands are made from one table, which a test compares with `ScheduleKeywords`.
+The parameters of both commands are made from one table, which a test compares with
+`ScheduleKeywords`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,16 +31,22 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "next_start": Option("Move the next start, once; a time in the past means now.", "ISO"),
     "dst_gap": Option("Times skipped when clocks go forward.", "shift|skip"),
     "dst_fold": Option("Times repeated when clocks go back.", "first|second|both"),
-    "overlap": Option("skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all.", "POLICY"),
+    "overlap": Option(
+        "skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all.", "POLICY"
+    ),
     "catch_up": Option("Missed times to make up for: last, none or all.", "POLICY"),
     "catch_up_limit": Option("Maximum number of missed times for --catch-up all.", kind=int),
     "catch_up_window": Option("Maximum age of a missed time that is made up for.", "LENGTH"),
     "jitter": Option("Delay starts by up to this, never past the next time.", "LENGTH"),
     "max_runtime": Option("Time limit of a run.", "LENGTH"),
-    "max_retries": Option("Retries after a failure; one more failure disables the schedule.", kind=int),
+    "max_retries": Option(
+        "Retries after a failure; one more failure disables the schedule.", kind=int
+    ),
     "retry_period": Option("Delay of the first retry.", "LENGTH"),
     "backoff": Option("Growth of the delay between retries.", "exponential|linear"),
-    "exclude": Option("Date or range to leave out, such as 2026-12-24..2026-12-26. Repeatable.", "DATE", list[str]),
+    "exclude": Option(
+        "Date or range to leave out, such as 2026-12-24..2026-12-26. Repeatable.", "DATE", list[str]
+    ),
     "queue": Option("Queue of its jobs.", "NAME"),
     "priority": Option("Priority of its jobs; higher runs first.", kind=int),
 }
@@ -47,10 +54,14 @@ MOMENTS: Final = frozenset({"initial_start", "next_start"})
 
 
 def with_schedule_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the `**options` of a command by the options of a schedule, each None unless it is given."""
+    """Replace the `**options` of a command by the options of a schedule, each None unless it is
+    given.
+    """
     added: list[Parameter] = []
     for name, option in OPTIONS.items():
-        kind: Any = Annotated[option.kind | None, typer.Option(metavar=option.metavar, help=option.help)]
+        kind: Any = Annotated[
+            option.kind | None, typer.Option(metavar=option.metavar, help=option.help)
+        ]
         added.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
     return replace_catch_all(command, added, before_own=True)
 
@@ -58,5 +69,7 @@ def with_schedule_options(command: Callable[..., None]) -> Callable[..., None]:
 def chosen_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, with times parsed. Raises `InvalidRequest`."""
     given = {name: value for name, value in options.items() if value is not None}
-    moments = {name: moment(given[name], f"--{name.replace('_', '-')}") for name in MOMENTS & given.keys()}
+    moments = {
+        name: moment(given[name], f"--{name.replace('_', '-')}") for name in MOMENTS & given.keys()
+    }
     return given | moments

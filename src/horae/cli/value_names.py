@@ -7,10 +7,14 @@ import typer
 
 
 def name_values(command: Any) -> None:
-    """Let the help of a command and of those in it name no Python types, as Typer does: `<bool>`, `<int range>`."""
+    """Let the help of a command and of those in it name no Python types, as Typer does: `<bool>`,
+    `<int range>`.
+    """
     for each in getattr(command, "commands", {}).values():
         name_values(each)
-    for parameter in command.get_params(typer.Context(command)):  # with `--help`, which the command keeps
+    for parameter in command.get_params(
+        typer.Context(command)
+    ):  # with `--help`, which the command keeps
         name_value(parameter)
 
 

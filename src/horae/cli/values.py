@@ -20,7 +20,9 @@ ONLY_IN_PYTHON: Final = frozenset({"job_type", "session"})
 
 
 def duration(text: str) -> timedelta:
-    """Parse `30s`, `1h30m`, `2 days`, `PT90M` or a plain number of seconds; raises `InvalidRequest`."""
+    """Parse `30s`, `1h30m`, `2 days`, `PT90M` or a plain number of seconds; raises
+    `InvalidRequest`.
+    """
     try:
         if text.isascii() and text.replace(".", "", 1).isdigit():
             return timedelta(seconds=float(text))
@@ -32,11 +34,18 @@ def duration(text: str) -> timedelta:
 
 def names(text: str) -> tuple[str, ...] | None:
     """Parse names that are separated by commas; None for `*`, which stands for all."""
-    return None if text.strip() == "*" else tuple(part.strip() for part in text.split(",") if part.strip())
+    return (
+        None
+        if text.strip() == "*"
+        else tuple(part.strip() for part in text.split(",") if part.strip())
+    )
 
 
 def backoff(text: str) -> Backoff:
-    """Parse `base=10s,cap=5m,factor=linear,jitter=0.1`; what is not named has its default. Raises `InvalidRequest`."""
+    """Parse `base=10s,cap=5m,factor=linear,jitter=0.1`; what is not named has its default.
+
+    Raises `InvalidRequest`.
+    """
     stored: dict[str, Any] = {}
     for name, value in map(_backoff_part, text.split(",")):
         stored[name] = _BACKOFF_PARTS[name](value)
@@ -46,7 +55,10 @@ def backoff(text: str) -> Backoff:
 def _backoff_part(text: str) -> tuple[str, str]:
     name, _, value = (part.strip() for part in text.partition("="))
     if name not in _BACKOFF_PARTS or not value:
-        raise InvalidRequest(f"backoff {quoted(text)}: expected some of base=TIME, cap=TIME, factor=NAME, jitter=SHARE")
+        raise InvalidRequest(
+            f"backoff {quoted(text)}: expected some of base=TIME, cap=TIME, factor=NAME,"
+            " jitter=SHARE"
+        )
     return name, value
 
 
@@ -62,17 +74,27 @@ def _seconds(text: str) -> float:
 
 
 _BACKOFF_PARTS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "base": _seconds, "cap": _seconds, "factor": str, "jitter": _share,
-}  # fmt: skip
+    "base": _seconds,
+    "cap": _seconds,
+    "factor": str,
+    "jitter": _share,
+}
 
 
-def start_parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
-    """Return the parameters of `horae jobs start`. Raises `InvalidRequest` for the name of an option.
+def start_parameters(
+    job_type: JobType[Any], pairs: Sequence[str], params: str | None
+) -> dict[str, Any]:
+    """Return the parameters of `horae jobs start`.
 
-    No type declares a parameter of such a name, but one may take any: then the JSON object can have it.
+    Raises `InvalidRequest` for the name of an option.
+
+    No type declares a parameter of such a name, but one may take any: then the JSON object can have
+    it.
     """
     accepts_any = job_type.request.model.model_config.get("extra") == "allow"
-    given = {_pair(pair)[0] for pair in pairs} | (set() if accepts_any else json_object("--params", params).keys())
+    given = {_pair(pair)[0] for pair in pairs} | (
+        set() if accepts_any else json_object("--params", params).keys()
+    )
     if reserved := sorted(START_OPTIONS & given):
         raise InvalidRequest(_advice(reserved[0], accepts_any=accepts_any))
     return parameters(job_type, pairs, params)
@@ -83,16 +105,21 @@ def _advice(name: str, *, accepts_any: bool) -> str:
     advice = f"{name!r} is an option of the command, not a parameter; write {flag}"
     if name in ONLY_IN_PYTHON:
         advice = (
-            f"{name!r} is an option of `horae.jobs.start` in Python, not a parameter, and the command has none for it"
+            f"{name!r} is an option of `horae.jobs.start` in Python, not a parameter, and the"
+            " command has none for it"
         )
-    return advice if not accepts_any else f"{advice}; for a parameter of this name, write --params '{{\"{name}\": …}}'"
+    return (
+        advice
+        if not accepts_any
+        else f"{advice}; for a parameter of this name, write --params '{{\"{name}\": …}}'"
+    )
 
 
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
     """Merge `name=value` pairs into a JSON object; raises `InvalidRequest`.
 
-    A value that is valid JSON is read as JSON, any other as text. If the job type refuses the JSON value but accepts
-    the text, it gets the text: `zip=12345` works for a string as for a number.
+    A value that is valid JSON is read as JSON, any other as text. If the job type refuses the JSON
+    value but accepts the text, it gets the text: `zip=12345` works for a string as for a number.
     """
     texts = dict(_pair(pair) for pair in pairs)
     values = json_object("--params", params) | {name: _value(text) for name, text in texts.items()}
@@ -115,7 +142,9 @@ def _refused(job_type: JobType[Any], values: Mapping[str, Any]) -> set[str]:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise InvalidRequest(f"parameter {quoted(text)}: write name=value, as in path=people.csv or limit=10")
+        raise InvalidRequest(
+            f"parameter {quoted(text)}: write name=value, as in path=people.csv or limit=10"
+        )
     return name, value
 
 
@@ -135,5 +164,7 @@ def json_object(option: str, text: str | None) -> dict[str, Any]:
     except ValueError as error:
         raise InvalidRequest(f"{option} {quoted(text)} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise InvalidRequest(f'{option} {quoted(text)}: expected a JSON object, as in {{"path": "people.csv"}}')
+        raise InvalidRequest(
+            f'{option} {quoted(text)}: expected a JSON object, as in {{"path": "people.csv"}}'
+        )
     return cast("dict[str, Any]", value)

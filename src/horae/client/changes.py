@@ -1,9 +1,10 @@
 """The audit log: records who changed what, through which channel, with the values before and after.
 
-An entry is written in the transaction of its change, so nothing can change without a record. A call that changes
-something passes its statement through `recorded`. The actor of an entry is, over HTTP, that of `requested`; on the
-command line, that of `attributed_to`; elsewhere the `by` or `owner` of the call, the job whose body calls, or this
-process. Starting a job uses the system and does not change it, so only jobs started over HTTP are recorded.
+An entry is written in the transaction of its change, so nothing can change without a record. A call
+that changes something passes its statement through `recorded`. The actor of an entry is, over HTTP,
+that of `requested`; on the command line, that of `attributed_to`; elsewhere the `by` or `owner` of
+the call, the job whose body calls, or this process. Starting a job uses the system and does not
+change it, so only jobs started over HTTP are recorded.
 """
 
 import json
@@ -35,7 +36,9 @@ PYTHON: Final = "python"
 KEEP: Final = timedelta(days=365)
 """How long entries are kept."""
 TIDY_EVERY: Final = 500
-"""Entries after which old ones are deleted, by the call that writes the last of them: rarely enough to cost nothing."""
+"""Entries after which old ones are deleted, by the call that writes the last of them: rarely enough
+to cost nothing.
+"""
 LONGEST_ACTOR: Final = 200
 """Characters of an actor: the length of the column."""
 LONGEST_TARGET: Final = 300
@@ -46,7 +49,10 @@ LONGEST_VALUE: Final = 1_000
 
 @dataclass(slots=True)
 class ChangeRequest:
-    """A requested change. `written`: the id of its entry, once the transaction that writes it has begun."""
+    """A requested change.
+
+    `written`: the id of its entry, once the transaction that writes it has begun.
+    """
 
     actor: str
     action: str
@@ -73,8 +79,9 @@ class ChangeRequest:
 class Change:
     """A change as the call that makes it knows it, such as `queue.pause` of queue `mail`.
 
-    `before` reads the values that may change; `after` reads them again, or takes them from the result of the call. Both
-    run in the transaction of the change. `actor`: the `by` or `owner` of the call.
+    `before` reads the values that may change; `after` reads them again, or takes them from the
+    result of the call. Both run in the transaction of the change. `actor`: the `by` or `owner` of
+    the call.
     """
 
     action: str
@@ -113,7 +120,9 @@ def noted_by(note: Callable[[Connection], None]) -> AbstractContextManager[None]
 
 
 def requested(asked: ChangeRequest) -> AbstractContextManager[None]:
-    """Record the changes made within the block, in this thread and in those it calls, under this request."""
+    """Record the changes made within the block, in this thread and in those it calls, under this
+    request.
+    """
     return _set(_asked, asked)
 
 
@@ -137,7 +146,8 @@ def recorded(
     *,
     changed: Callable[[T], bool] = lambda _: True,
 ) -> Callable[Concatenate[Connection, P], T]:
-    """Return the statement with its audit entry, in one transaction; written only if the statement `changed` something.
+    """Return the statement with its audit entry, in one transaction; written only if the statement
+    `changed` something.
 
     Without a `change` an entry is written only for a call over HTTP.
     """
@@ -195,14 +205,20 @@ def _job_or_process() -> str:
 
 
 def _as_text(values: Values) -> str | None:
-    return None if values is None else json.dumps({name: _bounded(value) for name, value in values.items()})
+    return (
+        None
+        if values is None
+        else json.dumps({name: _bounded(value) for name, value in values.items()})
+    )
 
 
 def _bounded(value: Any) -> Any:
     """Return a value that JSON can hold; a long one becomes a text that is cut."""
     if isinstance(value, datetime):
         return value.isoformat()
-    text = storable(value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False))
+    text = storable(
+        value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    )
     if len(text) > LONGEST_VALUE:
         return f"{text[:LONGEST_VALUE]}…"
     return text if isinstance(value, str) else value

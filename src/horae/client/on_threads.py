@@ -8,7 +8,9 @@ from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.database import Database
 
 C = TypeVar("C")
-C_co = TypeVar("C_co", covariant=True)  # so that a method of a base class serves the clients that inherit it
+C_co = TypeVar(
+    "C_co", covariant=True
+)  # so that a method of a base class serves the clients that inherit it
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -27,7 +29,9 @@ def on_thread(
 
     @wraps(method)
     async def call(self: OnThreads[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        own: Callable[P, T] = getattr(self.client, method.__name__)  # a subclass may have another one
+        own: Callable[P, T] = getattr(
+            self.client, method.__name__
+        )  # a subclass may have another one
         return await self.database.in_thread(partial(own, *args, **kwargs), use)
 
     return call

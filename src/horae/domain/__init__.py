@@ -1,1 +1,3 @@
-"""The rules of jobs and schedules as pure functions: no I/O, no clock; a random generator is an argument."""
+"""The rules of jobs and schedules as pure functions: no I/O, no clock; a random generator is an
+argument.
+"""

@@ -28,8 +28,9 @@ class BackoffJson(TypedDict):
 class Backoff:
     """How delays grow from `base` to `cap`, and the share by which one may differ (0.125: ±12.5 %).
 
-    `base` and `cap` are given as a timedelta or a text such as `"30s"`. Growth ends only at the cap: `cap=20 * base`
-    ends linear growth after twenty steps. A `base` of zero retries at once. Raises `InvalidRequest`.
+    `base` and `cap` are given as a timedelta or a text such as `"30s"`. Growth ends only at the
+    cap: `cap=20 * base` ends linear growth after twenty steps. A `base` of zero retries at once.
+    Raises `InvalidRequest`.
     """
 
     base: timedelta
@@ -45,7 +46,8 @@ class Backoff:
         factor: Growth = "exponential",
         jitter: float = 0.125,
     ) -> None:
-        # The class is frozen, so the attributes are set as the generated __init__ of a frozen dataclass sets them.
+        # The class is frozen, so the attributes are set as the generated __init__ of a frozen
+        # dataclass sets them.
         object.__setattr__(self, "base", parse_duration("backoff base", base))
         object.__setattr__(self, "cap", parse_duration("backoff cap", cap))
         object.__setattr__(self, "factor", factor)

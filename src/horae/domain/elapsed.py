@@ -1,8 +1,8 @@
 """How long ago a stored moment was, even if the wall clock was set since.
 
-A wall clock can step: an operator sets it, a machine sleeps, a virtual machine is restored. The monotonic clock of a
-process never steps, but other processes cannot read it. A process that regularly reads both can compute how much time
-really passed between two stored moments.
+A wall clock can step: an operator sets it, a machine sleeps, a virtual machine is restored. The
+monotonic clock of a process never steps, but other processes cannot read it. A process that
+regularly reads both can compute how much time really passed between two stored moments.
 """
 
 from datetime import datetime, timedelta
@@ -13,19 +13,25 @@ TOLERANCE: Final = 1.0
 
 
 class Elapsed:
-    """The steps of the wall clock, observed by the monotonic clock of this process. Never overestimates an age."""
+    """The steps of the wall clock, observed by the monotonic clock of this process.
+
+    Never overestimates an age.
+    """
 
     def __init__(self) -> None:
         self._steps: list[tuple[datetime, float]] = []
 
     def observe(self, wall: datetime, monotonic: float) -> bool:
-        """Record that both clocks were read at the same moment; return whether the wall clock was set before that."""
+        """Record that both clocks were read at the same moment; return whether the wall clock was
+        set before that.
+        """
         known = bool(self._steps)
         if self._steps:
             since, began = self._steps[-1]
             if abs((wall - since).total_seconds() - (monotonic - began)) <= TOLERANCE:
                 return False
-        # A clock that was set back shows these times a second time, so the earlier readings no longer count.
+        # A clock that was set back shows these times a second time, so the earlier readings no
+        # longer count.
         self._steps = [step for step in self._steps if step[0] < wall]
         self._steps.append((wall, monotonic))
         return known
@@ -38,7 +44,9 @@ class Elapsed:
         until = monotonic
         for since, began in reversed(self._steps):
             if moment >= since:
-                return max(0.0, monotonic - min(began + (moment - since) / timedelta(seconds=1), until))
+                return max(
+                    0.0, monotonic - min(began + (moment - since) / timedelta(seconds=1), until)
+                )
             until = began
         if not self._steps:
             return 0.0

@@ -6,8 +6,12 @@ from typing import Any
 
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
-    """Return whether a call returns a coroutine, also if it is an object with an asynchronous `__call__`."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - its kind is asked for, not whether it exists
+    """Return whether a call returns a coroutine, also if it is an object with an asynchronous
+    `__call__`.
+    """
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
 
 
 def problem_of_result(function: Callable[..., Any], argument: str) -> str | None:

@@ -1,7 +1,9 @@
-"""Names of queues, job types and schedules, and ids that other systems choose: each parsed once, by one rule.
+"""Names of queues, job types and schedules, and ids that other systems choose: each parsed once, by
+one rule.
 
-A name is shown in lists, logs and URLs, so it is printable. An owner or a unique key comes from another system, which
-may use any character but a control character: that would break a line of a log or steer a terminal.
+A name is shown in lists, logs and URLs, so it is printable. An owner or a unique key comes from
+another system, which may use any character but a control character: that would break a line of a
+log or steer a terminal.
 """
 
 from typing import Final, NewType
@@ -59,6 +61,11 @@ def is_id(text: str) -> bool:
 
 def _name(kind: str, given: object) -> str:
     # Printable texts can be stored: neither NUL nor half of a surrogate pair is printable.
-    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_NAME or not given.strip() or not given.isprintable():
+    if (
+        not isinstance(given, str)
+        or not 0 < len(given) <= LONGEST_NAME
+        or not given.strip()
+        or not given.isprintable()
+    ):
         raise InvalidRequest(f"{kind} {quoted(given)}: {_NAME}")
     return given

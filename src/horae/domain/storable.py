@@ -1,4 +1,6 @@
-"""Which texts every database can store and Python can read again: no NUL, no lone surrogate, no huge whole number."""
+"""Which texts every database can store and Python can read again: no NUL, no lone surrogate, no
+huge whole number.
+"""
 
 import json
 import re
@@ -6,7 +8,8 @@ import sys
 from decimal import Decimal
 from typing import Final
 
-# An escaped NUL after an even number of backslashes; after an odd one it is the text "\u0000" itself.
+# An escaped NUL after an even number of backslashes; after an odd one it is the text "\u0000"
+# itself.
 _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _EXPONENT: Final = re.compile(r"\d[eE]\+?\d")
@@ -21,7 +24,9 @@ def is_storable(text: str) -> bool:
 
 
 def has_control(text: str) -> bool:
-    """Return whether the text has a character that could break a line of a log or control a terminal."""
+    """Return whether the text has a character that could break a line of a log or control a
+    terminal.
+    """
     return _CONTROL.search(text) is not None
 
 
@@ -31,12 +36,15 @@ def escaped(text: str) -> str:
 
 
 def is_storable_json(text: str) -> bool:
-    """Return whether JSON text holds only strings that can be stored; it escapes nothing that JSON lets stand."""
+    """Return whether JSON text holds only strings that can be stored; it escapes nothing that JSON
+    lets stand.
+    """
     return not _has_surrogates(text) and _ESCAPED_NUL.search(text) is None
 
 
 def unreadable_json(text: str) -> str | None:
-    """Return why Python would refuse to read this JSON text again (a whole number is too long), or None.
+    """Return why Python would refuse to read this JSON text again (a whole number is too long), or
+    None.
 
     One such row would make every list that contains it unreadable.
     """
@@ -50,7 +58,9 @@ def unreadable_json(text: str) -> str | None:
 
 
 def spelled_out(text: str) -> str:
-    """Return the JSON text with all digits of large floats: PostgreSQL would turn 1e22 into a whole number."""
+    """Return the JSON text with all digits of large floats: PostgreSQL would turn 1e22 into a whole
+    number.
+    """
     return text if _EXPONENT.search(text) is None else _STRING_OR_EXPONENT.sub(_spelled_out, text)
 
 
@@ -60,12 +70,16 @@ def fits(text: str, most: int) -> bool:
 
 
 def too_long(most: int, limit: str) -> str:
-    """Return the error text for JSON that is longer than `most` bytes; `limit` is the option that sets this."""
+    """Return the error text for JSON that is longer than `most` bytes; `limit` is the option that
+    sets this.
+    """
     return f"more than {most:,} bytes of JSON; store it and pass its name, or raise {limit}"
 
 
 def shortened(text: str, most: int = LONGEST_TEXT) -> str:
-    """Return the text, or its beginning and its end if it is long: the cause of an error may be in either."""
+    """Return the text, or its beginning and its end if it is long: the cause of an error may be in
+    either.
+    """
     if len(text) <= most:
         return text
     note = " … {:,} characters left out … "

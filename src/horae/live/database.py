@@ -1,4 +1,6 @@
-"""The live store in a database: PostgreSQL's unlogged tables, or a file beside a SQLite database."""
+"""The live store in a database: PostgreSQL's unlogged tables, or a file beside a SQLite
+database.
+"""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,7 +35,15 @@ from horae.domain.names import is_id
 from horae.live.sidecar import BUSY_TIMEOUT, SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore, checked_report
 from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
+from horae.storage.engine.dialect import (
+    POSTGRESQL,
+    SQLITE,
+    IdList,
+    PerDialect,
+    database_now,
+    json_rows,
+    member_of,
+)
 from horae.storage.jobs.tables import live_cancels, live_jobs, live_metadata, live_waits
 
 P = ParamSpec("P")
@@ -41,26 +51,44 @@ T = TypeVar("T")
 
 Insert: TypeAlias = postgresql.Insert | sqlite.Insert
 
-_INSERT: Final[Mapping[str, Callable[[Table], Insert]]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
-_REPORTED: Final = (live_jobs.c.job_id, live_jobs.c.lease, live_jobs.c.progress_percentage, live_jobs.c.label)
+_INSERT: Final[Mapping[str, Callable[[Table], Insert]]] = {
+    POSTGRESQL: postgresql.insert,
+    SQLITE: sqlite.insert,
+}
+_REPORTED: Final = (
+    live_jobs.c.job_id,
+    live_jobs.c.lease,
+    live_jobs.c.progress_percentage,
+    live_jobs.c.label,
+)
 
 
 class _Run(Protocol):
     def __call__(
-        self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self,
+        statement: Callable[Concatenate[Connection, P], T],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T: ...
 
 
 class DatabaseLiveStore:
-    """A `LiveStore` for all processes on one database; never waits for a transaction on its jobs."""
+    """A `LiveStore` for all processes on one database; never waits for a transaction on its
+    jobs.
+    """
 
     def __init__(self, database: Database, *, busy_timeout: float = BUSY_TIMEOUT) -> None:
-        """Use the database, on SQLite the file `<database>-live`, which is created again whenever it is lost."""
+        """Use the database, on SQLite the file `<database>-live`, which is created again whenever
+        it is lost.
+        """
         self._run: _Run = database.autocommit
         self._side_car: SideCar | None = None
         if database.dialect == SQLITE:
             self._side_car = SideCar(
-                Path(f"{database.url.database}-live").absolute(), live_metadata, busy_timeout=busy_timeout
+                Path(f"{database.url.database}-live").absolute(),
+                live_metadata,
+                busy_timeout=busy_timeout,
             )
             self._run = self._side_car.run
 
@@ -74,10 +102,18 @@ class DatabaseLiveStore:
         return self._run(_read, job_ids) if job_ids else {}
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
-        """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
+        """Ask the body of this job to stop.
+
+        The first name is kept; one forced request makes all of them forced.
+        """
         self._run(_request_cancel, job_id, request)
 
-    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:  # noqa: ARG002 - each read is thorough here
+    def cancel_requests(
+        self,
+        job_ids: Collection[JobId],
+        *,
+        thorough: bool = False,  # noqa: ARG002
+    ) -> Mapping[JobId, CancelRequest]:
         """Return the cancel requests for these jobs."""
         return self._run(_cancel_requests, job_ids) if job_ids else {}
 
@@ -94,7 +130,9 @@ class DatabaseLiveStore:
         return self._run(_waits)
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id that have reports, requests or waits, in the order of the ids."""
+        """Return the jobs after this id that have reports, requests or waits, in the order of the
+        ids.
+        """
         return self._run(_known_jobs, after, limit)
 
     def forget(self, job_ids: Collection[JobId]) -> None:
@@ -102,7 +140,8 @@ class DatabaseLiveStore:
         if job_ids:
             self._run(_forget, job_ids)
 
-    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002 - as the protocol has it
+    # As the protocol has it
+    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
         """Do nothing: a database does not tell its readers of new reports."""
         return _do_nothing
 
@@ -118,12 +157,19 @@ def _do_nothing() -> None:
 
 def _upsert(dialect: str) -> Insert:
     batch = json_rows(
-        dialect, "reports", job_id=BigInteger(), lease=BigInteger(), progress_percentage=SmallInteger(), label=Text()
+        dialect,
+        "reports",
+        job_id=BigInteger(),
+        lease=BigInteger(),
+        progress_percentage=SmallInteger(),
+        label=Text(),
     )
     columns = [column.name for column in _REPORTED]
     # SQLite cannot tell ON CONFLICT from a join's ON without a WHERE before it.
     source = select(*(batch.c[name] for name in columns), database_now()).where(true())
-    statement = _INSERT[dialect](live_jobs).from_select([*columns, "updated_at"], source, include_defaults=False)
+    statement = _INSERT[dialect](live_jobs).from_select(
+        [*columns, "updated_at"], source, include_defaults=False
+    )
     new, old = statement.excluded, live_jobs.c
     return statement.on_conflict_do_update(
         index_elements=[old.job_id],
@@ -173,16 +219,23 @@ def _drop(dialect: str) -> list[Delete]:
 
 UPSERT: Final = PerDialect(_upsert)
 REPORTED: Final = PerDialect(
-    lambda dialect: select(*_REPORTED).where(member_of(dialect, live_jobs.c.job_id, "job_ids", of=IdList))
+    lambda dialect: select(*_REPORTED).where(
+        member_of(dialect, live_jobs.c.job_id, "job_ids", of=IdList)
+    )
 )
 ASK: Final = PerDialect(_ask)
 REQUESTED: Final = PerDialect(
-    lambda dialect: select(live_cancels).where(member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList))
+    lambda dialect: select(live_cancels).where(
+        member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList)
+    )
 )
 DROP: Final = PerDialect(_drop)
 BEGIN_WAIT: Final = insert(live_waits)
 END_WAIT: Final = delete(live_waits).where(
-    *(column.is_not_distinct_from(bindparam(f"of_{column.name}", type_=BigInteger())) for column in live_waits.c)
+    *(
+        column.is_not_distinct_from(bindparam(f"of_{column.name}", type_=BigInteger()))
+        for column in live_waits.c
+    )
 )
 WAITS: Final = select(live_waits)
 
@@ -195,7 +248,8 @@ def _publish(connection: Connection, reports: Sequence[LiveReport]) -> None:
 def latest(reports: Sequence[LiveReport]) -> list[LiveReport]:
     """Return the latest report of each job by the rule of `_upsert`, in the order of the ids.
 
-    PostgreSQL refuses two rows of one job. In any other order two publishers could wait for each other's locks.
+    PostgreSQL refuses two rows of one job. In any other order two publishers could wait for each
+    other's locks.
     """
     ordered = sorted(reports, key=attrgetter("job_id", "lease", "progress_percentage"))
     return list({report.job_id: report for report in ordered}.values())
@@ -207,7 +261,10 @@ def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Liv
 
 
 def _known_jobs(connection: Connection, after: JobId, limit: int) -> list[JobId]:
-    return [JobId(id_) for id_ in connection.execute(JOBS_KNOWN, {"after": after, "limit": limit}).scalars()]
+    return [
+        JobId(id_)
+        for id_ in connection.execute(JOBS_KNOWN, {"after": after, "limit": limit}).scalars()
+    ]
 
 
 def _request_cancel(connection: Connection, job_id: JobId, request: CancelRequest) -> None:
@@ -215,13 +272,19 @@ def _request_cancel(connection: Connection, job_id: JobId, request: CancelReques
     connection.execute(ASK.on(connection), values)
 
 
-def _cancel_requests(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, CancelRequest]:
+def _cancel_requests(
+    connection: Connection, job_ids: Collection[JobId]
+) -> dict[JobId, CancelRequest]:
     rows = connection.execute(REQUESTED.on(connection), {"job_ids": job_ids})
-    return {row.job_id: CancelRequest(_readable_id(row.requested_by), forced=row.forced) for row in rows}
+    return {
+        row.job_id: CancelRequest(_readable_id(row.requested_by), forced=row.forced) for row in rows
+    }
 
 
 def _readable_id(stored: Any) -> str | None:
-    """Return the name as it was stored; another program may have written anything into the side-car file."""
+    """Return the name as it was stored; another program may have written anything into the side-car
+    file.
+    """
     return stored if isinstance(stored, str) and is_id(stored) else None
 
 
@@ -234,7 +297,10 @@ def _end_wait(connection: Connection, wait: Wait) -> None:
 
 
 def _row_of(wait: Wait) -> dict[str, int | None]:
-    awaited = {f"awaited_{kind}": wait.awaited.id if wait.awaited.kind == kind else None for kind in ("job", "group")}
+    awaited = {
+        f"awaited_{kind}": wait.awaited.id if wait.awaited.kind == kind else None
+        for kind in ("job", "group")
+    }
     return {"job_id": wait.job_id, "lease": wait.lease, "group_id": wait.group_id, **awaited}
 
 

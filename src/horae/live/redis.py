@@ -2,13 +2,13 @@
 
 Redis may lose everything at any moment, or not answer. So:
 
-- A cancel request goes to the database, where nodes look every two seconds, and then to Redis, where they look ten
-  times a second. An entry there only makes a node look in the database at once: else whoever can write to Redis could
-  cancel jobs, in any name.
-- While Redis does not answer, or refuses writes, the database's store takes over. Every process checks that Redis does
-  both, so that those that write and those that read change over together.
-- A process remembers the reports that it has published. Each time it reads cancel requests it asks whether they are
-  still there, and writes all of them again if one is not.
+- A cancel request goes to the database, where nodes look every two seconds, and then to Redis,
+  where they look ten times a second. An entry there only makes a node look in the database at once:
+  else whoever can write to Redis could cancel jobs, in any name.
+- While Redis does not answer, or refuses writes, the database's store takes over. Every process
+  checks that Redis does both, so that those that write and those that read change over together.
+- A process remembers the reports that it has published. Each time it reads cancel requests it asks
+  whether they are still there, and writes all of them again if one is not.
 
 Entries expire, so what a killed process leaves behind needs no clean-up.
 """
@@ -50,10 +50,12 @@ class RedisLiveTiming:
     """After which the reports of running jobs are written again, so that they do not expire."""
     check_writes_every: float = 1.0
     """After which a process checks again that Redis accepts writes, even if it only reads."""
-    retry: Backoff = Backoff(base=timedelta(milliseconds=200), cap=timedelta(seconds=5), jitter=0.5)  # noqa: RUF009 - immutable
+    # Immutable
+    retry: Backoff = Backoff(base=timedelta(milliseconds=200), cap=timedelta(seconds=5), jitter=0.5)  # noqa: RUF009
     """How long Redis is left alone after a failure: each attempt may keep one caller waiting."""
     read_both_for: float = 15.0
-    """After the end of a failure, in which other processes may still be using the database's store."""
+    """After the end of a failure, in which other processes may still be using the database's store.
+    """
 
 
 USUAL: Final = RedisLiveTiming()
@@ -62,11 +64,14 @@ USUAL: Final = RedisLiveTiming()
 class RedisLiveStore:
     """A `LiveStore` for all processes on one Redis server and one database."""
 
-    def __init__(self, access: RedisAccess, database: LiveStore, timing: RedisLiveTiming = USUAL) -> None:
+    def __init__(
+        self, access: RedisAccess, database: LiveStore, timing: RedisLiveTiming = USUAL
+    ) -> None:
         """`database`: the store of the database, which is closed with this one."""
         self._access, self._database, self._timing = access, database, timing
         self._lock = ForkSafeLock()
-        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
+        # Spreads the retries of many processes, protects nothing
+        self._random = Random()  # noqa: S311
         self._begin()
         register_for_reset(self)
 
@@ -80,7 +85,9 @@ class RedisLiveStore:
         self._listeners: dict[object, Callable[[], None]] = {}
 
     def reset_after_fork(self) -> None:
-        """Start anew after a fork: the bodies, their reports and the subscription are the parent's."""
+        """Start anew after a fork: the bodies, their reports and the subscription are the
+        parent's.
+        """
         self._begin()
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
@@ -89,7 +96,9 @@ class RedisLiveStore:
             return
         new = latest(reports)
         with self._lock:
-            self._published = {report.job_id: report for report in latest([*self._published.values(), *new])}
+            self._published = {
+                report.job_id: report for report in latest([*self._published.values(), *new])
+            }
         if self._commands(lambda pipeline: self._write(pipeline, new)) is None:
             self._publish_in_database(new)
 
@@ -101,7 +110,11 @@ class RedisLiveStore:
         if texts is None:
             return self._database.read(job_ids)
         entries = {job_id: text for job_id, text in texts.items() if text is not None}
-        found = [report for job_id, text in entries.items() if (report := read_report(job_id, text)) is not None]
+        found = [
+            report
+            for job_id, text in entries.items()
+            if (report := read_report(job_id, text)) is not None
+        ]
         if len(found) < len(entries):
             self._access.log.ignored(PART)
         if time.monotonic() < self._read_both_until:
@@ -109,12 +122,17 @@ class RedisLiveStore:
         return {report.job_id: report for report in latest(found)}
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
-        """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
+        """Ask the body of this job to stop.
+
+        The first name is kept; one forced request makes all of them forced.
+        """
         self._database.request_cancel(job_id, request)
         key, seconds = self._key("cancel", job_id), self._timing.expires_after
         self._commands(lambda pipeline: pipeline.set(key, REQUESTED, ex=seconds))
 
-    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:
+    def cancel_requests(
+        self, job_ids: Collection[JobId], *, thorough: bool = False
+    ) -> Mapping[JobId, CancelRequest]:
         """Return the cancel requests for these jobs; `thorough`: also those that Redis has lost."""
         if not job_ids:
             return {}
@@ -130,7 +148,9 @@ class RedisLiveStore:
         return requests
 
     def begin_wait(self, wait: Wait) -> None:
-        """Record for what a body waits, in the database: it is written seldom, and must not get lost."""
+        """Record for what a body waits, in the database: it is written seldom, and must not get
+        lost.
+        """
         with self._lock:
             self._in_database.add(wait.job_id)  # so that `forget` deletes it there
         self._database.begin_wait(wait)
@@ -144,7 +164,9 @@ class RedisLiveStore:
         return self._database.waits()
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id that the database's store knows; entries of Redis expire by themselves."""
+        """Return the jobs after this id that the database's store knows; entries of Redis expire by
+        themselves.
+        """
         found = self._database.reported(after, limit)
         with self._lock:
             self._in_database.update(found)
@@ -163,23 +185,32 @@ class RedisLiveStore:
             if requested is None or time.monotonic() < self._read_both_until:
                 stored = set(ids)
             else:  # each request is in both stores
-                stored = {id_ for id_ in ids if requested[id_] is not None or id_ in self._in_database}
+                stored = {
+                    id_ for id_ in ids if requested[id_] is not None or id_ in self._in_database
+                }
         if stored:
             self._database.forget(stored)
             with self._lock:
                 self._in_database -= stored
 
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` on a thread of the store after reports were published. Return a function that ends this."""
+        """Call `listener` on a thread of the store after reports were published.
+
+        Return a function that ends this.
+        """
         key = object()
         with self._lock:
             self._listeners = {**self._listeners, key: listener}
             if self._subscription is None:
-                self._subscription = Subscription(self._access, PROGRESS, "progress events", self._on_progress)
+                self._subscription = Subscription(
+                    self._access, PROGRESS, "progress events", self._on_progress
+                )
 
         def end() -> None:
             with self._lock:
-                self._listeners = {each: call for each, call in self._listeners.items() if each is not key}
+                self._listeners = {
+                    each: call for each, call in self._listeners.items() if each is not key
+                }
                 unused = None if self._listeners else self._subscription
                 if unused is not None:
                     self._subscription = None
@@ -203,7 +234,9 @@ class RedisLiveStore:
             listener()
 
     def _keep_published(self) -> None:
-        """Write the published reports again, to Redis if it has lost one, or to the database while Redis is away."""
+        """Write the published reports again, to Redis if it has lost one, or to the database while
+        Redis is away.
+        """
         with self._lock:
             published = list(self._published.values())
         if not published:
@@ -211,7 +244,9 @@ class RedisLiveStore:
         keys = [self._key("report", report.job_id) for report in published]
         counts = self._commands(lambda pipeline: [pipeline.exists(*part) for part in _parts(keys)])
         if counts is None:
-            self._publish_in_database([each for each in published if each.job_id not in self._in_database])
+            self._publish_in_database(
+                [each for each in published if each.job_id not in self._in_database]
+            )
         elif time.monotonic() >= self._refresh_at or sum(counts) < len(keys):
             with self._lock:
                 self._refresh_at = time.monotonic() + self._timing.refresh_every
@@ -226,17 +261,23 @@ class RedisLiveStore:
     def _write(self, pipeline: Pipeline, reports: Sequence[LiveReport]) -> None:
         for part in _parts(reports):
             keys = [self._key("report", report.job_id) for report in part]
-            pipeline.eval(PUBLISH, len(keys), *keys, self._timing.expires_after, *map(report_text, part))
+            pipeline.eval(
+                PUBLISH, len(keys), *keys, self._timing.expires_after, *map(report_text, part)
+            )
         pipeline.publish(self._access.name(PROGRESS), len(reports))
 
     def _delete(self, pipeline: Pipeline, job_ids: Sequence[JobId]) -> None:
         for part in _parts(job_ids):
-            pipeline.delete(*(self._key(kind, job_id) for kind in ("report", "cancel") for job_id in part))
+            pipeline.delete(
+                *(self._key(kind, job_id) for kind in ("report", "cancel") for job_id in part)
+            )
 
     def _read_texts(
         self, kind: str, job_ids: Sequence[JobId], then: Callable[[Pipeline], object] | None = None
     ) -> dict[JobId, str | None] | None:
-        """Return the entries of these jobs, and execute what `then` adds; None if Redis cannot be used."""
+        """Return the entries of these jobs, and execute what `then` adds; None if Redis cannot be
+        used.
+        """
         parts = list(_parts(job_ids))
 
         def fill(pipeline: Pipeline) -> None:
@@ -255,7 +296,9 @@ class RedisLiveStore:
         return self._access.name(kind, job_id)
 
     def _commands(self, fill: Callable[[Pipeline], object]) -> list[Any] | None:
-        """Execute commands in one round trip; return None at once or after a failure if Redis cannot be used."""
+        """Execute commands in one round trip; return None at once or after a failure if Redis
+        cannot be used.
+        """
         now = time.monotonic()
         with self._lock:
             if now < self._unused_until:

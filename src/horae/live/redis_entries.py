@@ -1,8 +1,9 @@
 """The entries of the live store on Redis: their texts, and the script that writes reports.
 
-A report is `lease percentage label`, with the label as JSON. Whether it may be written depends on the old one, so a
-script decides, as Redis runs one at a time. Another program may have written an entry of any type and content: readers
-ignore what no body can have reported, and the script overwrites it.
+A report is `lease percentage label`, with the label as JSON. Whether it may be written depends on
+the old one, so a script decides, as Redis runs one at a time. Another program may have written an
+entry of any type and content: readers ignore what no body can have reported, and the script
+overwrites it.
 
 The entry of a cancel request only says that the database has one.
 """
@@ -18,9 +19,9 @@ PUBLISH: Final = """
 for number, key in ipairs(KEYS) do
   local new, old = ARGV[number + 1], redis.pcall('GET', key)
   local lease, percentage = string.match(new, '^(%d+) (%d+)')
-  local old_lease, old_percentage = string.match(type(old) == 'string' and old or '', '^(%d+) (%d+) ["n]')
-  lease, old_lease, old_percentage = tonumber(lease), tonumber(old_lease), tonumber(old_percentage)
-  if not old_lease or old_percentage > 100 or lease > old_lease
+  local old_lease, old_percentage = string.match(type(old) == 'string' and old or '', '^(%d+) (%d+)
+  ["n]') lease, old_lease, old_percentage = tonumber(lease), tonumber(old_lease),
+  tonumber(old_percentage) if not old_lease or old_percentage > 100 or lease > old_lease
       or lease == old_lease and tonumber(percentage) >= old_percentage then
     redis.call('SET', key, new, 'EX', ARGV[1])
   end
@@ -29,7 +30,9 @@ end
 """Keys: of reports. Arguments: seconds until they expire, then the reports."""
 
 LONGEST: Final = 2_000
-"""Characters of a report; one with the longest label, all of whose characters are escaped, has fewer."""
+"""Characters of a report; one with the longest label, all of whose characters are escaped, has
+fewer.
+"""
 REQUESTED: Final = "1"
 """The entry of a cancel request."""
 _REPORT: Final = re.compile(r'(\d{1,19}) (\d{1,3}) (?:null|(".*"))', re.DOTALL | re.ASCII)

@@ -1,7 +1,8 @@
 """A small SQLite file beside the database, for data that may be lost.
 
-It has its own write lock, so a long transaction on the database never blocks it, and it never waits for the disk. A
-process that finds it missing, damaged or with other tables creates it again, one process at a time.
+It has its own write lock, so a long transaction on the database never blocks it, and it never waits
+for the disk. A process that finds it missing, damaged or with other tables creates it again, one
+process at a time.
 """
 
 import sqlite3
@@ -34,7 +35,9 @@ Identity = tuple[int, int]
 """The device and the inode of a file."""
 
 _of_the_parent: Final[list[object]] = []
-"""Connection pools that a fork has copied: SQLite must not close their connections, not even as garbage."""
+"""Connection pools that a fork has copied: SQLite must not close their connections, not even as
+garbage.
+"""
 _CHECKS: Final = (
     "PRAGMA user_version",
     "SELECT count(*) FROM sqlite_master WHERE type = 'table'",
@@ -45,24 +48,40 @@ _CHECKS: Final = (
 class SideCar:
     """Runs functions of a Connection on the file; every statement commits by itself."""
 
-    def __init__(self, path: Path, metadata: MetaData, *, busy_timeout: float = BUSY_TIMEOUT) -> None:
-        """Use the file at this path with these tables, and wait at most `busy_timeout` seconds for its lock."""
+    def __init__(
+        self, path: Path, metadata: MetaData, *, busy_timeout: float = BUSY_TIMEOUT
+    ) -> None:
+        """Use the file at this path with these tables, and wait at most `busy_timeout` seconds for
+        its lock.
+        """
         self._path = path
         self._busy_timeout = busy_timeout
         self._metadata = metadata
         self._layout = _layout(metadata)
         self._opening = ForkSafeLock()
         self._identity: Identity | None = None
-        self._engine: Engine = create_engine("sqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1)
+        self._engine: Engine = create_engine(
+            "sqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
+        )
         register_for_reset(self)
 
     def reset_after_fork(self) -> None:
-        """Start without connections after a fork: they are the parent's, and must not be closed here."""
+        """Start without connections after a fork: they are the parent's, and must not be closed
+        here.
+        """
         _of_the_parent.append(self._engine.pool)
         self._engine.dispose(close=False)
 
-    def run(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `statement`, twice if the file was lost meanwhile; raises `DatabaseBusy` if it stays locked."""
+    def run(
+        self,
+        statement: Callable[Concatenate[Connection, P], T],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run `statement`, twice if the file was lost meanwhile; raises `DatabaseBusy` if it stays
+        locked.
+        """
         identity = self._open()
         try:
             return self._attempt(statement, *args, **kwargs)
@@ -77,7 +96,13 @@ class SideCar:
         """Close all connections; the file is left for the other processes."""
         self._engine.dispose()
 
-    def _attempt(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def _attempt(
+        self,
+        statement: Callable[Concatenate[Connection, P], T],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
         try:
             with SQLITE_GATE, self._engine.begin() as connection:
                 return statement(connection, *args, **kwargs)
@@ -94,7 +119,9 @@ class SideCar:
         with self._opening:
             self._engine.dispose()  # SQLite would go on using a deleted file without an error
             try:
-                with FileLock(f"{self._path}.lock", timeout=self._busy_timeout, mode=mode_beside(self._path)):
+                with FileLock(
+                    f"{self._path}.lock", timeout=self._busy_timeout, mode=mode_beside(self._path)
+                ):
                     if not self._is_sound():
                         self._make()
                     self._identity = _identity(self._path)
@@ -109,13 +136,16 @@ class SideCar:
                 self._identity = None
 
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
-        # "rw" does not create the file: an empty one must never be found where the next reader expects tables.
+        # "rw" does not create the file: an empty one must never be found where the next reader
+        # expects tables.
         uri = f"{self._path.as_uri()}?mode={mode}"
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
         )
         connection.text_factory = _decoded
-        connection.execute("PRAGMA synchronous = OFF")  # after a power failure the file is created again
+        connection.execute(
+            "PRAGMA synchronous = OFF"
+        )  # after a power failure the file is created again
         register_clock(connection)
         return connection
 
@@ -132,12 +162,15 @@ class SideCar:
         for suffix in SUFFIXES:
             Path(f"{self._path}{suffix}").unlink(missing_ok=True)
         make_file(self._path, mode_beside(self._path))
-        engine = create_engine("sqlite://", creator=lambda: self._connect("rwc"), poolclass=QueuePool)
+        engine = create_engine(
+            "sqlite://", creator=lambda: self._connect("rwc"), poolclass=QueuePool
+        )
         try:
             with engine.begin() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 self._metadata.create_all(connection)
-                # Last: a file without it comes from a process that died while it created the tables.
+                # Last: a file without it comes from a process that died while it created the
+                # tables.
                 connection.exec_driver_sql(f"PRAGMA user_version = {self._layout}")
         finally:
             engine.dispose()
@@ -147,14 +180,18 @@ class SideCar:
 
 
 def _decoded(text: bytes) -> str:
-    """Return a text that another program may have written: an error would fail all that is read with it."""
+    """Return a text that another program may have written: an error would fail all that is read
+    with it.
+    """
     return text.decode(errors="replace")
 
 
 def _layout(metadata: MetaData) -> int:
     """Return a number that identifies the definitions of the tables."""
     dialect = sqlite_dialect.dialect()
-    text = "".join(str(CreateTable(table).compile(dialect=dialect)) for table in metadata.sorted_tables)
+    text = "".join(
+        str(CreateTable(table).compile(dialect=dialect)) for table in metadata.sorted_tables
+    )
     return zlib.crc32(text.encode()) >> 1  # `user_version` has 31 bits
 
 

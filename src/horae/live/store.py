@@ -1,6 +1,8 @@
-"""The live state of running jobs, kept apart from their rows, whose changes an open transaction may hide.
+"""The live state of running jobs, kept apart from their rows, whose changes an open transaction may
+hide.
 
-If the store is lost, progress is not shown for a moment. No state and no cancel is lost: both are stored in the row.
+If the store is lost, progress is not shown for a moment. No state and no cancel is lost: both are
+stored in the row.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,15 +29,24 @@ class LiveReport:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """A request to stop a body. `forced`: the body is not only asked, but stopped by force where that is possible."""
+    """A request to stop a body.
+
+    `forced`: the body is not only asked, but stopped by force where that is possible.
+    """
 
     by: str | None = None
     forced: bool = False
 
 
 def checked_report(job_id: JobId, lease: Any, percentage: Any, label: Any) -> LiveReport | None:
-    """Return a report as it was read; None if no body can have made it, so that another program has written it."""
-    if not isinstance(lease, int) or not isinstance(percentage, int) or percentage not in PERCENTAGES:
+    """Return a report as it was read; None if no body can have made it, so that another program has
+    written it.
+    """
+    if (
+        not isinstance(lease, int)
+        or not isinstance(percentage, int)
+        or percentage not in PERCENTAGES
+    ):
         return None
     if label is not None and not _is_label(label):
         return None
@@ -51,10 +62,14 @@ def _is_label(given: Any) -> bool:
 
 
 class LiveStore(Protocol):
-    """Stores reports and cancel requests, in separate tables so that no report can overwrite a request."""
+    """Stores reports and cancel requests, in separate tables so that no report can overwrite a
+    request.
+    """
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
-        """Write the reports; one with an older lease, or with a smaller percentage of the same lease, is ignored."""
+        """Write the reports; one with an older lease, or with a smaller percentage of the same
+        lease, is ignored.
+        """
         ...
 
     def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
@@ -62,11 +77,18 @@ class LiveStore(Protocol):
         ...
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
-        """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
+        """Ask the body of this job to stop.
+
+        The first name is kept; one forced request makes all of them forced.
+        """
         ...
 
-    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:
-        """Return the cancel requests for these jobs; `thorough`: also those that the store may have lost since."""
+    def cancel_requests(
+        self, job_ids: Collection[JobId], *, thorough: bool = False
+    ) -> Mapping[JobId, CancelRequest]:
+        """Return the cancel requests for these jobs; `thorough`: also those that the store may have
+        lost since.
+        """
         ...
 
     def begin_wait(self, wait: Wait) -> None:
@@ -82,7 +104,9 @@ class LiveStore(Protocol):
         ...
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id of which the store knows something that does not expire, by their ids."""
+        """Return the jobs after this id of which the store knows something that does not expire, by
+        their ids.
+        """
         ...
 
     def forget(self, job_ids: Collection[JobId]) -> None:
@@ -90,7 +114,9 @@ class LiveStore(Protocol):
         ...
 
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` soon after reports were published, if the store can do that. Return a function that ends it.
+        """Call `listener` soon after reports were published, if the store can do that.
+
+        Return a function that ends it.
 
         A caller has to read from time to time in any case: a call may be lost.
         """

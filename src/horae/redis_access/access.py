@@ -1,7 +1,7 @@
 """Connections to one Redis server, with bounds for every wait.
 
-Redis is never needed: whatever it does, the database decides. So each wait for it is short, nothing is repeated here,
-and a caller that gets an error goes on without Redis.
+Redis is never needed: whatever it does, the database decides. So each wait for it is short, nothing
+is repeated here, and a caller that gets an error goes on without Redis.
 """
 
 import socket
@@ -31,7 +31,9 @@ LOST: Final = (RedisConnectionError, RedisTimeoutError, OSError)
 """What a command raises if its connection was lost, or could not be made."""
 
 _of_the_parent: Final[list[object]] = []
-"""Clients that a fork has copied: a TLS connection that is closed here would end the parent's session."""
+"""Clients that a fork has copied: a TLS connection that is closed here would end the parent's
+session.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,14 +45,19 @@ class RedisTiming:
     answer_within: float = 1.0
     """For an answer, after which the connection counts as lost."""
     silence: float = 5.0
-    """How long nothing may arrive on a subscription before the server is asked whether it is there."""
+    """How long nothing may arrive on a subscription before the server is asked whether it is there.
+    """
     close_within: float = 5.0
-    """How long closing a subscription waits for its thread, which may be connecting or within a listener."""
+    """How long closing a subscription waits for its thread, which may be connecting or within a
+    listener.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RedisState:
-    """What a server answers, for `horae doctor`: reasons if it does not work, and how long an answer takes."""
+    """What a server answers, for `horae doctor`: reasons if it does not work, and how long an
+    answer takes.
+    """
 
     failure: str | None = None
     refuses_writes: str | None = None
@@ -61,7 +68,10 @@ class RedisAccess:
     """One server, as named by a URL, for the keys and channels of one application."""
 
     def __init__(self, url: str, prefix: str, timing: RedisTiming = RedisTiming()) -> None:
-        """`prefix`: begins the name of each key and channel. Connects at first use; raises `ConfigurationError`."""
+        """`prefix`: begins the name of each key and channel.
+
+        Connects at first use; raises `ConfigurationError`.
+        """
         self._url = url
         self.prefix = prefix
         self.timing = timing
@@ -77,7 +87,8 @@ class RedisAccess:
         self._client = self._new_client()
 
     def pipelined(self, fill: Callable[[Pipeline], object]) -> list[Any]:
-        """Send the commands that `fill` puts into a pipeline in one round trip; return their results.
+        """Send the commands that `fill` puts into a pipeline in one round trip; return their
+        results.
 
         Raises one of `UNUSABLE`, also if only one of the commands fails.
         """
@@ -86,7 +97,8 @@ class RedisAccess:
                 fill(pipeline)
                 return pipeline.execute()
         except LOST:
-            self.close()  # what broke one connection may have broken all, and each would fail one call more
+            # What broke one connection may have broken all, and each would fail one call more
+            self.close()
             raise
 
     def subscription(self, channel: str) -> "ChannelConnection":
@@ -119,7 +131,8 @@ class RedisAccess:
         return RedisState(seconds=answered - began)
 
     def check_writes(self, pipeline: Pipeline) -> None:
-        """Add a write that fails if others would: a replica or a full server still answers what it has.
+        """Add a write that fails if others would: a replica or a full server still answers what it
+        has.
 
         It uses each command that the others use, because a user may be allowed only some of them.
         """
@@ -152,7 +165,9 @@ class RedisAccess:
                 encoding_errors="replace",
                 **keepalive,
             )
-            pool.connection_class(**pool.connection_kwargs)  # connects to nothing, but refuses unknown options
+            pool.connection_class(
+                **pool.connection_kwargs
+            )  # connects to nothing, but refuses unknown options
         except (TypeError, ValueError, RedisError) as error:
             why = str(error).replace(
                 "AbstractConnection.__init__() got an unexpected keyword argument", "unknown option"
@@ -175,7 +190,8 @@ class ChannelConnection:
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, which becomes readable when something arrives."""
-        found: socket.socket | None = self._connection._sock  # noqa: SLF001 - the library itself cannot wait for two things
+        # The library itself cannot wait for two things
+        found: socket.socket | None = self._connection._sock  # noqa: SLF001
         if found is None:
             raise ConnectionError("the connection was lost")
         return found.fileno()
@@ -185,7 +201,9 @@ class ChannelConnection:
         self._subscription.ping()
 
     def messages(self, most: int, within: float) -> list[tuple[str, str]]:
-        """Return what has arrived, as type and data; wait `within` seconds for the rest of a message."""
+        """Return what has arrived, as type and data; wait `within` seconds for the rest of a
+        message.
+        """
         found: list[tuple[str, str]] = []
         while len(found) < most and self._connection.can_read(0):
             message = self._subscription.get_message(timeout=within)
@@ -199,7 +217,9 @@ class ChannelConnection:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a command failed, without the values of the command, which the library adds to its errors."""
+    """Return why a command failed, without the values of the command, which the library adds to its
+    errors.
+    """
     if isinstance(error, AuthenticationError):
         return "it refuses the user name or the password"
     text = str(error).partition(" caused error: ")

@@ -1,4 +1,6 @@
-"""Logs that a Redis server cannot be used, and that it can be used again, without repeating it for every command."""
+"""Logs that a Redis server cannot be used, and that it can be used again, without repeating it for
+every command.
+"""
 
 import time
 from collections.abc import Callable
@@ -8,13 +10,18 @@ from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
 
 AGAIN_AFTER: Final = 30.0
-"""Seconds between two warnings about one server, whichever parts of the program fail and however often."""
+"""Seconds between two warnings about one server, whichever parts of the program fail and however
+often.
+"""
 
 _log = guarded_log("horae.redis")
 
 
 class FailureLog:
-    """One per server, for everything that uses it. `part`: what has failed, as "live state" or "hints"."""
+    """One per server, for everything that uses it.
+
+    `part`: what has failed, as "live state" or "hints".
+    """
 
     def __init__(self, shown: str, clock: Callable[[], float] = time.monotonic) -> None:
         """`shown`: the URL of the server without a password."""
@@ -32,7 +39,9 @@ class FailureLog:
         return dict(self._failing)
 
     def failed(self, part: str, reason: str) -> None:
-        """Note a failure, and log it unless one was logged within the last `AGAIN_AFTER` seconds."""
+        """Note a failure, and log it unless one was logged within the last `AGAIN_AFTER`
+        seconds.
+        """
         with self._lock:
             self._failing[part] = reason
             now = self._clock()
@@ -40,21 +49,25 @@ class FailureLog:
                 return
             self._silent_until, self._warned = now + AGAIN_AFTER, True
         _log.warning(
-            "Redis (%s) cannot be used for %s; until it can, the database keeps live state, and nodes poll: %s",
+            "Redis (%s) cannot be used for %s; until it can, the database keeps live state, and"
+            " nodes poll: %s",
             self._shown,
             part,
             reason,
         )
 
     def ignored(self, part: str) -> None:
-        """Log that entries were ignored because another program has written them, unless that was logged lately."""
+        """Log that entries were ignored because another program has written them, unless that was
+        logged lately.
+        """
         with self._lock:
             now = self._clock()
             if self._ignored_until is not None and now < self._ignored_until:
                 return
             self._ignored_until = now + AGAIN_AFTER
         _log.warning(
-            "Redis (%s) has entries for %s that Horae cannot have written; they are ignored. Who else can write there?",
+            "Redis (%s) has entries for %s that Horae cannot have written; they are ignored. Who"
+            " else can write there?",
             self._shown,
             part,
         )

@@ -1,4 +1,6 @@
-"""A thread that is subscribed to a channel of a Redis server, and connects again for as long as it lives."""
+"""A thread that is subscribed to a channel of a Redis server, and connects again for as long as it
+lives.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -9,16 +11,22 @@ from horae.receiving import ReceivingThread
 from horae.redis_access.access import RedisAccess, reason
 
 MOST_AT_ONCE: Final = 1000
-"""Messages that are read before the listeners are called, so that a flood cannot delay them for ever."""
+"""Messages that are read before the listeners are called, so that a flood cannot delay them for
+ever.
+"""
 
 OnMessages = Callable[[Sequence[str] | None], None]
-"""Called with the messages that have arrived, and with None each time that earlier ones may have been missed."""
+"""Called with the messages that have arrived, and with None each time that earlier ones may have
+been missed.
+"""
 
 
 class Subscription(ReceivingThread):
     """Receives the messages of one channel."""
 
-    def __init__(self, access: RedisAccess, channel: str, part: str, on_messages: OnMessages) -> None:
+    def __init__(
+        self, access: RedisAccess, channel: str, part: str, on_messages: OnMessages
+    ) -> None:
         """`part`: what the log calls that which fails if the server cannot be used."""
         super().__init__(close_within=access.timing.close_within)
         self.connected = False
@@ -33,7 +41,9 @@ class Subscription(ReceivingThread):
         try:
             asked = True  # the first message confirms the subscription
             while not self._closing:
-                if self._wait(connection, self._timing.answer_within if asked else self._timing.silence):
+                if self._wait(
+                    connection, self._timing.answer_within if asked else self._timing.silence
+                ):
                     asked = False
                     self._pass_on(connection.messages(MOST_AT_ONCE, self._timing.answer_within))
                 elif asked:

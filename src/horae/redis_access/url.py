@@ -8,23 +8,43 @@ from horae.quoting import quoted
 SCHEMES: Final = ("redis", "rediss", "unix")
 """TCP, TCP with TLS, and a Unix socket."""
 OPTIONS: Final = (
-    *("db", "username", "password", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data", "ssl_certfile", "ssl_keyfile"),
+    *(
+        "db",
+        "username",
+        "password",
+        "ssl_ca_certs",
+        "ssl_ca_path",
+        "ssl_ca_data",
+        "ssl_certfile",
+        "ssl_keyfile",
+    ),
     *("ssl_password", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers"),
 )
-"""What may follow `?`: where the server is and how it is trusted. Timeouts and repeats are Horae's own, so that no call
-waits longer or fails otherwise than it expects."""
-EXPECTED: Final = "expected redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix:///path"
+"""What may follow `?`: where the server is and how it is trusted.
+
+Timeouts and repeats are Horae's own, so that no call waits longer or fails otherwise than it
+expects.
+"""
+EXPECTED: Final = (
+    "expected redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix:///path"
+)
 
 
 def checked_redis_url(url: str) -> str:
-    """Return the URL; raise `ValueError`, without the URL itself, if it cannot name a Redis server."""
+    """Return the URL; raise `ValueError`, without the URL itself, if it cannot name a Redis
+    server.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise ValueError(f"it is not a URL; {EXPECTED}") from error
     if parts.scheme not in SCHEMES:
-        raise ValueError(f"its scheme is {parts.scheme!r}; {EXPECTED}" if "://" in url else f"no scheme; {EXPECTED}")
+        raise ValueError(
+            f"its scheme is {parts.scheme!r}; {EXPECTED}"
+            if "://" in url
+            else f"no scheme; {EXPECTED}"
+        )
     if parts.scheme == "unix":
         if not parts.path or parts.hostname:
             raise ValueError(f"it has no absolute path; {EXPECTED}")
@@ -38,6 +58,8 @@ def checked_redis_url(url: str) -> str:
 
 
 def _is_database_number(parts: SplitResult) -> bool:
-    """Return whether the path selects a database; the client library would ignore any other path."""
+    """Return whether the path selects a database; the client library would ignore any other
+    path.
+    """
     number = parts.path.removeprefix("/")
     return not number or (number.isascii() and number.isdigit())

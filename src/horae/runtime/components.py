@@ -70,17 +70,18 @@ class NodeKeywords(TypedDict, total=False):
 class NodeOptions:
     """How one node behaves.
 
-    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `web`: whether its process also serves
-    HTTP, which is only shown; `concurrency`: jobs that run at a time; `processes`: jobs that run in child processes at
-    a time, apart from `concurrency`, None to count them with it;
-    `spare_children`: child processes that are kept ready for jobs to come; `max_jobs_per_child`, `max_child_memory`:
-    when a child process is replaced, after so many jobs or if it then uses more memory (bytes, or such as "500MB");
-    `queues`: the ones it serves, None for all; `backend_worker`: it is the main process of a worker of another system,
-    so that `concurrency` tells that worker's slots, and `queues` the backends that it serves; `grace`: how long jobs
-    may run on after a shutdown is ordered; `keep`: how long ended jobs are kept; `keep_logs_for`: how long log lines
-    are, None for as long as their job; `journal_dir`: where it keeps its journal of begun bodies, None for the usual
-    place; `liveness`: when nodes are declared dead, the same for all nodes of a database; `timing`: how often its
-    services act.
+    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `web`: whether its
+    process also serves HTTP, which is only shown; `concurrency`: jobs that run at a time;
+    `processes`: jobs that run in child processes at a time, apart from `concurrency`, None to count
+    them with it; `spare_children`: child processes that are kept ready for jobs to come;
+    `max_jobs_per_child`, `max_child_memory`: when a child process is replaced, after so many jobs
+    or if it then uses more memory (bytes, or such as "500MB"); `queues`: the ones it serves, None
+    for all; `backend_worker`: it is the main process of a worker of another system, so that
+    `concurrency` tells that worker's slots, and `queues` the backends that it serves; `grace`: how
+    long jobs may run on after a shutdown is ordered; `keep`: how long ended jobs are kept;
+    `keep_logs_for`: how long log lines are, None for as long as their job; `journal_dir`: where it
+    keeps its journal of begun bodies, None for the usual place; `liveness`: when nodes are declared
+    dead, the same for all nodes of a database; `timing`: how often its services act.
 
     Raises `ConfigurationError`.
     """
@@ -108,10 +109,14 @@ class NodeOptions:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
-                raise ConfigurationError(f"{name}: {value} is not allowed; expected {least} or more")
+                raise ConfigurationError(
+                    f"{name}: {value} is not allowed; expected {least} or more"
+                )
         _ = self.child_memory
         if self.queues is not None and not self.queues:
-            raise ConfigurationError("queues: an empty list serves nothing; leave it out to serve every queue")
+            raise ConfigurationError(
+                "queues: an empty list serves nothing; leave it out to serve every queue"
+            )
         if self.grace < timedelta(0):
             raise ConfigurationError(f"grace: {self.grace} is not allowed; expected zero or more")
         if self.keep <= timedelta(0):
@@ -127,7 +132,9 @@ class NodeOptions:
         except InvalidRequest as error:
             raise ConfigurationError(str(error)) from error
         if size < LEAST_MEMORY:
-            raise ConfigurationError(f"max_child_memory: {self.max_child_memory} is not allowed; expected 1MB or more")
+            raise ConfigurationError(
+                f"max_child_memory: {self.max_child_memory} is not allowed; expected 1MB or more"
+            )
         return size
 
     @property
@@ -145,23 +152,30 @@ class NodeOptions:
 
 
 def options_from(default_roles: Iterable[str], given: NodeKeywords) -> NodeOptions:
-    """Return the options of a node that has these roles unless others are given. Raises `ConfigurationError`."""
+    """Return the options of a node that has these roles unless others are given.
+
+    Raises `ConfigurationError`.
+    """
     options: dict[str, Any] = dict(given)
     named = options.pop("roles", None)
     try:
         roles = parse_roles(default_roles if named is None else named)
     except InvalidRequest as error:
         raise ConfigurationError(str(error)) from error
-    # That this process serves HTTP is known only if the caller names the role: by default it need not.
+    # That this process serves HTTP is known only if the caller names the role: by default it need
+    # not.
     kept = {
         "worker": Role.WORKER in roles,
         "scheduler": Role.SCHEDULER in roles,
         "web": named is not None and Role.WEB in roles,
     }
     options = {**kept, **options}
-    if not {"worker", "scheduler"} & given.keys() and not (options["worker"] or options["scheduler"]):
+    if not {"worker", "scheduler"} & given.keys() and not (
+        options["worker"] or options["scheduler"]
+    ):
         raise ConfigurationError(
-            "roles: a node needs the role worker or scheduler; to serve HTTP alone, use `horae run --roles web`"
+            "roles: a node needs the role worker or scheduler; to serve HTTP alone, use `horae run"
+            " --roles web`"
         )
     return NodeOptions(**options)
 

@@ -1,10 +1,12 @@
-"""Fires the schedules that are due: a heap holds the next starts, and each batch is fired in one transaction.
+"""Fires the schedules that are due: a heap holds the next starts, and each batch is fired in one
+transaction.
 
-A ring divides the schedules into partitions and tells which nodes own each. It only saves work: whichever node tries to
-fire a schedule, the locked row and the database's clock decide whether it is enabled, idle and due. A node remembers
-only what its partitions have due within the next minute or so, so that its cost does not grow with the number of
-schedules (ADR 0006). A schedule whose job runs stays in the heap for its next nominal time: the run may have ended on
-another node, and an attempt that comes too early changes nothing and learns the right time.
+A ring divides the schedules into partitions and tells which nodes own each. It only saves work:
+whichever node tries to fire a schedule, the locked row and the database's clock decide whether it
+is enabled, idle and due. A node remembers only what its partitions have due within the next minute
+or so, so that its cost does not grow with the number of schedules (ADR 0006). A schedule whose job
+runs stays in the heap for its next nominal time: the run may have ended on another node, and an
+attempt that comes too early changes nothing and learns the right time.
 """
 
 import asyncio
@@ -34,9 +36,20 @@ class Controller:
     """Fires the schedules of the partitions that one node owns."""
 
     def __init__(
-        self, database: Database, node: NodeId, signals: Signals, timing: ControllerTiming, rng: Random
+        self,
+        database: Database,
+        node: NodeId,
+        signals: Signals,
+        timing: ControllerTiming,
+        rng: Random,
     ) -> None:
-        self._database, self._node, self._signals, self._timing, self._rng = database, node, signals, timing, rng
+        self._database, self._node, self._signals, self._timing, self._rng = (
+            database,
+            node,
+            signals,
+            timing,
+            rng,
+        )
         self._partitions: frozenset[int] = frozenset()
         self._first_owned: frozenset[int] = frozenset()
         self._members: tuple[NodeId, ...] = ()
@@ -54,14 +67,19 @@ class Controller:
         signals.runs_ended.connect(self._learn)
 
     def reread(self, ids: Collection[int] = ()) -> None:
-        """Read these schedules again at once, or all of them if none are named. Called on the node's loop."""
+        """Read these schedules again at once, or all of them if none are named.
+
+        Called on the node's loop.
+        """
         self._changed.update(ids)
         if not ids:
             self._reload_at = 0.0
         self._wake.set()
 
     def adopt(self, ids: Collection[int]) -> None:
-        """Own these schedules until the next reload: this node created them, and others do not know them yet."""
+        """Own these schedules until the next reload: this node created them, and others do not know
+        them yet.
+        """
         self._adopted.update(dict.fromkeys(ids, time.monotonic() + self._timing.reload))
         self.reread(ids)
 
@@ -77,7 +95,8 @@ class Controller:
                 await self._read()
                 await self._fire_due()
                 await self._plan_ahead()
-            except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while; the node goes on
+            except Exception as error:  # noqa: BLE001
+                # The database may be unavailable for a while; the node goes on
                 self._unavailable.warn("schedules wait for the database: %s", error)
                 await asyncio.sleep(self._rng.uniform(0.3, 1.0))
                 continue
@@ -85,7 +104,10 @@ class Controller:
             await self._sleep()
 
     async def _read(self) -> None:
-        """Read what is due to be read. What fails is read again at once, so that no start waits for the next reload."""
+        """Read what is due to be read.
+
+        What fails is read again at once, so that no start waits for the next reload.
+        """
         now = time.monotonic()
         if now >= self._ring_at:
             await self._read_ring()
@@ -110,7 +132,9 @@ class Controller:
 
     async def _read_changed(self, ids: Collection[int]) -> None:
         before = time.monotonic()
-        for item in await self._database.autocommit_async(firing.due_among, ids, self._timing.horizon):
+        for item in await self._database.autocommit_async(
+            firing.due_among, ids, self._timing.horizon
+        ):
             if item.partition in self._partitions or item.id in self._adopted:
                 self._planned.pop(item.id, None)
                 delay = 0.0 if item.id in self._adopted else self._owner_delay(item.partition)
@@ -129,12 +153,18 @@ class Controller:
     async def _reload(self) -> None:
         """Read what is due before the next reload, and replace the heap."""
         before = time.monotonic()
-        self._adopted = {schedule_id: until for schedule_id, until in self._adopted.items() if until > before}
+        self._adopted = {
+            schedule_id: until for schedule_id, until in self._adopted.items() if until > before
+        }
         self._changed = set(self._adopted)
-        due = await self._database.autocommit_async(firing.due, self._partitions, self._timing.horizon)
+        due = await self._database.autocommit_async(
+            firing.due, self._partitions, self._timing.horizon
+        )
         self._due, self._heap, self._overdue = {}, [], []
         for item in due:
-            self._remember(item.id, item.priority, before + item.due_in + self._owner_delay(item.partition))
+            self._remember(
+                item.id, item.priority, before + item.due_in + self._owner_delay(item.partition)
+            )
         self._planned = {key: planned for key, planned in self._planned.items() if key in self._due}
 
     async def _fire_due(self) -> None:
@@ -150,9 +180,17 @@ class Controller:
             self._signals.burst_over.set()
 
     async def _fire_batch(self, batch: Sequence[int]) -> None:
-        """Fire a batch; in a burst on PostgreSQL as two halves at once, so that one is prepared while one commits."""
-        half = -(-len(batch) // 2) if self._overdue and self._database.dialect == POSTGRESQL else len(batch)
-        await asyncio.gather(*(self._fire_part(part) for part in (batch[:half], batch[half:]) if part))
+        """Fire a batch; in a burst on PostgreSQL as two halves at once, so that one is prepared
+        while one commits.
+        """
+        half = (
+            -(-len(batch) // 2)
+            if self._overdue and self._database.dialect == POSTGRESQL
+            else len(batch)
+        )
+        await asyncio.gather(
+            *(self._fire_part(part) for part in (batch[:half], batch[half:]) if part)
+        )
 
     async def _fire_part(self, batch: Sequence[int]) -> None:
         decided, rest = await self._fire_planned(batch)
@@ -162,59 +200,87 @@ class Controller:
         self._signals.decided.send(decided)
 
     async def _plan_ahead(self) -> None:
-        """Compute the next starts in advance where many schedules are due soon, for as long as nothing is due yet."""
+        """Compute the next starts in advance where many schedules are due soon, for as long as
+        nothing is due yet.
+        """
         now = time.monotonic()
         if now < self._plan_at:
             return
         self._plan_at = now + self._timing.plan_every
         until = now + self._timing.plan_within
         soon = [key for key, due in self._due.items() if due <= until and key not in self._planned]
-        room = min(len(soon), self._timing.most_planned - len(self._planned)) if len(soon) >= self._timing.burst else 0
+        room = (
+            min(len(soon), self._timing.most_planned - len(self._planned))
+            if len(soon) >= self._timing.burst
+            else 0
+        )
         for start in range(0, room, self._timing.burst):
             batch = soon[start : start + self._timing.burst]
-            self._planned.update(await self._database.autocommit_async(bulk_firing.plan_ahead, batch))
+            self._planned.update(
+                await self._database.autocommit_async(bulk_firing.plan_ahead, batch)
+            )
             if self._wake.is_set() or (self._heap and self._heap[0][0] <= time.monotonic()):
                 self._plan_at = 0.0
                 return
 
-    async def _fire_planned(self, batch: Sequence[int]) -> tuple[Sequence[AppliedPlan], Sequence[int]]:
-        """Fire the schedules that were planned; return the results and the ids that were not planned.
+    async def _fire_planned(
+        self, batch: Sequence[int]
+    ) -> tuple[Sequence[AppliedPlan], Sequence[int]]:
+        """Fire the schedules that were planned; return the results and the ids that were not
+        planned.
 
-        What is too early by the database's clock is put back. What has changed since is read again: usually another
-        node has fired it, and locking all of it just to find that out would delay that node.
+        What is too early by the database's clock is put back. What has changed since is read again:
+        usually another node has fired it, and locking all of it just to find that out would delay
+        that node.
         """
         planned = {key: item for key in batch if (item := self._planned.pop(key, None)) is not None}
         if not planned:
             return (), batch
         try:
-            fired = await self._database.transact_async(bulk_firing.fire, list(planned.values()), self._node)
+            fired = await self._database.transact_async(
+                bulk_firing.fire, list(planned.values()), self._node
+            )
         except Exception as error:
             if is_transient(error):
                 raise
-            log.warning("%d schedules cannot be fired as planned and are read again: %s", len(planned), error)
+            log.warning(
+                "%d schedules cannot be fired as planned and are read again: %s",
+                len(planned),
+                error,
+            )
             return (), batch
         for early in fired.not_yet_due:
             self._planned[early.id] = planned[early.id]
             self._remember(early.id, early.priority, early.read_at + early.due_in)
-        done = {result.schedule.id for result in fired.applied}.union(early.id for early in fired.not_yet_due)
+        done = {result.schedule.id for result in fired.applied}.union(
+            early.id for early in fired.not_yet_due
+        )
         if changed := planned.keys() - done:
             self.reread(changed)
         return fired.applied, [key for key in batch if key not in planned]
 
     async def _fire(self, batch: Sequence[int]) -> Sequence[AppliedPlan]:
-        """Fire all in one transaction; if that fails, one at a time, so that no schedule blocks another."""
+        """Fire all in one transaction; if that fails, one at a time, so that no schedule blocks
+        another.
+        """
         try:
             return await self._database.transact_async(firing.fire, batch, self._node)
         except Exception as error:
             if is_transient(error):
                 raise
             if len(batch) > 1:
-                return [result for schedule_id in batch for result in await self._fire([schedule_id])]
-            log.exception("schedule %d cannot be fired; it is tried again after the next reload", batch[0])
+                return [
+                    result for schedule_id in batch for result in await self._fire([schedule_id])
+                ]
+            log.exception(
+                "schedule %d cannot be fired; it is tried again after the next reload", batch[0]
+            )
             return []
 
     def _take_due(self, now: float) -> list[int]:
-        """Return what is due now, the highest priority first; in a burst the rest follows with the next batches."""
+        """Return what is due now, the highest priority first; in a burst the rest follows with the
+        next batches.
+        """
         before = len(self._overdue)
         while self._heap and self._heap[0][0] <= now:
             due, priority, schedule_id = heapq.heappop(self._heap)
@@ -236,13 +302,22 @@ class Controller:
             return
         due_in = (row.next_start - row.now).total_seconds()
         if due_in <= 0 and row.started_at is not None:
-            # A run lasts longer than its interval: check again after half an interval, to see its end in time.
-            due_in = max(self._timing.shortest_retry, (row.next_start - row.started_at).total_seconds() / 2)
+            # A run lasts longer than its interval: check again after half an interval, to see its
+            # end in time.
+            due_in = max(
+                self._timing.shortest_retry, (row.next_start - row.started_at).total_seconds() / 2
+            )
         if due_in <= self._timing.horizon:
-            self._remember(row.id, row.priority, result.read_at + max(due_in, 0.0) + self._owner_delay(row.partition))
+            self._remember(
+                row.id,
+                row.priority,
+                result.read_at + max(due_in, 0.0) + self._owner_delay(row.partition),
+            )
 
     def _owner_delay(self, partition: int) -> float:
-        """Return how long to wait for the first owner; the second one fires only if the first does not."""
+        """Return how long to wait for the first owner; the second one fires only if the first does
+        not.
+        """
         return 0.0 if partition in self._first_owned else self._timing.second_owner
 
     def _remember(self, schedule_id: int, priority: int, due: float) -> None:
@@ -260,7 +335,11 @@ class Controller:
 
     async def _sleep(self) -> None:
         now = time.monotonic()
-        until = min(self._ring_at, self._reload_at, self._heap[0][0] if self._heap else now + self._timing.ring_every)
+        until = min(
+            self._ring_at,
+            self._reload_at,
+            self._heap[0][0] if self._heap else now + self._timing.ring_every,
+        )
         try:
             async with asyncio.timeout(max(until - now, 0.0)):
                 await self._wake.wait()

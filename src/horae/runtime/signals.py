@@ -1,7 +1,7 @@
 """The named signals by which the services of a node notify each other.
 
-They are made first and handed to each service, so no service has to know the one that receives its news. Tests can wait
-for a signal by its name.
+They are made first and handed to each service, so no service has to know the one that receives its
+news. Tests can wait for a signal by its name.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ P = ParamSpec("P")
 
 
 class Signal(Generic[P]):
-    """Something that happens again and again. Sent, received and awaited on the node's event loop."""
+    """Something that happens again and again.
+
+    Sent, received and awaited on the node's event loop.
+    """
 
     def __init__(self) -> None:
         self._receivers: list[Callable[P, object]] = []
@@ -35,7 +38,10 @@ class Signal(Generic[P]):
         self._receivers.remove(receiver)
 
     def send(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call all receivers now, then wake all tasks that wait. An error of a receiver is raised here."""
+        """Call all receivers now, then wake all tasks that wait.
+
+        An error of a receiver is raised here.
+        """
         for receiver in self._receivers:
             receiver(*args, **kwargs)
         waiting, self._waiting = self._waiting, []
@@ -65,7 +71,9 @@ class Signals:
     """The signals of one node. Those that are events describe a state, the others a moment."""
 
     work: Signal[[]] = field(default_factory=Signal)
-    """There may be a job to claim: one was started, retried or handed back, here or by another process."""
+    """There may be a job to claim: one was started, retried or handed back, here or by another
+    process.
+    """
 
     filled: Signal[[int]] = field(default_factory=Signal)
     """A claim of so many jobs filled all slots, so there may be more jobs for other nodes."""
@@ -83,7 +91,9 @@ class Signals:
     """Jobs from lanes have ended, so their limits may let the next ones start."""
 
     ended_elsewhere: Signal[[]] = field(default_factory=Signal)
-    """A hint says that jobs have ended, whoever has run them, and this node is among those that respond."""
+    """A hint says that jobs have ended, whoever has run them, and this node is among those that
+    respond.
+    """
 
     rescued: Signal[Sequence[Rescued]] = field(default_factory=Signal)
     """This node has dealt with these jobs of dead nodes."""
@@ -107,7 +117,8 @@ class Signals:
     """Others have declared this node dead: its jobs belong to them now."""
 
     isolated: Signal[Isolation] = field(default_factory=Signal)
-    """The database has not been reached for so long that others may soon act on jobs of this node."""
+    """The database has not been reached for so long that others may soon act on jobs of this node.
+    """
 
     contact_regained: Signal[[]] = field(default_factory=Signal)
     """The database is reached again. Others may have taken jobs of this node meanwhile."""
@@ -116,5 +127,7 @@ class Signals:
     """The last running body has ended. Cleared by a task before it waits."""
 
     burst_over: asyncio.Event = field(default_factory=_is_set)
-    """Cleared by the controller during a burst, when more schedules are due than one transaction fires. The settler
-    then waits a moment, so that starts are written first. It sets the event itself if too many results wait."""
+    """Cleared by the controller during a burst, when more schedules are due than one transaction
+    fires. The settler then waits a moment, so that starts are written first. It sets the event
+    itself if too many results wait.
+    """

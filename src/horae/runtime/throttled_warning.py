@@ -1,4 +1,6 @@
-"""Logs a failure that repeats many times a second, as while the database is unavailable, only now and then."""
+"""Logs a failure that repeats many times a second, as while the database is unavailable, only now
+and then.
+"""
 
 import time
 from collections.abc import Callable
@@ -25,7 +27,9 @@ class ThrottledWarning:
         now = self._clock()
         if self._silent_until is None or now >= self._silent_until:
             self._silent_until = now + AGAIN_AFTER
-            brief = (first_line(each) if isinstance(each, Exception) else each for each in arguments)
+            brief = (
+                first_line(each) if isinstance(each, Exception) else each for each in arguments
+            )
             log.warning(message, *brief)
 
     def settle(self) -> None:

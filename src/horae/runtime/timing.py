@@ -1,7 +1,7 @@
 """How often the services of a node act, how long they wait, and how much they take on at a time.
 
-Each service has a value of its own, and gets it when it is made. Durations are in seconds unless a comment says
-otherwise. The defaults are meant for all applications; tests pass others.
+Each service has a value of its own, and gets it when it is made. Durations are in seconds unless a
+comment says otherwise. The defaults are meant for all applications; tests pass others.
 """
 
 from dataclasses import dataclass, field
@@ -38,28 +38,42 @@ class WorkerTiming:
     """When the worker claims jobs, and how many."""
 
     prefetch: int = 2000
-    """Jobs claimed beyond the free slots, at most, so that short jobs need not wait for a claim each."""
+    """Jobs claimed beyond the free slots, at most, so that short jobs need not wait for a claim
+    each.
+    """
     prefetched_for: float = 1.0
-    """How long such a job waits here for a slot. Then it is handed back, because another node may have one."""
+    """How long such a job waits here for a slot.
+
+    Then it is handed back, because another node may have one.
+    """
     poll_with_hints: float = 1.5
-    """Between two claims of an idle node that receives hints but does not know when the next job is due."""
+    """Between two claims of an idle node that receives hints but does not know when the next job is
+    due.
+    """
     poll_idle: float = 5.0
     """The same where it knows."""
     poll_without_hints: Pauses = Pauses(0.05, 1.0)  # noqa: RUF009 - immutable
     """The same where no hints arrive: doubles while nothing is found."""
     look_ahead_from: float = 0.05
-    """The shortest pause before which a node reads when the next job is due: after a shorter one it claims anyway."""
+    """The shortest pause before which a node reads when the next job is due: after a shorter one it
+    claims anyway.
+    """
     lost_reply_window: float = 10.0
     """How long a claim whose answer was lost may still take effect in the database."""
     orphaned_every: float = 60.0
-    """Between two searches for jobs that are claimed in this node's name and that it does not know."""
+    """Between two searches for jobs that are claimed in this node's name and that it does not know.
+    """
     latest_reply: float = 5.0
-    """A claim that took longer is handed back: others may have declared this node dead meanwhile."""
+    """A claim that took longer is handed back: others may have declared this node dead meanwhile.
+    """
     abandoned_pause: float = 10.0
-    """Before a job runs again whose body ignored the order to stop: by then its process should have ended."""
+    """Before a job runs again whose body ignored the order to stop: by then its process should have
+    ended.
+    """
     suspect_pause: Pauses = Pauses(1.0, 5.0)  # noqa: RUF009 - immutable
-    """A job that may have crashed nodes, and has to wait for another such job, is due again after a random time between
-    these, so that several nodes take turns."""
+    """A job that may have crashed nodes, and has to wait for another such job, is due again after a
+    random time between these, so that several nodes take turns.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +99,19 @@ class ClaimerTiming:
     lane_rest: float = 0.02
     """How long starts under rates gather before a node claims them together, at most."""
     ahead_rest: float = 20.0
-    """After the answer that no lane may be claimed, how many times as long as it took the next question is put off."""
+    """After the answer that no lane may be claimed, how many times as long as it took the next
+    question is put off.
+    """
     slow_scan: float = 0.02
-    """A claim from the front of the queue that takes longer is slow: old index entries slow it down (ADR 0008)."""
+    """A claim from the front of the queue that takes longer is slow: old index entries slow it down
+    (ADR 0008).
+    """
     scan_rest: float = 30.0
     """How many times as long as such a claim took the next one from the front is put off."""
     cursor_gain: float = 2.0
-    """How many times as fast the claims between them must be; if they are not, something else is slow."""
+    """How many times as fast the claims between them must be; if they are not, something else is
+    slow.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +123,22 @@ class DispatcherTiming:
     poll: float = 1.0
     """Between two rounds, unless a hint comes first; longer where many nodes dispatch."""
     limits_every: float = 5.0
-    """Between two rounds that also look at queues with a limit, unless a hint comes first; longer as well."""
+    """Between two rounds that also look at queues with a limit, unless a hint comes first; longer
+    as well.
+    """
     limits_rest: float = 5.0
-    """Rest after such a look, in multiples of the time that it took; hints that come meanwhile wait for its end."""
+    """Rest after such a look, in multiples of the time that it took; hints that come meanwhile wait
+    for its end.
+    """
     compare_every: float = 5.0
     """Between two comparisons of the jobs that were sent with the messages that wait."""
     compare_seldom: float = 60.0
-    """The same in an application of which no other system runs jobs: an earlier version may have sent some."""
+    """The same in an application of which no other system runs jobs: an earlier version may have
+    sent some.
+    """
     without_backends: float = 5.0
-    """Between two checks whether such an application has declared a job type with a backend since."""
+    """Between two checks whether such an application has declared a job type with a backend since.
+    """
     lost_after: float = 15.0
     """Age of a message from which on it may be lost, if fewer messages wait than jobs."""
     lost_for_certain: float = 600.0
@@ -141,7 +168,8 @@ class HookTiming(CleaningTiming):
     """When hooks are called and old jobs deleted."""
 
     look_every: float = 2.0
-    """Between two searches for owed hooks; one that is owed by a job of this node is found at once."""
+    """Between two searches for owed hooks; one that is owed by a job of this node is found at once.
+    """
     gone_every: float = 2.0
     """Between two searches for jobs that are not kept after their end."""
     stop_wait: float = 1.0
@@ -167,25 +195,33 @@ class ControllerTiming:
     second_owner: float = 0.3
     """How long the second owner of a partition waits for the first one to fire."""
     plan_within: float = 10.0
-    """Schedules that are due within this time can be planned: their next starts are computed in advance."""
+    """Schedules that are due within this time can be planned: their next starts are computed in
+    advance.
+    """
     plan_every: float = 1.0
     """Between two searches for schedules to plan."""
     burst: int = 200
-    """Schedules due within `plan_within` from which on they are planned; also how many are planned at a time."""
+    """Schedules due within `plan_within` from which on they are planned; also how many are planned
+    at a time.
+    """
     most_planned: int = 20_000
     """Plans kept in memory, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatTiming:
-    """How the heartbeat is supervised; how often it is sent is one of the `Limits` that all nodes share."""
+    """How the heartbeat is supervised; how often it is sent is one of the `Limits` that all nodes
+    share.
+    """
 
     round: float = 0.25
     """Between two checks of how long ago the last answer came."""
     restart: Pauses = Pauses(0.5, 30.0)  # noqa: RUF009 - immutable
     """Before a helper process that has ended is started again."""
     awake: float = 1.0
-    """How long a process that was suspended may need to reach the database before it counts as out of contact."""
+    """How long a process that was suspended may need to reach the database before it counts as out
+    of contact.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +229,9 @@ class MembershipTiming:
     """How long traces of nodes are kept on SQLite."""
 
     orphaned_after: float = 60.0
-    """Before a lock file is removed that belongs to no registered node; a starting node makes its file first."""
+    """Before a lock file is removed that belongs to no registered node; a starting node makes its
+    file first.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,15 +241,23 @@ class PeersTiming:
     read_every: float = 10.0
     """Between two readings of which other nodes claim the same jobs."""
     busy_for: float = 5.0
-    """How long other nodes count as busy that have announced it; announced again after that, at the earliest."""
+    """How long other nodes count as busy that have announced it; announced again after that, at the
+    earliest.
+    """
     answered_within: float = 1.0
     """How long after a hint a claim is taken to answer it."""
     known_after: float = 12.0
-    """After which time every idle node has polled and so knows when the next job is due: more than it pauses."""
+    """After which time every idle node has polled and so knows when the next job is due: more than
+    it pauses.
+    """
     spare_delay: float = 0.1
-    """How much later than at a due time, for each node, the nodes wake that need not claim this job."""
+    """How much later than at a due time, for each node, the nodes wake that need not claim this
+    job.
+    """
     slowest: float = 5.0
-    """How many times as long each of many nodes waits between two searches that the others make as well, at most."""
+    """How many times as long each of many nodes waits between two searches that the others make as
+    well, at most.
+    """
     slowest_poll: float = 2.0
     """The same for claims of an idle node that receives hints."""
 
@@ -247,8 +293,10 @@ class SweeperTiming(CleaningTiming):
     journal_wait: float = 1.0
     """How long the threads of a killed process may still hold the lock on its journal."""
     journal_kept: float = 30.0
-    """How long the journal of a dead node is kept after its jobs were rescued: a claim that it sent may take effect
-    within `WorkerTiming.lost_reply_window`, and the next search for such jobs comes `look_every` rounds later."""
+    """How long the journal of a dead node is kept after its jobs were rescued: a claim that it sent
+    may take effect within `WorkerTiming.lost_reply_window`, and the next search for such jobs comes
+    `look_every` rounds later.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,7 +326,9 @@ class ShutdownTiming:
     """How long a node takes to end, apart from the grace period of its bodies."""
 
     after_grace: float = 3.2
-    """After the grace period the node ends within this time, whatever hangs, so that hooks get a moment as well."""
+    """After the grace period the node ends within this time, whatever hangs, so that hooks get a
+    moment as well.
+    """
     last_words: float = 1.2
     """How long bodies have after the order to stop; half of it after they were stopped by force."""
     told_within: float = 0.5
@@ -294,7 +344,9 @@ class InlineTiming:
     result_wait: float = 30.0
     """How long the caller waits until the result is written: longer than most fail-overs take."""
     join_within: float = 0.01
-    """How long the end of a short body in a busy worker of another system waits for the claim of its next job."""
+    """How long the end of a short body in a busy worker of another system waits for the claim of
+    its next job.
+    """
     short_body: float = 0.05
     """How long such a body takes at most; the ends of others do not wait."""
     busy_within: float = 0.05
@@ -321,7 +373,9 @@ class Timing:
     shutdown: ShutdownTiming = field(default_factory=ShutdownTiming)
     inline: InlineTiming = field(default_factory=InlineTiming)
     restart: Pauses = Pauses(0.1, 5.0)  # noqa: RUF009 - immutable
-    """Before a service is started again that failed because the machine lacked memory, threads or descriptors."""
+    """Before a service is started again that failed because the machine lacked memory, threads or
+    descriptors.
+    """
     calendars: float = 24 * 3600.0
     """Between two rounds in which calendar functions are asked which days they exclude."""
     file_every: float = 1.0

@@ -1,4 +1,6 @@
-"""`crash_everywhere`: kills a job at each point in turn, and compares its effects with those of an undisturbed run."""
+"""`crash_everywhere`: kills a job at each point in turn, and compares its effects with those of an
+undisturbed run.
+"""
 
 import inspect
 import tempfile
@@ -24,17 +26,20 @@ def crash_everywhere(
     application: Horae | None = None,
     timeout: float = 30.0,
 ) -> CrashReport:
-    """Run a job again and again, killed at another point each time, and report where its effects differ.
+    """Run a job again and again, killed at another point each time, and report where its effects
+    differ.
 
-    A first run, undisturbed, finds the points: each SQL statement, commit, progress call and wait of a coroutine, and
-    the end of the body. Then the job is run once for each of them. There its process seems to be killed: the body stops
-    for good, without an exception, its open transaction is lost, and the job is rescued and run again until it ends.
+    A first run, undisturbed, finds the points: each SQL statement, commit, progress call and wait
+    of a coroutine, and the end of the body. Then the job is run once for each of them. There its
+    process seems to be killed: the body stops for good, without an exception, its open transaction
+    is lost, and the job is rescued and run again until it ends.
 
-    `effects` returns the effects that count, as a list or as a mapping to numbers, or any other value to be compared.
-    `prepare` is called before each run, to create the job's tables and to forget earlier effects. Both are called with
-    a connection to the temporary SQLite database if they take an argument. `application`: one that the body uses
-    itself, for example to start other jobs; its database is replaced during the test. `timeout`: seconds for one
-    attempt. Raises `HoraeError` if the job does not finish undisturbed.
+    `effects` returns the effects that count, as a list or as a mapping to numbers, or any other
+    value to be compared. `prepare` is called before each run, to create the job's tables and to
+    forget earlier effects. Both are called with a connection to the temporary SQLite database if
+    they take an argument. `application`: one that the body uses itself, for example to start other
+    jobs; its database is replaced during the test. `timeout`: seconds for one attempt. Raises
+    `HoraeError` if the job does not finish undisturbed.
     """
     job_type = _job_type(job)
     scenario = Scenario(
@@ -60,7 +65,9 @@ def crash_everywhere(
             outcome = run_once(scenario, folder, tracer)
             if not tracer.killed:
                 not_reached.append(point)
-            elif (problem := compared(point, undisturbed.effects, outcome.effects, outcome.error)) is not None:
+            elif (
+                problem := compared(point, undisturbed.effects, outcome.effects, outcome.error)
+            ) is not None:
                 bad.append(problem)
     return CrashReport(job_type.type, tuple(recording.points), tuple(bad), tuple(not_reached))
 

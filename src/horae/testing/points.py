@@ -1,7 +1,8 @@
 """The points of a body at which its process may be killed, and the kill itself.
 
-A killed body does not get an exception, so that no `finally` or `except` of it runs, as after `kill -9`. It runs on a
-thread of its own, which stops at the point for good; the thread is left behind until the process ends.
+A killed body does not get an exception, so that no `finally` or `except` of it runs, as after `kill
+-9`. It runs on a thread of its own, which stops at the point for good; the thread is left behind
+until the process ends.
 """
 
 import sys
@@ -34,9 +35,10 @@ _LIBRARIES: Final = tuple(
 class CrashPoint:
     """A point at which the body was killed: its number from 1, its kind, and where.
 
-    `kind`: `statement` and `commit` (before it), `await` (while it waits), `progress` (at the call), or `end` (the body
-    has returned). `where`: file and line of the application; None if no code of it runs there. `detail`: what was
-    about to happen, such as the beginning of the statement.
+    `kind`: `statement` and `commit` (before it), `await` (while it waits), `progress` (at the
+    call), or `end` (the body has returned). `where`: file and line of the application; None if no
+    code of it runs there. `detail`: what was about to happen, such as the beginning of the
+    statement.
     """
 
     number: int
@@ -48,12 +50,17 @@ class CrashPoint:
     def __str__(self) -> str:
         """Return the point as a report shows it."""
         detail = f" {self.detail}" if self.detail else ""
-        return f"point {self.number}, {self.kind}{detail}" + (f" at {self.where}" if self.where else "")
+        return f"point {self.number}, {self.kind}{detail}" + (
+            f" at {self.where}" if self.where else ""
+        )
 
 
 @dataclass
 class Tracer:
-    """Counts the points that a body passes, and kills it at one of them. `own_file`: where the body is defined."""
+    """Counts the points that a body passes, and kills it at one of them.
+
+    `own_file`: where the body is defined.
+    """
 
     own_file: str
     kill_at: int | None = None
@@ -138,7 +145,9 @@ class _Awaited:
         error: BaseException | None = None
         while True:
             try:
-                pending = self._coroutine.send(value) if error is None else self._coroutine.throw(error)
+                pending = (
+                    self._coroutine.send(value) if error is None else self._coroutine.throw(error)
+                )
             except StopIteration as end:
                 return end.value
             value, error = None, None

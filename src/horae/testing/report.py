@@ -14,8 +14,9 @@ from horae.testing.points import CrashPoint
 class BadCrash:
     """A point after which the effects are not those of an undisturbed run.
 
-    `twice`: effects that came out more often; `missing`: effects that came out less often; `error`: why the job did not
-    finish at all. If effects cannot be counted, `expected` and `found` are what `effects` returned.
+    `twice`: effects that came out more often; `missing`: effects that came out less often; `error`:
+    why the job did not finish at all. If effects cannot be counted, `expected` and `found` are what
+    `effects` returned.
     """
 
     point: CrashPoint
@@ -40,8 +41,8 @@ class BadCrash:
 class CrashReport:
     """The points that were tried, and those after which the effects were wrong.
 
-    `not_reached`: points that the body passed when it was recorded, but not when it was to be killed there, because it
-    does not do the same each time.
+    `not_reached`: points that the body passed when it was recorded, but not when it was to be
+    killed there, because it does not do the same each time.
     """
 
     job_type: str
@@ -58,14 +59,21 @@ class CrashReport:
     def __str__(self) -> str:
         """Return a line for each point after which the effects were wrong."""
         right = len(self.points) - len(self.bad) - len(self.not_reached)
-        lines = [f"{self.job_type}: killed at {len(self.points)} points, at {right} of them without consequences"]
+        lines = [
+            (
+                f"{self.job_type}: killed at {len(self.points)} points, at {right} of them without"
+                " consequences"
+            )
+        ]
         lines += [f"  {bad}" for bad in self.bad]
         lines += [f"  {point}: not reached again" for point in self.not_reached]
         return "\n".join(lines)
 
 
 def compared(point: CrashPoint, expected: Any, found: Any, error: str | None) -> BadCrash | None:
-    """Return what is wrong after a crash; None if the effects are the same and the job has finished."""
+    """Return what is wrong after a crash; None if the effects are the same and the job has
+    finished.
+    """
     if found == expected and error is None:
         return None
     before, after = _counted(expected), _counted(found)
@@ -74,13 +82,21 @@ def compared(point: CrashPoint, expected: Any, found: Any, error: str | None) ->
     if before is not None and after is not None:
         twice = tuple(name for name in after if after[name] > before[name])
         missing = tuple(name for name in before if after[name] < before[name])
-    return BadCrash(point=point, expected=expected, found=found, twice=twice, missing=missing, error=error)
+    return BadCrash(
+        point=point, expected=expected, found=found, twice=twice, missing=missing, error=error
+    )
 
 
 def _counted(effects: Any) -> Counter[Any] | None:
-    """Return how often each effect came out: of a mapping to numbers, or of a list; None for anything else."""
+    """Return how often each effect came out: of a mapping to numbers, or of a list; None for
+    anything else.
+    """
     if isinstance(effects, Mapping):
-        return Counter(dict(effects)) if all(isinstance(count, int) for count in effects.values()) else None
+        return (
+            Counter(dict(effects))
+            if all(isinstance(count, int) for count in effects.values())
+            else None
+        )
     if isinstance(effects, Iterable) and not isinstance(effects, str | bytes):
         return Counter(_hashable(effect) for effect in effects)
     return None

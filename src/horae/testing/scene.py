@@ -33,7 +33,9 @@ from horae.types.job_type import JobType
 Callback = Callable[..., Any]
 NODE: Final = NodeId("node-that-is-killed")
 LEAST_ATTEMPTS: Final = 5
-"""So that a job of a type with a single attempt is run again as well, as if a caller had started it once more."""
+"""So that a job of a type with a single attempt is run again as well, as if a caller had started it
+once more.
+"""
 MOST_ATTEMPTS: Final = 100
 """Attempts after which a job that snoozes each time is given up."""
 AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)
@@ -41,7 +43,10 @@ AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """The job to run and how to look at its effects. `application`: whose database is replaced, if any."""
+    """The job to run and how to look at its effects.
+
+    `application`: whose database is replaced, if any.
+    """
 
     job_type: JobType[Any]
     params: Mapping[str, Any]
@@ -61,7 +66,9 @@ class Outcome:
 
 @contextmanager
 def _application(scenario: Scenario, file: Path) -> Generator[Horae]:
-    """Yield the application on a database file: the given one for the block, or one with this job alone."""
+    """Yield the application on a database file: the given one for the block, or one with this job
+    alone.
+    """
     url = f"sqlite:///{file}"
     given = scenario.application
     if given is None:
@@ -83,7 +90,9 @@ def _application(scenario: Scenario, file: Path) -> Generator[Horae]:
 
 
 def run_once(scenario: Scenario, folder: Path, tracer: Tracer) -> Outcome:
-    """Start the job on a fresh database, run it and perhaps kill it, and run it again until it has ended."""
+    """Start the job on a fresh database, run it and perhaps kill it, and run it again until it has
+    ended.
+    """
     file = folder / f"run-{tracer.kill_at or 0}.db"  # a killed body keeps its lock on the file
     shutil.copy(folder / "empty.db", file)
     with _application(scenario, file) as horae:
@@ -110,7 +119,9 @@ def _started(scenario: Scenario, horae: Horae) -> JobId:
         _call(horae, scenario.prepare)
     attempts = max(scenario.job_type.max_attempts, LEAST_ATTEMPTS)
     start = cast("Callable[..., Any]", horae.jobs.start)
-    return JobId(start(scenario.job_type.type, max_attempts=attempts, backoff=AT_ONCE, **scenario.params).id)
+    return JobId(
+        start(scenario.job_type.type, max_attempts=attempts, backoff=AT_ONCE, **scenario.params).id
+    )
 
 
 def _ended(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
@@ -131,24 +142,36 @@ def _rescue(horae: Horae) -> None:
 
 def _call(horae: Horae, callback: Callback) -> Any:
     """Call a function of the user, with a connection if it takes an argument."""
-    needed = (each for each in inspect.signature(callback).parameters.values() if each.default is each.empty)
+    needed = (
+        each
+        for each in inspect.signature(callback).parameters.values()
+        if each.default is each.empty
+    )
     if any(each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD} for each in needed):
         return horae.components.database.transact(callback)
     return callback()
 
 
 def _attempt(scenario: Scenario, horae: Horae, job_id: JobId, tracer: Tracer) -> None:
-    """Run one attempt on a thread of its own until it has ended or was killed; raises `HoraeError` if neither."""
+    """Run one attempt on a thread of its own until it has ended or was killed; raises `HoraeError`
+    if neither.
+    """
     claim = horae.components.database.autocommit(claims.claim_one, job_id, NODE)
     if claim is None:
         raise HoraeError(f"job {job_id} cannot be run again")
-    thread = threading.Thread(target=_run, args=(scenario, horae, claim, tracer), name="crash-test", daemon=True)
+    thread = threading.Thread(
+        target=_run, args=(scenario, horae, claim, tracer), name="crash-test", daemon=True
+    )
     database = horae.components.database
-    with watched_statements(tracer.statement, tracer.commit, (database.engine, database.autocommit_engine)):
+    with watched_statements(
+        tracer.statement, tracer.commit, (database.engine, database.autocommit_engine)
+    ):
         thread.start()
         stopped = tracer.stopped.wait(scenario.timeout)
     if not stopped:
-        raise HoraeError(f"the body of {scenario.job_type.type!r} has not ended within {scenario.timeout:g} s")
+        raise HoraeError(
+            f"the body of {scenario.job_type.type!r} has not ended within {scenario.timeout:g} s"
+        )
     if tracer.failure is not None:
         raise tracer.failure
 
@@ -164,7 +187,11 @@ def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None
             finished = asyncio.run(_perform_async(kind, context, environment))
         else:
             finished = perform(kind, context, environment)
-        tracer.end("before its end is written" if finished.settlement is not None else "after its end was committed")
+        tracer.end(
+            "before its end is written"
+            if finished.settlement is not None
+            else "after its end was committed"
+        )
         _settle(horae, finished)
     except BaseException as error:  # noqa: BLE001 - raised where the attempt was started
         tracer.failure = error
@@ -172,7 +199,9 @@ def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None
         tracer.stopped.set()
 
 
-async def _perform_async(kind: Any, context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+async def _perform_async(
+    kind: Any, context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
     try:
         return await perform_async(kind, context, environment)
     finally:
@@ -183,7 +212,9 @@ def _settle(horae: Horae, finished: FinishedRun) -> None:
     if finished.unbegun:
         raise HoraeError(f"the body cannot begin: {finished.error}") from finished.error
     if finished.settlement is not None:
-        horae.components.database.transact(settling.settle, NODE, [finished.settlement._replace(delay=0.0)])
+        horae.components.database.transact(
+            settling.settle, NODE, [finished.settlement._replace(delay=0.0)]
+        )
 
 
 class _TracedContext(JobContext[Any]):

@@ -1,4 +1,6 @@
-"""What an application runs around each body, and when its nodes and child processes start and stop."""
+"""What an application runs around each body, and when its nodes and child processes start and
+stop.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -28,14 +30,18 @@ class Hook(Generic[DeclaredT]):
 
     def replaces(self, other: "Hook[Any]") -> bool:
         """Return whether it is `other` again, of a module that was loaded a second time."""
-        return self.declared is other.declared or (self.name == other.name and "<" not in self.qualname)
+        return self.declared is other.declared or (
+            self.name == other.name and "<" not in self.qualname
+        )
 
 
 class ApplicationHooks:
     """The hooks of an application, each kind in the order of declaration."""
 
     def __init__(self, application: object = None, module: str = "") -> None:
-        """`application`, `module`: the object that child processes import, and the module that has made it."""
+        """`application`, `module`: the object that child processes import, and the module that has
+        made it.
+        """
         self.application, self.module = application, module
         self.around: list[Hook[Any]] = []
         self.node_start: list[Hook[Any]] = []
@@ -61,7 +67,10 @@ def around_hook(declared: Callable[[JobContext[Any]], Any]) -> Hook[Any]:
     """Return the hook of a generator function, or of a callable that returns a context manager."""
     _check("around", declared, 1, "the JobContext")
     if inspect.iscoroutinefunction(declared):
-        raise InvalidRequest(f"around: {_text(declared)} is a coroutine function; it must yield once, around the body")
+        raise InvalidRequest(
+            f"around: {_text(declared)} is a coroutine function; it must yield once, around the"
+            " body"
+        )
     call: Callable[..., Any] = declared
     if inspect.isasyncgenfunction(declared):
         call = asynccontextmanager(declared)
@@ -74,7 +83,9 @@ def process_hook(kind: str, declared: Callable[[], Any]) -> Hook[Any]:
     """Return the hook of a function or coroutine function without arguments."""
     _check(kind, declared, 0, "no argument")
     if inspect.isgeneratorfunction(declared) or inspect.isasyncgenfunction(declared):
-        raise InvalidRequest(f"{kind}: {_text(declared)} is a generator function, which only around takes")
+        raise InvalidRequest(
+            f"{kind}: {_text(declared)} is a generator function, which only around takes"
+        )
     return _hook(declared, declared)
 
 
@@ -96,4 +107,6 @@ def _check(kind: str, declared: object, arguments: int, expected: str) -> None:
     except ValueError:  # some callables of C code have no signature
         return
     except TypeError as error:
-        raise InvalidRequest(f"{kind}: {_text(declared)} must be callable with {expected}: {error}") from None
+        raise InvalidRequest(
+            f"{kind}: {_text(declared)} must be callable with {expected}: {error}"
+        ) from None

@@ -1,4 +1,6 @@
-"""Checks of the arguments of calls: a wrong call is refused here, in words of ours, not by a driver or a job."""
+"""Checks of the arguments of calls: a wrong call is refused here, in words of ours, not by a driver
+or a job.
+"""
 
 import warnings
 from datetime import datetime
@@ -14,7 +16,9 @@ Timeout: TypeAlias = Duration | float
 """A duration; the number of seconds is deprecated."""
 
 LARGEST_NUMBER: Final = 2**31 - 1
-"""The largest value of an INTEGER column: of a priority (either sign), a count of attempts, a limit."""
+"""The largest value of an INTEGER column: of a priority (either sign), a count of attempts, a
+limit.
+"""
 LARGEST_ID: Final = 2**63 - 1
 """The largest value of a BIGINT column: of the id of a job or a schedule."""
 LONGEST_NOTE: Final = 2_000
@@ -22,14 +26,18 @@ LONGEST_NOTE: Final = 2_000
 
 
 def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
-    """Return the value if it is an instance of `kind`; True and False are no numbers. Raises `InvalidRequest`."""
+    """Return the value if it is an instance of `kind`; True and False are no numbers.
+
+    Raises `InvalidRequest`.
+    """
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")
     return value
 
 
 def seconds_of(name: str, given: Any) -> float | None:
-    """Return the seconds of a duration that may be None; a number counts as seconds for one more release.
+    """Return the seconds of a duration that may be None; a number counts as seconds for one more
+    release.
 
     Raises `InvalidRequest`.
     """
@@ -37,7 +45,8 @@ def seconds_of(name: str, given: Any) -> float | None:
         return None
     if isinstance(given, int | float) and not isinstance(given, bool):
         warnings.warn(
-            f'{name}={given}: write "{given:g}s" or a timedelta; the next release refuses a number of seconds',
+            f'{name}={given}: write "{given:g}s" or a timedelta; the next release refuses a number'
+            " of seconds",
             DeprecationWarning,
             stacklevel=3,  # the caller of the method whose argument this is
         )
@@ -56,7 +65,9 @@ def check_moment(name: str, moment: Any) -> None:
 
 
 def has_zone(moment: datetime) -> bool:
-    """Return whether the offset from UTC is known; a time zone may be a class of the application, which may raise."""
+    """Return whether the offset from UTC is known; a time zone may be a class of the application,
+    which may raise.
+    """
     try:
         return moment.utcoffset() is not None
     except Exception:  # noqa: BLE001 - a zone that raises gives no offset, whatever it raises
@@ -69,7 +80,9 @@ def check_note(note: Any) -> None:
         return
     of_kind("note", note, str, "a text")
     if len(note) > LONGEST_NOTE:
-        raise InvalidRequest(f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}")
+        raise InvalidRequest(
+            f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}"
+        )
     if not is_storable(note):
         raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
 

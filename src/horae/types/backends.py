@@ -7,14 +7,18 @@ from horae.domain.jobs.job import JobId
 
 
 class Message(NamedTuple):
-    """A message about a job; `time_limit`: after how many seconds its process may be killed, None for no limit."""
+    """A message about a job; `time_limit`: after how many seconds its process may be killed, None
+    for no limit.
+    """
 
     job_id: JobId
     time_limit: float | None
 
 
 class Backend(Protocol):
-    """A system whose workers run jobs: they receive a message about each, and claim the job by its id."""
+    """A system whose workers run jobs: they receive a message about each, and claim the job by its
+    id.
+    """
 
     @property
     def usual_destination(self) -> str:
@@ -22,7 +26,10 @@ class Backend(Protocol):
         ...
 
     def check(self) -> None:
-        """Raise `ConfigurationError` if it cannot be used as it is configured. Connects to nothing."""
+        """Raise `ConfigurationError` if it cannot be used as it is configured.
+
+        Connects to nothing.
+        """
         ...
 
     def send(self, destination: str, messages: Sequence[Message]) -> None:
@@ -30,5 +37,7 @@ class Backend(Protocol):
         ...
 
     def waiting(self, destination: str) -> int:
-        """Return how many messages wait in a queue of that system; raise an error if it does not answer."""
+        """Return how many messages wait in a queue of that system; raise an error if it does not
+        answer.
+        """
         ...

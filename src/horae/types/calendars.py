@@ -1,4 +1,6 @@
-"""Exclusion calendars as callers write them: days, ranges, and functions that return whether a day is excluded."""
+"""Exclusion calendars as callers write them: days, ranges, and functions that return whether a day
+is excluded.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -12,9 +14,14 @@ from horae.types.arguments import check_moment
 
 CalendarFunction: TypeAlias = Callable[[date], bool]
 Exclusion: TypeAlias = date | tuple[date, date] | str | CalendarFunction
-"""A day, a range of days or of moments, a text such as `2026-12-24..2026-12-26`, or a calendar function."""
+"""A day, a range of days or of moments, a text such as `2026-12-24..2026-12-26`, or a calendar
+function.
+"""
 
-_EXPECTED: Final = "a list of dates, of pairs (first, last), of texts such as 2026-12-24..2026-12-26, or a function"
+_EXPECTED: Final = (
+    "a list of dates, of pairs (first, last), of texts such as 2026-12-24..2026-12-26, "
+    "or a function"
+)
 
 
 def entries_of(given: Any) -> tuple[str, ...]:
@@ -30,7 +37,10 @@ def functions_in(given: Any) -> Iterator[CalendarFunction]:
 
 
 def calendar_name(function: CalendarFunction) -> str:
-    """Return the name of a calendar function: that of its module and its own. Raises `InvalidRequest`."""
+    """Return the name of a calendar function: that of its module and its own.
+
+    Raises `InvalidRequest`.
+    """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module is None or name is None or isinstance(function, type):
         raise InvalidRequest(f"exclude {quoted(function)}: expected a function of a module")
@@ -39,7 +49,9 @@ def calendar_name(function: CalendarFunction) -> str:
     try:
         inspect.signature(function).bind(date.min)
     except TypeError:
-        raise InvalidRequest(f"exclude {name}: a calendar function takes one argument, the date") from None
+        raise InvalidRequest(
+            f"exclude {name}: a calendar function takes one argument, the date"
+        ) from None
     return f"{module}.{name}"
 
 
@@ -47,7 +59,9 @@ def _items(given: Any) -> Iterable[Any]:
     if isinstance(given, str | date) or callable(given):
         return (given,)
     # A pair of dates alone could mean two days or a range.
-    if isinstance(given, list) or (isinstance(given, tuple) and all(isinstance(item, str) for item in given)):
+    if isinstance(given, list) or (
+        isinstance(given, tuple) and all(isinstance(item, str) for item in given)
+    ):
         return given
     raise InvalidRequest(f"exclude {quoted(given)}: expected {_EXPECTED}")
 
@@ -57,10 +71,15 @@ def _entry(item: Any) -> str:
         case str():
             return item.strip()
         case datetime():
-            raise InvalidRequest(f"exclude {quoted(item)}: expected a date; for a part of a day give a pair of moments")
+            raise InvalidRequest(
+                f"exclude {quoted(item)}: expected a date; for a part of a day give a pair of"
+                " moments"
+            )
         case date():
             return item.isoformat()
-        case (date() as first, date() as last) if isinstance(first, datetime) is isinstance(last, datetime):
+        case (date() as first, date() as last) if isinstance(first, datetime) is isinstance(
+            last, datetime
+        ):
             for moment in (first, last):
                 if isinstance(moment, datetime):
                     check_moment("exclude", moment)

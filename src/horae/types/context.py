@@ -18,7 +18,9 @@ from horae.domain.jobs.progress import Progress
 from horae.errors import HoraeError
 from horae.types.group_access import AsyncJobGroup, JobGroup
 
-if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`, and most job types use no session
+if (
+    TYPE_CHECKING
+):  # the ORM is a third of the time of `import horae`, and most job types use no session
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
     from sqlalchemy.orm import Session
 
@@ -28,7 +30,9 @@ T = TypeVar("T")
 Report = Callable[[int, str | None], None]
 
 TOLERANCE: Final = 0.1
-"""Seconds by which wall clock and monotonic clock may differ before the duration of a body is reported separately."""
+"""Seconds by which wall clock and monotonic clock may differ before the duration of a body is
+reported separately.
+"""
 log = logging.getLogger("horae.job")
 
 
@@ -36,8 +40,9 @@ log = logging.getLogger("horae.job")
 class BodyEnd:
     """How an attempt ended, for `@horae.around`.
 
-    `outcome`: None if it does not count, because another node owns the job or the body could not begin. `error`: what
-    the body raised. `retry_in`: seconds until the next attempt; None if there is none.
+    `outcome`: None if it does not count, because another node owns the job or the body could not
+    begin. `error`: what the body raised. `retry_in`: seconds until the next attempt; None if there
+    is none.
     """
 
     outcome: AttemptOutcome | None
@@ -72,7 +77,9 @@ class LendsSlots(Protocol):
         ...
 
     def take_back(self, loan: Loan, *, at_once: bool = False) -> None:
-        """Give the body a slot as soon as one is free, or at once; on the event loop of the node."""
+        """Give the body a slot as soon as one is free, or at once; on the event loop of the
+        node.
+        """
         ...
 
     def call(self, function: Callable[[], T], /) -> T:
@@ -83,11 +90,12 @@ class LendsSlots(Protocol):
 class JobContext(Generic[ParamsT]):
     """One attempt at a job, seen from its body.
 
-    `params` are the checked parameters; `progress` is the root of the progress tree (0 to 100). Within a transaction on
-    Horae's database `session` or `connection` are that transaction.
+    `params` are the checked parameters; `progress` is the root of the progress tree (0 to 100).
+    Within a transaction on Horae's database `session` or `connection` are that transaction.
     """
 
-    # Defaults that most jobs keep are those of the class: to set them for each job costs more than to make the object.
+    # Defaults that most jobs keep are those of the class: to set them for each job costs more than
+    # to make the object.
     ended: BodyEnd | None = None
     """How the attempt ended, once it has; then only `@horae.around` still sees the context."""
     job_type: Any = None
@@ -101,7 +109,9 @@ class JobContext(Generic[ParamsT]):
     body_is_called = False
     """Whether the body itself was called; only set if it is surrounded."""
     releases = False
-    """Whether jobs may be claimed once the body's transaction is committed: new ones, or some that waited for it."""
+    """Whether jobs may be claimed once the body's transaction is committed: new ones, or some that
+    waited for it.
+    """
     slots: LendsSlots | None = None
     """The slots of the node."""
     loan: Loan | None = None
@@ -148,7 +158,9 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def nominal_time(self) -> datetime | None:
-        """The nominal time of a scheduled run, in UTC, however late it began; None for other jobs."""
+        """The nominal time of a scheduled run, in UTC, however late it began; None for other
+        jobs.
+        """
         return self.claim.nominal_time
 
     @cached_property
@@ -158,7 +170,10 @@ class JobContext(Generic[ParamsT]):
 
     @cached_property
     def group(self) -> JobGroup:
-        """The group of which this job is a member, or after which it runs. Raises `HoraeError` if there is none."""
+        """The group of which this job is a member, or after which it runs.
+
+        Raises `HoraeError` if there is none.
+        """
         return self._groups.of_body(self)
 
     @cached_property
@@ -170,7 +185,10 @@ class JobContext(Generic[ParamsT]):
     def _groups(self) -> "BodyGroups":
         groups: BodyGroups | None = None if self.job_type is None else self.job_type.groups
         if groups is None:
-            raise HoraeError(f"job type {self.type!r} is registered by no application, so its jobs know no groups")
+            raise HoraeError(
+                f"job type {self.type!r} is registered by no application, so its jobs know no"
+                " groups"
+            )
         return groups
 
     @property
@@ -184,7 +202,9 @@ class JobContext(Generic[ParamsT]):
         return log
 
     def check(self) -> None:
-        """Raise if the job was cancelled, timed out, or belongs to another node now. Each progress report calls it.
+        """Raise if the job was cancelled, timed out, or belongs to another node now.
+
+        Each progress report calls it.
 
         A timeout is raised only once, so that a body may clean up and return a partial result.
         """
@@ -193,12 +213,17 @@ class JobContext(Generic[ParamsT]):
             raise self._order
 
     def check_end(self) -> None:
-        """Raise after the body has returned if its result must be discarded; a result after a timeout counts."""
+        """Raise after the body has returned if its result must be discarded; a result after a
+        timeout counts.
+        """
         if self._order is not None and not isinstance(self._order, Exception):
             raise self._order
 
     def stop(self, order: BaseException, *, told: bool = False) -> None:
-        """Make `check` raise `order`; with `told` the body was informed already. A cancel replaces a timeout."""
+        """Make `check` raise `order`; with `told` the body was informed already.
+
+        A cancel replaces a timeout.
+        """
         if self._order is None or isinstance(self._order, Exception):
             self._order, self._told = order, told and isinstance(order, Exception)
 
@@ -223,13 +248,16 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def took(self) -> float | None:
-        """Seconds since the body began, by the monotonic clock; None where the stored moments are accurate enough."""
+        """Seconds since the body began, by the monotonic clock; None where the stored moments are
+        accurate enough.
+        """
         if self._began is None:
             return None
         took = time.monotonic() - self._began[0]
         if self.claim.schedule_id is not None:
             return took
-        # For so short a body it is not worth reading the wall clock again to detect that it was set.
+        # For so short a body it is not worth reading the wall clock again to detect that it was
+        # set.
         if took <= TOLERANCE or abs(took - (time.time() - self._began[1])) <= TOLERANCE:
             return None
         return took
@@ -241,7 +269,9 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def session(self) -> "Session":
-        """A Session in the job's transaction; its `commit` only flushes, because the end of the job commits."""
+        """A Session in the job's transaction; its `commit` only flushes, because the end of the job
+        commits.
+        """
         if self._session is None:
             from sqlalchemy.orm import Session  # noqa: PLC0415 - see the top
 
@@ -259,12 +289,16 @@ class JobContext(Generic[ParamsT]):
         if self._async_session is None:
             from sqlalchemy.ext.asyncio import AsyncSession  # noqa: PLC0415 - see the top
 
-            self._async_session = AsyncSession(self.async_connection, join_transaction_mode="rollback_only")
+            self._async_session = AsyncSession(
+                self.async_connection, join_transaction_mode="rollback_only"
+            )
         return self._async_session
 
     @property
     def has_transaction(self) -> bool:
-        """Whether the body runs in a transaction on Horae's database, which commits only if the job finishes."""
+        """Whether the body runs in a transaction on Horae's database, which commits only if the job
+        finishes.
+        """
         return self._connection is not None or self._async_connection is not None
 
     def before_end(self, call: Callable[[Connection], object]) -> None:
@@ -280,19 +314,25 @@ class JobContext(Generic[ParamsT]):
         """Give the body its transaction."""
         self._connection, self._session = connection, session
 
-    def enter_async(self, connection: "AsyncConnection | None", session: "AsyncSession | None") -> None:
+    def enter_async(
+        self, connection: "AsyncConnection | None", session: "AsyncSession | None"
+    ) -> None:
         """Give an async body its transaction."""
         self._async_connection, self._async_session = connection, session
 
     def _there(self, connection: ConnectionT | None, kind: str) -> ConnectionT:
         if connection is None:
             raise HoraeError(
-                f"job type {self.type!r} runs in no {kind} on Horae's database; declare transaction='read committed'"
+                f"job type {self.type!r} runs in no {kind} on Horae's database; declare"
+                " transaction='read committed'"
             )
         return connection
 
 
 def connection_of(context: JobContext[Any]) -> Connection | None:
-    """Return the connection of a body's transaction on Horae's database, of either kind; None if there is none."""
-    own, for_coroutines = context._connection, context._async_connection  # noqa: SLF001 - not for bodies
+    """Return the connection of a body's transaction on Horae's database, of either kind; None if
+    there is none.
+    """
+    # Not for bodies
+    own, for_coroutines = context._connection, context._async_connection  # noqa: SLF001
     return own if for_coroutines is None else for_coroutines.sync_connection

@@ -50,9 +50,13 @@ class Declarations:
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
     @overload
-    def job(self, /, **options: Unpack[JobKeywords]) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
+    def job(
+        self, /, **options: Unpack[JobKeywords]
+    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
     def job(self, function: Callable[P, R] | None = None, /, **options: Unpack[JobKeywords]) -> Any:
-        """Make a function a job type: `@horae.job`, or `@horae.job(max_attempts=3, …)` with options of `JobType`."""
+        """Make a function a job type: `@horae.job`, or `@horae.job(max_attempts=3, …)` with options
+        of `JobType`.
+        """
 
         def declare(declared: Callable[P, R]) -> JobFunction[P, R]:
             job_function = JobFunction(declared, **options)
@@ -64,21 +68,27 @@ class Declarations:
     def cron(
         self, expression: str, /, **options: Unpack[DeclaredKeywords]
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Declare a function that runs when a cron expression fires, as in `@horae.cron("0 3 * * *", timezone=…)`.
+        """Declare a function that runs when a cron expression fires, as in `@horae.cron("0 3 * *
+        *", timezone=…)`.
 
-        The function returns nothing, and takes a `JobContext` if it wants one, and the parameters that `params={…}`
-        gives; anything else is a `SchemaError` or `InvalidParameters`. A node deploys the schedules of its application
-        when it starts. Raises `CronSyntaxError` and `InvalidRequest`.
+        The function returns nothing, and takes a `JobContext` if it wants one, and the parameters
+        that `params={…}` gives; anything else is a `SchemaError` or `InvalidParameters`. A node
+        deploys the schedules of its application when it starts. Raises `CronSyntaxError` and
+        `InvalidRequest`.
         """
         return self._declare_schedule({**options, "cron": expression})
 
     def every(
         self, interval: str | timedelta, /, **options: Unpack[DeclaredKeywords]
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Declare a function that runs an interval after each finish, or at fixed times with `fixed=True`."""
+        """Declare a function that runs an interval after each finish, or at fixed times with
+        `fixed=True`.
+        """
         return self._declare_schedule({**options, "every": interval})
 
-    def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+    def _declare_schedule(
+        self, given: Mapping[str, Any]
+    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
         check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords, ParameterKeywords)
         trigger = trigger_of(part_of(given, TriggerKeywords))
         rules, options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
@@ -95,47 +105,66 @@ class Declarations:
             params = params_of(kind, given.get("params", {}))
             self.registry.add(kind)
             # A reloaded module declares the same schedules again: replace, do not add.
-            self.declared[:] = [schedule for schedule in self.declared if schedule.name != kind.type]
+            self.declared[:] = [
+                schedule for schedule in self.declared if schedule.name != kind.type
+            ]
             more = job_options_of(kind, params)
-            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority, params, **more))
+            self.declared.append(
+                Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority, params, **more)
+            )
             return job_function
 
         return declare
 
     def queue(
-        self, name: str, /, *, concurrency: int | None = None, fair_by: str | None = None, limits: Sequence[Limit] = ()
+        self,
+        name: str,
+        /,
+        *,
+        concurrency: int | None = None,
+        fair_by: str | None = None,
+        limits: Sequence[Limit] = (),
     ) -> None:
-        """Declare the limits of a queue, and who takes turns in it: `horae.queue("mail", fair_by="owner")`.
+        """Declare the limits of a queue, and who takes turns in it: `horae.queue("mail",
+        fair_by="owner")`.
 
-        They come into force when the module is deployed, as a node does when it starts. What is changed at run time
-        (`horae.queues`) stays in force until code with another declaration is deployed, or until `queues.reset`.
-        `concurrency`: how many of its jobs may run at a time; `limits`: limits of all its jobs, by keys that are
-        formats. Raises `InvalidRequest`, also for a queue that was declared with other settings.
+        They come into force when the module is deployed, as a node does when it starts. What is
+        changed at run time (`horae.queues`) stays in force until code with another declaration is
+        deployed, or until `queues.reset`. `concurrency`: how many of its jobs may run at a time;
+        `limits`: limits of all its jobs, by keys that are formats. Raises `InvalidRequest`, also
+        for a queue that was declared with other settings.
         """
-        self.registry.add_queue(DeclaredQueue.of(name, concurrency=concurrency, fair_by=fair_by, limits=limits))
+        self.registry.add_queue(
+            DeclaredQueue.of(name, concurrency=concurrency, fair_by=fair_by, limits=limits)
+        )
 
     def calendar(self, function: CalendarFunction) -> CalendarFunction:
-        """Register a function that returns whether a day is excluded, for schedules that are added at run time.
+        """Register a function that returns whether a day is excluded, for schedules that are added
+        at run time.
 
-        It is named `calendar:module.function` there. A function in the `exclude` of a declared schedule is registered
-        with it.
+        It is named `calendar:module.function` there. A function in the `exclude` of a declared
+        schedule is registered with it.
         """
         self.registry.add_calendar(function)
         return function
 
     def register(self, job_type: type[J]) -> type[J]:
-        """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
+        """Register a subclass of `JobType`; also a decorator.
+
+        Raises `InvalidJobType`, `JobTypeAlreadyRegistered`.
+        """
         self.registry.add(job_type())
         return job_type
 
     def around(self, function: A, /) -> A:
-        """Run a context manager around each body: a function that yields once, or that returns a context manager.
+        """Run a context manager around each body: a function that yields once, or that returns a
+        context manager.
 
-        It is called with the `JobContext` where the body runs, on a thread, the event loop or in a child process; the
-        first one declared is the outermost. The job's transaction begins after the last one was entered, and is
-        committed or rolled back before the first is left; then `job.ended` has the outcome. What it raises before the
-        body is the failure of the body; what it raises afterwards is logged and changes nothing. Raises
-        `InvalidRequest`.
+        It is called with the `JobContext` where the body runs, on a thread, the event loop or in a
+        child process; the first one declared is the outermost. The job's transaction begins after
+        the last one was entered, and is committed or rolled back before the first is left; then
+        `job.ended` has the outcome. What it raises before the body is the failure of the body; what
+        it raises afterwards is logged and changes nothing. Raises `InvalidRequest`.
         """
         add(self.hooks.around, around_hook(function))
         return function
@@ -156,7 +185,8 @@ class Declarations:
     def on_child_start(self, function: H, /) -> H:
         """Call a function in each child process before its first body, such as `django.setup`.
 
-        It may be a coroutine function. What it raises fails the job that waits for the process; the node goes on.
+        It may be a coroutine function. What it raises fails the job that waits for the process; the
+        node goes on.
         """
         add(self.hooks.child_start, process_hook("on_child_start", function))
         return function

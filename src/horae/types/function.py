@@ -4,7 +4,16 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
@@ -49,9 +58,11 @@ class JobFunction(Generic[P, R]):
             raise AttributeError(text, name=name, obj=self)
 
     def on_error(self, hook: ErrorHook, /) -> ErrorHook:
-        """Call a function after the final failure of a job, once, with the job and the error: `@import_csv.on_error`.
+        """Call a function after the final failure of a job, once, with the job and the error:
+        `@import_csv.on_error`.
 
-        It is called as `JobType.on_error` is. Raises `InvalidJobType`, also if there is one already.
+        It is called as `JobType.on_error` is. Raises `InvalidJobType`, also if there is one
+        already.
         """
         self.job_type.set_hook("on_error", hook)
         return hook
@@ -72,9 +83,13 @@ class FunctionJobType(OptionsJobType):
 
     def __init__(self, function: Callable[..., Any], options: JobKeywords) -> None:
         if isinstance(function, type) or not hasattr(function, "__qualname__"):
-            raise InvalidJobType(f"{function!r} is no function; write a subclass of JobType instead")
+            raise InvalidJobType(
+                f"{function!r} is no function; write a subclass of JobType instead"
+            )
         self.function = function
-        self._context, self.params, self.returns = _signature(function, options.get("name", function.__name__))
+        self._context, self.params, self.returns = _signature(
+            function, options.get("name", function.__name__)
+        )
         self._names = tuple(self.params.model_fields)
         super().__init__(function.__qualname__, function.__name__, options)
         self.is_async = inspect.iscoroutinefunction(function)
@@ -88,28 +103,37 @@ class FunctionJobType(OptionsJobType):
 
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, type[BaseModel], Any]:
-    """Return the argument that takes the context, the model of the others, and the return annotation."""
+    """Return the argument that takes the context, the model of the others, and the return
+    annotation.
+    """
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
-        raise InvalidJobType(f"job type {name!r}: an annotation cannot be resolved: {error}") from error
+        raise InvalidJobType(
+            f"job type {name!r}: an annotation cannot be resolved: {error}"
+        ) from error
     context, given = None, dict[str, Any]()
     for argument in inspect.signature(function).parameters.values():
         hint = hints.get(argument.name, Any)
         _check_kind(name, argument)
         if hint is JobContext or get_origin(hint) is JobContext:
             if context is not None:
-                raise InvalidJobType(f"job type {name!r}: {context!r} and {argument.name!r} both take the JobContext")
+                raise InvalidJobType(
+                    f"job type {name!r}: {context!r} and {argument.name!r} both take the JobContext"
+                )
             context = argument.name
             continue
         _check_name(name, argument.name)
         if argument.name == "job" and argument.annotation is argument.empty:
             raise InvalidJobType(
-                f"job type {name!r}: argument 'job' has no annotation; write job: JobContext for the context of the "
-                "job, or annotate it with the type of the parameter that it is"
+                f"job type {name!r}: argument 'job' has no annotation; write job: JobContext for"
+                " the context of the job, or annotate it with the type of the parameter that it is"
             )
         refuse_class(hint, name, argument.name)
-        given[argument.name] = (hint, ... if argument.default is argument.empty else argument.default)
+        given[argument.name] = (
+            hint,
+            ... if argument.default is argument.empty else argument.default,
+        )
     return context, _model(name, given), hints.get("return", Any)
 
 
@@ -123,26 +147,40 @@ def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
         val_json_bytes="base64",
     )
     try:
-        with warnings.catch_warnings():  # `copy`, `json` and `schema` are good names, whatever they were to Pydantic
+        with (
+            warnings.catch_warnings()
+        ):  # `copy`, `json` and `schema` are good names, whatever they were to Pydantic
             warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
             return create_model(f"{name}_parameters", __config__=config, **given)
     except Exception as error:  # Pydantic raises many kinds for what has no JSON form
-        raise InvalidJobType(f"job type {name!r}: its arguments cannot be parameters: {error}") from error
+        raise InvalidJobType(
+            f"job type {name!r}: its arguments cannot be parameters: {error}"
+        ) from error
 
 
 def _check_kind(name: str, argument: inspect.Parameter) -> None:
     if argument.kind in {argument.VAR_POSITIONAL, argument.VAR_KEYWORD, argument.POSITIONAL_ONLY}:
         raise InvalidJobType(
-            f"job type {name!r}: argument {argument} cannot be a parameter; use named, annotated arguments"
+            f"job type {name!r}: argument {argument} cannot be a parameter; use named, annotated"
+            " arguments"
         )
 
 
 def _check_name(name: str, argument: str) -> None:
     if argument in {"self", "cls"}:
-        raise InvalidJobType(f"job type {name!r}: it is a method; decorate a function, or write a subclass of JobType")
+        raise InvalidJobType(
+            f"job type {name!r}: it is a method; decorate a function, or write a subclass of"
+            " JobType"
+        )
     if argument in START_OPTIONS:
-        raise InvalidJobType(f"job type {name!r}: argument {argument!r} is an option of start; rename it")
+        raise InvalidJobType(
+            f"job type {name!r}: argument {argument!r} is an option of start; rename it"
+        )
     if argument.startswith("model_") and hasattr(BaseModel, argument):
-        raise InvalidJobType(f"job type {name!r}: argument {argument!r} is a name of Pydantic's; rename it")
+        raise InvalidJobType(
+            f"job type {name!r}: argument {argument!r} is a name of Pydantic's; rename it"
+        )
     if argument.startswith("_"):
-        raise InvalidJobType(f"job type {name!r}: argument {argument!r} begins with an underscore; rename it")
+        raise InvalidJobType(
+            f"job type {name!r}: argument {argument!r} begins with an underscore; rename it"
+        )

@@ -1,4 +1,6 @@
-"""The group of a job, as its body sees it: the members that have ended, and more members while it is open."""
+"""The group of a job, as its body sees it: the members that have ended, and more members while it
+is open.
+"""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Protocol
@@ -20,7 +22,9 @@ class JobGroup(Protocol):
         ...
 
     def results(self) -> Iterator[Any]:
-        """Yield the results of the members that have finished, in the order in which they were added."""
+        """Yield the results of the members that have finished, in the order in which they were
+        added.
+        """
         ...
 
     def members(self) -> Iterator[Job]:
@@ -28,7 +32,9 @@ class JobGroup(Protocol):
         ...
 
     def add(self, members: Iterable[Any]) -> list[JobId]:
-        """Add members, as `start_group` takes them; only for members, which keep the group open while they run."""
+        """Add members, as `start_group` takes them; only for members, which keep the group open
+        while they run.
+        """
         ...
 
 
@@ -40,7 +46,9 @@ class AsyncJobGroup(Protocol):
         ...
 
     def results(self) -> AsyncIterator[Any]:
-        """Yield the results of the members that have finished, in the order in which they were added."""
+        """Yield the results of the members that have finished, in the order in which they were
+        added.
+        """
         ...
 
     def members(self) -> AsyncIterator[Job]:
@@ -48,5 +56,7 @@ class AsyncJobGroup(Protocol):
         ...
 
     async def add(self, members: Iterable[Any]) -> list[JobId]:
-        """Add members, as `start_group` takes them; only for members, which keep the group open while they run."""
+        """Add members, as `start_group` takes them; only for members, which keep the group open
+        while they run.
+        """
         ...

@@ -1,4 +1,6 @@
-"""Cancels the members of groups, and notifies nodes and callers of what follows from the ends of jobs."""
+"""Cancels the members of groups, and notifies nodes and callers of what follows from the ends of
+jobs.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +25,9 @@ class GroupCanceller:
         self._database, self._live, self._wakeup = database, live, wakeup
 
     def act_on(self, followed: FollowUps) -> None:
-        """Do what follows from a committed transaction that ended jobs: send hints, cancel the members of groups."""
+        """Do what follows from a committed transaction that ended jobs: send hints, cancel the
+        members of groups.
+        """
         if followed.released:
             self._wakeup.send(work(len(followed.released)))
         if followed.ended:
@@ -39,7 +43,11 @@ class GroupCanceller:
         after: JobId | None = JobId(0)
         while after is not None:
             members, followed, after = self._database.transact(
-                follow_ups.cancel_members, group_id, group.cancelled_by, after=after, limit=CANCELLED_AT_ONCE
+                follow_ups.cancel_members,
+                group_id,
+                group.cancelled_by,
+                after=after,
+                limit=CANCELLED_AT_ONCE,
             )
             self._stop_bodies(members, group.cancelled_by)
             self.act_on(followed)

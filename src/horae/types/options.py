@@ -1,4 +1,6 @@
-"""Job types that are declared by options instead of a class: those of functions and of Celery tasks."""
+"""Job types that are declared by options instead of a class: those of functions and of Celery
+tasks.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, cast
@@ -16,12 +18,22 @@ from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType
 from horae.quoting import quoted
 from horae.types.context import JobContext
-from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, OnShutdown, Transaction
+from horae.types.job_type import (
+    ISOLATIONS,
+    ApiError,
+    HumanReadable,
+    Isolation,
+    JobType,
+    OnShutdown,
+    Transaction,
+)
 from horae.types.rules.declaration import problem_of_hook
 
 
 class BodyKeywords(TypedDict, total=False):
-    """The options of any body: `name` is the name of the type, the others are those of `JobType`."""
+    """The options of any body: `name` is the name of the type, the others are those of
+    `JobType`.
+    """
 
     name: str
     queue: str
@@ -59,22 +71,33 @@ class JobKeywords(BodyKeywords, total=False):
     expires: Duration | None
 
 
-_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {"on_error": ("job", "error"), "on_cancelled": ("job",)}
+_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "on_error": ("job", "error"),
+    "on_cancelled": ("job",),
+}
 """The hooks that may be set on an instance, with their arguments."""
 
 
 class OptionsJobType(JobType[Any]):
-    """A job type whose attributes are given as options. A subclass defines `run` and sets `params`."""
+    """A job type whose attributes are given as options.
+
+    A subclass defines `run` and sets `params`.
+    """
 
     def __init__(self, source: str, usual_name: str, options: JobKeywords) -> None:
-        """`source`: what errors about options name; `usual_name`: the name of the type, unless an option names it."""
+        """`source`: what errors about options name; `usual_name`: the name of the type, unless an
+        option names it.
+        """
         if unknown := options.keys() - JobKeywords.__annotations__.keys():
             allowed = ", ".join(JobKeywords.__annotations__)
-            raise InvalidJobType(f"{source}: there is no option {min(unknown)!r}; there are {allowed}")
+            raise InvalidJobType(
+                f"{source}: there is no option {min(unknown)!r}; there are {allowed}"
+            )
         self.type = options.get("name", usual_name)
         declared = self._transaction = options.get("transaction")
         self._transaction_of = cast(
-            "Callable[[JobContext[Any]], Transaction]", declared if callable(declared) else lambda _job: declared
+            "Callable[[JobContext[Any]], Transaction]",
+            declared if callable(declared) else lambda _job: declared,
         )
         for option, value in options.items():
             if option in _HOOKS:
@@ -83,7 +106,9 @@ class OptionsJobType(JobType[Any]):
                 setattr(self, option, value)
         if not callable(declared) and declared not in (*ISOLATIONS, None):
             allowed = ", ".join(map(repr, ISOLATIONS))
-            raise InvalidJobType(f"job type {self.type!r}: transaction is {declared!r}, expected one of {allowed}")
+            raise InvalidJobType(
+                f"job type {self.type!r}: transaction is {declared!r}, expected one of {allowed}"
+            )
         super().__init__()
 
     @override

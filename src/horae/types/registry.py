@@ -1,4 +1,7 @@
-"""The job types that a program declares. A name from the database is looked up here, never imported."""
+"""The job types that a program declares.
+
+A name from the database is looked up here, never imported.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -42,7 +45,9 @@ class Registry:
         self.backends: dict[str, Backend] = {}
         """The other systems that run jobs, by name; `horae.contrib.celery.setup` adds Celery."""
         self.queue_backends: Mapping[str, str] = {}
-        """What runs the jobs of the queues that the settings name: `horae`, `celery` or `celery:QUEUE`."""
+        """What runs the jobs of the queues that the settings name: `horae`, `celery` or
+        `celery:QUEUE`.
+        """
         self.groups: BodyGroups | None = None
         """Finds the groups of jobs for the bodies of these types."""
 
@@ -57,11 +62,18 @@ class Registry:
             listener.call()
 
     def add(self, job_type: JobType[Any]) -> None:
-        """Register a type. Raises `JobTypeAlreadyRegistered` if another one has its name, `InvalidJobType`."""
+        """Register a type.
+
+        Raises `JobTypeAlreadyRegistered` if another one has its name, `InvalidJobType`.
+        """
         if job_type.type.startswith(RESERVED):
-            raise InvalidJobType(f"job type {job_type.type!r}: names that begin with {RESERVED!r} are reserved")
+            raise InvalidJobType(
+                f"job type {job_type.type!r}: names that begin with {RESERVED!r} are reserved"
+            )
         if (declared := self.queues.get(job_type.queue)) is not None:
-            refuse_secret_names(declared.name, declared.key_names, job_type.type, job_type.parameters.model)
+            refuse_secret_names(
+                declared.name, declared.key_names, job_type.type, job_type.parameters.model
+            )
         present = self._types.setdefault(job_type.type, job_type)
         job_type.groups, job_type.queue_backends = self.groups, self.queue_backends
         if present is job_type:
@@ -70,46 +82,62 @@ class Registry:
             return
         if _is_same_function(present, job_type):
             raise JobTypeAlreadyRegistered(
-                f"job type {job_type.type!r} is already declared by this function; to declare it a second time, "
-                "give the second declaration a name= of its own"
+                f"job type {job_type.type!r} is already declared by this function; to declare it a"
+                " second time, give the second declaration a name= of its own"
             )
         if _origin(present) == _origin(job_type):
-            if self._loads.get(job_type.type) is _load_of(job_type) is not None and _line(present) != _line(job_type):
+            if self._loads.get(job_type.type) is _load_of(job_type) is not None and _line(
+                present
+            ) != _line(job_type):
                 raise JobTypeAlreadyRegistered(
-                    f"job type {job_type.type!r} is declared by two functions {_origin(job_type)}, in line "
-                    f"{_line(present)} and in line {_line(job_type)}; rename one of them, or give it a name= of its own"
+                    f"job type {job_type.type!r} is declared by two functions {_origin(job_type)},"
+                    f" in line {_line(present)} and in line {_line(job_type)}; rename one of them,"
+                    " or give it a name= of its own"
                 )
             self._loads[job_type.type] = _load_of(job_type)  # the module was loaded again
             self._types[job_type.type] = job_type
             return
         raise JobTypeAlreadyRegistered(
-            f"job type {job_type.type!r} of {_origin(job_type)} is already registered by {_origin(present)}; "
-            f"known: {', '.join(sorted(self._types))}"
+            f"job type {job_type.type!r} of {_origin(job_type)} is already registered by"
+            f" {_origin(present)}; known: {', '.join(sorted(self._types))}"
         )
 
     def add_calendar(self, function: CalendarFunction) -> None:
-        """Register a calendar function under the name of its module and its own. Raises `InvalidRequest`."""
+        """Register a calendar function under the name of its module and its own.
+
+        Raises `InvalidRequest`.
+        """
         self.calendars[calendar_name(function)] = function
 
     def add_queue(self, declared: DeclaredQueue) -> None:
-        """Register a declared queue. Raises `InvalidRequest` if it was declared with other settings."""
+        """Register a declared queue.
+
+        Raises `InvalidRequest` if it was declared with other settings.
+        """
         for kind in self:
             if kind.queue == declared.name:
-                refuse_secret_names(declared.name, declared.key_names, kind.type, kind.parameters.model)
+                refuse_secret_names(
+                    declared.name, declared.key_names, kind.type, kind.parameters.model
+                )
         present = self.queues.setdefault(declared.name, declared)
         if present.values != declared.values:
             raise InvalidRequest(
-                f"queue {quoted(declared.name)} is declared twice, with {present.text} and with {declared.text}"
+                f"queue {quoted(declared.name)} is declared twice, with {present.text} and with"
+                f" {declared.text}"
             )
 
     def check_calendar(self, name: str) -> None:
         """Raise `InvalidRequest` unless a calendar function of this name is registered."""
         if name not in self.calendars:
             there = ", ".join(sorted(self.calendars)) or "none"
-            raise InvalidRequest(f"exclude: unknown calendar function {quoted(name)}; registered here: {there}")
+            raise InvalidRequest(
+                f"exclude: unknown calendar function {quoted(name)}; registered here: {there}"
+            )
 
     def add_built_in(self, job_type: JobType[Any]) -> None:
-        """Register a type of Horae's own, which every node runs and no list of the application's types has."""
+        """Register a type of Horae's own, which every node runs and no list of the application's
+        types has.
+        """
         self._built_in[job_type.type] = job_type
 
     def get(self, name: str) -> JobType[Any]:
@@ -124,7 +152,10 @@ class Registry:
         return self._types.get(name) or self._built_in.get(name)
 
     def resolve(self, reference: JobTypeReference) -> JobType[Any]:
-        """Return the registered type for a name, a class or a function. Raises `UnknownJobType`, `InvalidJobType`."""
+        """Return the registered type for a name, a class or a function.
+
+        Raises `UnknownJobType`, `InvalidJobType`.
+        """
         match reference:
             case str():
                 return self.get(reference)
@@ -135,7 +166,9 @@ class Registry:
             case type() if issubclass(reference, JobType):
                 return self.get(getattr(reference, "type", reference.__qualname__))
             case _:
-                raise InvalidJobType(f"{reference!r} is no job type; decorate it with @horae.job or register it")
+                raise InvalidJobType(
+                    f"{reference!r} is no job type; decorate it with @horae.job or register it"
+                )
 
     def remove(self, name: str) -> None:
         """Remove a type. Raises `UnknownJobType`."""
@@ -150,13 +183,21 @@ class Registry:
 
     @property
     def runnable(self) -> tuple[str, ...]:
-        """The names of all types whose jobs this program can run: those of the application and of Horae's own."""
+        """The names of all types whose jobs this program can run: those of the application and of
+        Horae's own.
+        """
         return (*self._types, *self._built_in)
 
     @property
     def claimable(self) -> tuple[str, ...]:
-        """The names of the types whose jobs a node of this program may claim: no other system runs them."""
-        return tuple(name for name in self.runnable if (kind := self.find(name)) is None or kind.address is None)
+        """The names of the types whose jobs a node of this program may claim: no other system runs
+        them.
+        """
+        return tuple(
+            name
+            for name in self.runnable
+            if (kind := self.find(name)) is None or kind.address is None
+        )
 
     @property
     def elsewhere(self) -> tuple[str, ...]:
@@ -175,7 +216,9 @@ def _is_same_function(one: JobType[Any], other: JobType[Any]) -> bool:
 
 
 def _load_of(job_type: JobType[Any]) -> object:
-    """Return an object that a module keeps until it is loaded again; None if there is none, as in a script."""
+    """Return an object that a module keeps until it is loaded again; None if there is none, as in a
+    script.
+    """
     function = getattr(job_type, "function", None)
     return None if function is None else getattr(function, "__globals__", {}).get("__spec__")
 

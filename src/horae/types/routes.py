@@ -1,4 +1,6 @@
-"""Which of an application's jobs another system runs, such as Celery, and which queue of that system they go to."""
+"""Which of an application's jobs another system runs, such as Celery, and which queue of that
+system they go to.
+"""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -16,7 +18,11 @@ class Routes:
 
     def __init__(self, registry: Registry, queue_backends: Mapping[str, str]) -> None:
         types = {kind.type: kind.address for kind in registry if kind.address is not None}
-        queues = {queue: BackendAddress.parse(text) for queue, text in queue_backends.items() if text != OWN_BACKEND}
+        queues = {
+            queue: BackendAddress.parse(text)
+            for queue, text in queue_backends.items()
+            if text != OWN_BACKEND
+        }
         self._types = {name: _place(registry, address) for name, address in types.items()}
         self._queues = {name: _place(registry, address) for name, address in queues.items()}
         self.systems = {address.system for address in (*types.values(), *queues.values())}
@@ -37,7 +43,9 @@ class Routes:
         return {*self._types.values(), *self._queues.values()}
 
     def place_of(self, job_type: str, queue: str) -> Place | None:
-        """Return the system that runs a job and its queue there; None for a job that Horae's nodes run."""
+        """Return the system that runs a job and its queue there; None for a job that Horae's nodes
+        run.
+        """
         return self._types.get(job_type) or self._queues.get(queue)
 
     def scope_of(self, place: Place) -> SentScope:
@@ -49,4 +57,6 @@ class Routes:
 
 def _place(registry: Registry, address: BackendAddress) -> Place:
     backend = registry.backends.get(address.system)
-    return address.system, address.destination or ("" if backend is None else backend.usual_destination)
+    return address.system, address.destination or (
+        "" if backend is None else backend.usual_destination
+    )

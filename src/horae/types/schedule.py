@@ -32,11 +32,12 @@ from horae.types.values.secret import has_secrets
 
 
 class RuleKeywords(TypedDict, total=False):
-    """The rules of a schedule beside its trigger; durations as `"90s"`, `"5m"`, `"1 day"` or a timedelta.
+    """The rules of a schedule beside its trigger; durations as `"90s"`, `"5m"`, `"1 day"` or a
+    timedelta.
 
-    `max_retries`: further tries after a failure before the schedule is disabled. `catch_up_limit` and `catch_up_window`
-    bound which missed times are caught up. `exclude`: days, ranges, or functions of a date, by the clock of the
-    schedule's zone. See `Rules` for the rest.
+    `max_retries`: further tries after a failure before the schedule is disabled. `catch_up_limit`
+    and `catch_up_window` bound which missed times are caught up. `exclude`: days, ranges, or
+    functions of a date, by the clock of the schedule's zone. See `Rules` for the rest.
     """
 
     overlap: Overlap | str
@@ -53,10 +54,11 @@ class RuleKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A declared schedule: its name, job type and rules, and the queue, priority and parameters of its jobs.
+    """A declared schedule: its name, job type and rules, and the queue, priority and parameters of
+    its jobs.
 
-    `params`, `limits` and `tags` are the JSON text that is stored with each job; `params` is None if the function takes
-    no parameters. `max_attempts` of each job, None: one.
+    `params`, `limits` and `tags` are the JSON text that is stored with each job; `params` is None
+    if the function takes no parameters. `max_attempts` of each job, None: one.
     """
 
     name: str
@@ -71,7 +73,9 @@ class Schedule:
 
 
 class TriggerOptions(TypedDict, total=False):
-    """How a cron expression (`dst_gap`, `dst_fold`) or an interval (`fixed`, `initial_start`) is to be read."""
+    """How a cron expression (`dst_gap`, `dst_fold`) or an interval (`fixed`, `initial_start`) is to
+    be read.
+    """
 
     timezone: str
     dst_gap: DstGap
@@ -81,7 +85,9 @@ class TriggerOptions(TypedDict, total=False):
 
 
 class TriggerKeywords(TriggerOptions, total=False):
-    """When a schedule is due: either `cron`, or `every` (counted from the finish, or `fixed` on a grid)."""
+    """When a schedule is due: either `cron`, or `every` (counted from the finish, or `fixed` on a
+    grid).
+    """
 
     cron: str
     every: Duration | Interval
@@ -94,7 +100,9 @@ class ParameterKeywords(TypedDict, total=False):
 
 
 class JobOptions(TypedDict):
-    """What each job of a schedule has by its type, stored with the schedule; `limits` and `tags` as JSON text."""
+    """What each job of a schedule has by its type, stored with the schedule; `limits` and `tags` as
+    JSON text.
+    """
 
     limits: str | None
     tags: str | None
@@ -106,19 +114,32 @@ class DeclaredKeywords(TriggerOptions, RuleKeywords, BodyKeywords, ParameterKeyw
 
 
 def trigger_of(given: TriggerKeywords) -> Trigger:
-    """Return the trigger of a caller's options. Raises `CronSyntaxError`, `InvalidInterval`, `InvalidRequest`."""
+    """Return the trigger of a caller's options.
+
+    Raises `CronSyntaxError`, `InvalidInterval`, `InvalidRequest`.
+    """
     if ("cron" in given) == ("every" in given):
         raise InvalidRequest('a schedule needs either cron="0 3 * * *" or every="10m"')
     kind, other = ("cron", _INTERVAL_ONLY) if "cron" in given else ("every", _CRON_ONLY)
     stray = sorted(other & given.keys())
     if stray:
         raise InvalidRequest(f"{stray[0]} does not go with {kind}")
-    zone = of_kind("timezone", given.get("timezone", "UTC"), str, "the name of a time zone such as Europe/Berlin")
+    zone = of_kind(
+        "timezone",
+        given.get("timezone", "UTC"),
+        str,
+        "the name of a time zone such as Europe/Berlin",
+    )
     if "cron" in given:
         gap, fold = given.get("dst_gap", "shift"), given.get("dst_fold", "first")
         expression = of_kind("cron", given["cron"], str, 'an expression such as "0 3 * * *"')
-        return CronTrigger(CronExpression.parse(expression, timezone=zone, dst_gap=gap, dst_fold=fold))
-    start, fixed = given.get("initial_start"), of_kind("fixed", given.get("fixed", False), bool, "True or False")
+        return CronTrigger(
+            CronExpression.parse(expression, timezone=zone, dst_gap=gap, dst_fold=fold)
+        )
+    start, fixed = (
+        given.get("initial_start"),
+        of_kind("fixed", given.get("fixed", False), bool, "True or False"),
+    )
     if start is not None:
         check_moment("initial_start", start)
     return IntervalTrigger(Interval.parse(given.get("every", "")), fixed, start, zone)
@@ -153,13 +174,16 @@ def check_options(given: Mapping[str, Any], *kinds: Any) -> None:
     if unknown:
         name = min(unknown)
         raise InvalidRequest(
-            f"a schedule has no option {quoted(name)}; there are {', '.join(allowed)}{did_you_mean(name, allowed)}"
+            f"a schedule has no option {quoted(name)}; there are"
+            f" {', '.join(allowed)}{did_you_mean(name, allowed)}"
         )
 
 
 def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
     """Return the rules of a caller's options. Raises `InvalidRequest`."""
-    return Rules(key=key, trigger=trigger, **{name: _rule(name, value) for name, value in given.items()})
+    return Rules(
+        key=key, trigger=trigger, **{name: _rule(name, value) for name, value in given.items()}
+    )
 
 
 _MAY_BE_NONE: Final = frozenset({"max_runtime", "max_retries", "retry_period"})
@@ -171,7 +195,9 @@ def _whole(name: str, value: object) -> Any:
 
 def _retries(name: str, value: object) -> Any:
     if _whole(name, value) > LARGEST_NUMBER:
-        raise InvalidRequest(f"{name} {quoted(value)}: expected 0 to {LARGEST_NUMBER}, or None for no limit")
+        raise InvalidRequest(
+            f"{name} {quoted(value)}: expected 0 to {LARGEST_NUMBER}, or None for no limit"
+        )
     return value
 
 
@@ -198,11 +224,15 @@ def part_of(options: Mapping[str, Any], kind: Any) -> Any:
 
 
 def check_scheduled(function: Callable[..., Any], *, with_params: bool = False) -> None:
-    """Raise `SchemaError` for a scheduled function with a result, or with parameters unless `params` gives them."""
+    """Raise `SchemaError` for a scheduled function with a result, or with parameters unless
+    `params` gives them.
+    """
     try:
         hints = get_type_hints(function)
     except NameError as error:
-        raise SchemaError(f"{function.__qualname__}: an annotation cannot be resolved: {error}") from error
+        raise SchemaError(
+            f"{function.__qualname__}: an annotation cannot be resolved: {error}"
+        ) from error
     for name in () if with_params else inspect.signature(function).parameters:
         hint = hints.get(name)
         if (get_origin(hint) or hint) is not JobContext:
@@ -211,17 +241,24 @@ def check_scheduled(function: Callable[..., Any], *, with_params: bool = False) 
                 f"unless its schedule gives one: params={{{name!r}: …}}"
             )
     if hints.get("return") not in (None, type(None)):
-        raise SchemaError(f"{function.__qualname__} is scheduled, so it returns nothing; it says {hints['return']!r}")
+        raise SchemaError(
+            f"{function.__qualname__} is scheduled, so it returns nothing; it says"
+            f" {hints['return']!r}"
+        )
 
 
 def params_of(kind: JobType[Any], given: Any) -> str | None:
-    """Return the parameters of a declared schedule as JSON text. Raises `InvalidParameters` and `SchemaError`."""
+    """Return the parameters of a declared schedule as JSON text.
+
+    Raises `InvalidParameters` and `SchemaError`.
+    """
     of_kind("params", given, Mapping, "a mapping from the names of parameters to their values")
     text = storable_parameters(kind, kind.parameters.check(kind.type, given)).text
     if isinstance(kind.parameters, ModelParameters) and has_secrets(kind.parameters.model):
         raise SchemaError(
-            f"schedule {kind.type!r}: its parameters have a secret, and the schema of a module is stored as plain "
-            "text; read the secret in the function, or add the schedule with horae.schedules.add"
+            f"schedule {kind.type!r}: its parameters have a secret, and the schema of a module is"
+            " stored as plain text; read the secret in the function, or add the schedule with"
+            " horae.schedules.add"
         )
     return text
 
@@ -231,17 +268,29 @@ def job_options_of(kind: JobType[Any], params: str | None) -> JobOptions:
 
     They are stored with the schedule, as it may be fired by a node that does not know its job type.
     """
-    limits = limits_of_job(kind.type, kind.named_limits, kind.parameters.load(params)) if kind.named_limits else None
+    limits = (
+        limits_of_job(kind.type, kind.named_limits, kind.parameters.load(params))
+        if kind.named_limits
+        else None
+    )
     tags = json.dumps(kind.tags, ensure_ascii=False) if kind.tags else None
-    return {"limits": limits, "tags": tags, "max_attempts": kind.max_attempts if kind.max_attempts > 1 else None}
+    return {
+        "limits": limits,
+        "tags": tags,
+        "max_attempts": kind.max_attempts if kind.max_attempts > 1 else None,
+    }
 
 
 _VERB: Final = "  verb "
 _QUEUE: Final = "  queue "
 
 
-def module_schema(module: str, declared: list[Schedule], queues: Iterable[DeclaredQueue] = ()) -> str:
-    """Return a module's scheduled functions and queues as text, by name, which a deployment stores and compares."""
+def module_schema(
+    module: str, declared: list[Schedule], queues: Iterable[DeclaredQueue] = ()
+) -> str:
+    """Return a module's scheduled functions and queues as text, by name, which a deployment stores
+    and compares.
+    """
     lines = [f"module {module} {{"]
     for schedule in sorted(declared, key=lambda item: item.name):
         trigger = schedule.rules.trigger
@@ -249,9 +298,13 @@ def module_schema(module: str, declared: list[Schedule], queues: Iterable[Declar
         lines.append(f"{_VERB}{verb_name(schedule.name)}(Unit) Unit")
         lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
         lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
-        texts = {name: getattr(schedule, name) for name in ("params", "limits", "tags", "max_attempts")}
+        texts = {
+            name: getattr(schedule, name) for name in ("params", "limits", "tags", "max_attempts")
+        }
         lines.extend(f"    +{name} {text}" for name, text in texts.items() if text is not None)
-    lines.extend(f"{_QUEUE}{queue.name} {queue.text}" for queue in sorted(queues, key=attrgetter("name")))
+    lines.extend(
+        f"{_QUEUE}{queue.name} {queue.text}" for queue in sorted(queues, key=attrgetter("name"))
+    )
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -275,9 +328,21 @@ def schema_hash(schema: str) -> str:
 
 def _beyond_defaults(schedule: Schedule) -> list[tuple[str, Any]]:
     rules, plain = schedule.rules, Rules(key=schedule.rules.key, trigger=schedule.rules.trigger)
-    names = (name for name in RuleKeywords.__annotations__ if getattr(rules, name) != getattr(plain, name))
-    options = [(name, ", ".join(rules.exclude) if name == "exclude" else getattr(rules, name)) for name in names]
-    return [*options, ("job", schedule.job_type), ("queue", schedule.queue), ("priority", schedule.priority)]
+    names = (
+        name
+        for name in RuleKeywords.__annotations__
+        if getattr(rules, name) != getattr(plain, name)
+    )
+    options = [
+        (name, ", ".join(rules.exclude) if name == "exclude" else getattr(rules, name))
+        for name in names
+    ]
+    return [
+        *options,
+        ("job", schedule.job_type),
+        ("queue", schedule.queue),
+        ("priority", schedule.priority),
+    ]
 
 
 def verb_name(name: str) -> str:

@@ -15,8 +15,13 @@ from horae.types.values.untyped import lost_number_of, untyped_problem_of
 
 
 def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
-    """Return checked parameters in their stored form. Raises `InvalidParameters` for values that cannot be stored."""
-    in_json = not isinstance(job_type.parameters, MappedParameters)  # else the columns decide what can be stored
+    """Return checked parameters in their stored form.
+
+    Raises `InvalidParameters` for values that cannot be stored.
+    """
+    in_json = not isinstance(
+        job_type.parameters, MappedParameters
+    )  # else the columns decide what can be stored
     if in_json and (problem := untyped_problem_of(value)) is not None:
         raise InvalidParameters(job_type.type, [problem])
     stored = _written(job_type, value)
@@ -28,7 +33,9 @@ def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
         raise InvalidParameters(job_type.type, [problem])
     text = spelled_out(stored.text)
     if not fits(text, job_type.max_params_bytes):
-        raise InvalidParameters(job_type.type, [("", too_long(job_type.max_params_bytes, "max_params_bytes"))])
+        raise InvalidParameters(
+            job_type.type, [("", too_long(job_type.max_params_bytes, "max_params_bytes"))]
+        )
     if (why := unreadable_json(text)) is not None:
         raise InvalidParameters(job_type.type, [("", f"cannot be read again: {why}")])
     return Stored(text)
@@ -39,7 +46,9 @@ def _written(job_type: JobType[Any], value: Any) -> Stored:
         return job_type.parameters.store(value)
     except PydanticSerializationError as error:
         clean = cleaner(given_secrets(job_type.parameters.model, vars(value)))
-        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {clean(str(error))}")]) from None
+        raise InvalidParameters(
+            job_type.type, [("", f"cannot be stored: {clean(str(error))}")]
+        ) from None
     except NotRestorableError as error:
         number = lost_number_of(value, "null")
         problems = [(name, "cannot be stored and restored unchanged") for name in error.names]

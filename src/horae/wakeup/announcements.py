@@ -1,8 +1,9 @@
 """The listeners on this machine: one empty file for each, whose name contains the address.
 
-A name is `place-pid-port-secret`. The place identifies a machine, container or network namespace, because process ids
-and loopback ports are only valid within one of them. Each datagram contains the secret: a process that cannot read the
-directory cannot send hints, and a process that gets the port of an earlier listener can be told apart from it.
+A name is `place-pid-port-secret`. The place identifies a machine, container or network namespace,
+because process ids and loopback ports are only valid within one of them. Each datagram contains the
+secret: a process that cannot read the directory cannot send hints, and a process that gets the port
+of an earlier listener can be told apart from it.
 """
 
 import contextlib
@@ -21,7 +22,9 @@ TIMESTAMP_RESOLUTION: Final = 2_000_000_000
 """Nanoseconds within which a directory may change again without a new modification time."""
 
 FOREIGN_LIFE: Final = 86_400.0
-"""Seconds after which an announcement of another place is removed; a listener that is alive there writes it again."""
+"""Seconds after which an announcement of another place is removed; a listener that is alive there
+writes it again.
+"""
 
 PARTS: Final = 4
 """Parts of an announcement's file name."""
@@ -46,7 +49,11 @@ class Announcement:
     def parse(cls, name: str) -> Self | None:
         """Parse the name of a file; return None if it is no announcement."""
         parts = name.split("-")
-        if len(parts) != PARTS or not name.isascii() or not (parts[1].isdecimal() and parts[2].isdecimal()):
+        if (
+            len(parts) != PARTS
+            or not name.isascii()
+            or not (parts[1].isdecimal() and parts[2].isdecimal())
+        ):
             return None
         pid, port = int(parts[1]), int(parts[2])
         return cls(parts[0], pid, port, parts[3]) if pid and 0 < port <= LARGEST_PORT else None
@@ -81,7 +88,9 @@ class Announcements:
             (self._directory / announcement.name).unlink()
 
     def alive(self) -> list[Announcement]:
-        """Return the listeners of this place whose process is alive, and remove the files of dead ones."""
+        """Return the listeners of this place whose process is alive, and remove the files of dead
+        ones.
+        """
         found: list[Announcement] = []
         for announcement in self._current():
             if _is_alive(announcement.pid):
@@ -108,11 +117,15 @@ class Announcements:
                 if announcement is not None and announcement.place == self._place:
                     yield announcement
                 elif announcement is not None and _age(entry) > FOREIGN_LIFE:
-                    self.remove(announcement)  # its process id means nothing here, so only its age counts
+                    self.remove(
+                        announcement
+                    )  # its process id means nothing here, so only its age counts
 
 
 def this_place() -> str:
-    """Return an identifier of the space in which process ids and loopback ports are valid; the same after a reboot."""
+    """Return an identifier of the space in which process ids and loopback ports are valid; the same
+    after a reboot.
+    """
     parts: list[str] = []
     with contextlib.suppress(OSError):  # other systems than Linux have one place only
         parts.append(Path("/etc/machine-id").read_text(encoding="ascii"))

@@ -1,4 +1,5 @@
-"""Hints between processes: "there is work", "stop that job", "that job has ended", "a node is gone".
+"""Hints between processes: "there is work", "stop that job", "that job has ended", "a node is
+gone".
 
 Hints only reduce latency. A hint may be lost, duplicated or late, so every receiver also polls.
 """
@@ -23,12 +24,17 @@ class HintKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A change of these jobs, of schedules or of a node. Without ids any job may be concerned: query the database."""
+    """A change of these jobs, of schedules or of a node.
+
+    Without ids any job may be concerned: query the database.
+    """
 
     kind: HintKind
     job_ids: tuple[JobId, ...] = ()
     count: int | None = field(default=None, compare=False)
-    """Of WORK: how many jobs were added; None if that is unknown, so that every node has to query the database."""
+    """Of WORK: how many jobs were added; None if that is unknown, so that every node has to query
+    the database.
+    """
     seed: int | None = field(default=None, compare=False)
     """Of WORK: a random number that decides which nodes respond; None: all of them."""
     busy: tuple[NodeId, ...] = field(default=(), compare=False)
@@ -55,7 +61,9 @@ class WakeupChannel(Protocol):
 
     @property
     def listens(self) -> bool:
-        """Return whether hints of other processes can arrive at all; if not, everything is found by polling."""
+        """Return whether hints of other processes can arrive at all; if not, everything is found by
+        polling.
+        """
         ...
 
     def send(self, hint: Hint) -> None:
@@ -63,7 +71,10 @@ class WakeupChannel(Protocol):
         ...
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` on a thread of the channel for each hint. Return a function that ends the subscription."""
+        """Call `listener` on a thread of the channel for each hint.
+
+        Return a function that ends the subscription.
+        """
         ...
 
     def close(self) -> None:

@@ -21,14 +21,19 @@ class Listeners:
         return bool(self._listeners)
 
     def add(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` from now on. Return a function that ends this; to call it twice does no harm."""
+        """Call `listener` from now on.
+
+        Return a function that ends this; to call it twice does no harm.
+        """
         registration = object()  # the same function may be registered twice
         with self._lock:
             self._listeners = {**self._listeners, registration: listener}
 
         def remove() -> None:
             with self._lock:
-                self._listeners = {key: value for key, value in self._listeners.items() if key is not registration}
+                self._listeners = {
+                    key: value for key, value in self._listeners.items() if key is not registration
+                }
 
         return remove
 
@@ -38,5 +43,6 @@ class Listeners:
             for listener in self._listeners.values():
                 try:
                     listener(hint)
-                except Exception:  # noqa: BLE001 - the other listeners must get the hint in any case
+                except Exception:  # noqa: BLE001
+                    # The other listeners must get the hint in any case
                     _log.exception("a listener failed with the hint %s", hint)

@@ -1,7 +1,8 @@
 """Hints between the processes of one machine: datagrams on the loopback interface.
 
-For SQLite, which has no notifications. A listening process has a socket and an announcement in a directory beside the
-database; a process that only sends has neither. Nothing polls, and no query is made.
+For SQLite, which has no notifications. A listening process has a socket and an announcement in a
+directory beside the database; a process that only sends has neither. Nothing polls, and no query is
+made.
 """
 
 import contextlib
@@ -27,7 +28,9 @@ LARGEST_DATAGRAM: Final = 1200
 SEND_INTERVAL: Final = 0.005
 """Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 MOST_AT_ONCE: Final = 1000
-"""Datagrams that are read before the listeners are called, so that a flood cannot delay them for ever."""
+"""Datagrams that are read before the listeners are called, so that a flood cannot delay them for
+ever.
+"""
 CLOSE_WITHIN: Final = 5.0
 """Seconds that `close` waits for the receiving thread, which may be within a listener."""
 
@@ -40,7 +43,9 @@ class LocalChannel:
     listens = True
 
     def __init__(self, directory: Path) -> None:
-        """Use this directory, which is made for the first listener and must not contain other files."""
+        """Use this directory, which is made for the first listener and must not contain other
+        files.
+        """
         self._directory = Announcements(directory)
         self._lock = ForkSafeLock()
         self._closed = False
@@ -53,13 +58,19 @@ class LocalChannel:
         register_for_reset(self)
 
     def reset_after_fork(self) -> None:
-        """Start with no receiver after a fork: that is the parent's. Only the copies of its sockets are closed."""
+        """Start with no receiver after a fork: that is the parent's.
+
+        Only the copies of its sockets are closed.
+        """
         self._receiver = None
         self._forget(*self._sockets)
 
     @property
     def connected(self) -> bool:
-        """Return whether other processes can find this one. Writes its announcement again if that was removed."""
+        """Return whether other processes can find this one.
+
+        Writes its announcement again if that was removed.
+        """
         receiver = self._receiver
         if receiver is None or not receiver.alive:
             return False
@@ -74,7 +85,10 @@ class LocalChannel:
         self._outbox.put(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once. Return a function that ends this."""
+        """Call `listener` for each hint, perhaps on two threads at once.
+
+        Return a function that ends this.
+        """
         remove = self._listeners.add(listener)
         with self._lock:
             if self._receiver is None and not self._closed:
@@ -112,7 +126,10 @@ class LocalChannel:
 
     def _warn(self, error: Exception) -> None:
         if not self._warned:
-            _log.warning("cannot receive hints of other processes, so changes are noticed by polling: %s", error)
+            _log.warning(
+                "cannot receive hints of other processes, so changes are noticed by polling: %s",
+                error,
+            )
         self._warned = True
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
@@ -124,7 +141,10 @@ class LocalChannel:
                 self._send_to(announcement, hints)
 
     def _send_to(self, announcement: Announcement, hints: Sequence[Hint]) -> None:
-        """Send to one listener. If its buffer is full the hint is lost; if its port is closed it is removed."""
+        """Send to one listener.
+
+        If its buffer is full the hint is lost; if its port is closed it is removed.
+        """
         try:
             peer = self._sockets.get(announcement) or self._connect(announcement)
             for hint in hints:
@@ -140,7 +160,9 @@ class LocalChannel:
             self._forget(announcement)
 
     def _connect(self, announcement: Announcement) -> socket.socket:
-        """Return a connected socket: only these report that nothing listens on the port any more."""
+        """Return a connected socket: only these report that nothing listens on the port any
+        more.
+        """
         peer = self._sockets[announcement] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         peer.settimeout(0)
         peer.connect((LOOPBACK, announcement.port))
@@ -190,7 +212,9 @@ class _Receiver:
                     self._listeners.call(merged.take())
 
     def _receive(self) -> Iterator[Hint]:
-        """Wait for a datagram, then read all that have arrived: slow listeners get fewer hints, not late ones."""
+        """Wait for a datagram, then read all that have arrived: slow listeners get fewer hints, not
+        late ones.
+        """
         flags = 0
         for _ in range(MOST_AT_ONCE):
             try:

@@ -1,7 +1,9 @@
-"""A queue that merges the waiting hints into one of each kind and delivers them on a thread of its own.
+"""A queue that merges the waiting hints into one of each kind and delivers them on a thread of its
+own.
 
-The first hint is delivered at once. Hints that are added during a delivery, or within `interval` seconds after it, wait
-and are merged. So a quiet system adds no latency, and a busy one sends no more often than the interval allows.
+The first hint is delivered at once. Hints that are added during a delivery, or within `interval`
+seconds after it, wait and are merged. So a quiet system adds no latency, and a busy one sends no
+more often than the interval allows.
 """
 
 import threading
@@ -18,7 +20,10 @@ from horae.receiving import RECONNECT
 from horae.wakeup.channel import Hint, HintKind
 
 MOST_IDS: Final = 1000
-"""Job ids in one hint. Above this it has none, which means any job: an outage must not fill the memory."""
+"""Job ids in one hint.
+
+Above this it has none, which means any job: an outage must not fill the memory.
+"""
 
 CLOSE_WITHIN: Final = 5.0
 """Seconds that `close` waits for the last delivery."""
@@ -57,7 +62,9 @@ class Merged:
 
 
 def _added(first: Hint, second: Hint) -> Hint:
-    """Return the hint for the jobs of both; if every node must respond to either, then to the result as well."""
+    """Return the hint for the jobs of both; if every node must respond to either, then to the
+    result as well.
+    """
     counts, seeds = (first.count, second.count), (first.seed, second.seed)
     return Hint(
         HintKind.WORK,
@@ -71,7 +78,10 @@ def _with_work(hints: list[Hint], work: Hint | None) -> list[Hint]:
     """Give the hint for work what was merged beside its ids."""
     if work is None:
         return hints
-    return [replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint for hint in hints]
+    return [
+        replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint
+        for hint in hints
+    ]
 
 
 class Outbox:
@@ -96,7 +106,8 @@ class Outbox:
         self._deliver = deliver
         self._on_failure = on_failure or self._warn
         self._interval = interval
-        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
+        # Spreads the retries of many processes, protects nothing
+        self._random = Random()  # noqa: S311
         self._begin(threading.Event())
         register_for_reset(self)
 
@@ -121,11 +132,16 @@ class Outbox:
                 return
             self._merged.add(hint)
             self._filled.notify()
-            if self._thread is None or not self._thread.is_alive():  # not alive: after a fork made in C
+            if (
+                self._thread is None or not self._thread.is_alive()
+            ):  # not alive: after a fork made in C
                 self._start()
 
     def close(self, within: float = CLOSE_WITHIN) -> bool:
-        """Deliver the waiting hints and stop. Return whether the thread has ended within so many seconds."""
+        """Deliver the waiting hints and stop.
+
+        Return whether the thread has ended within so many seconds.
+        """
         with self._filled:
             self._closing.set()
             self._filled.notify()

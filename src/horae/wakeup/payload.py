@@ -19,13 +19,17 @@ LARGEST_ID: Final = 2**63 - 1
 
 def encode(tag: str, hint: Hint, limit: int) -> str:
     """Encode a hint in at most `limit` ASCII characters, without its ids if they do not fit."""
-    chosen = {"count": hint.count, "seed": hint.seed, "busy": hint.busy} if hint.seed is not None else {}
+    chosen = (
+        {"count": hint.count, "seed": hint.seed, "busy": hint.busy} if hint.seed is not None else {}
+    )
     text = _text(tag, {"kind": hint.kind, "ids": hint.job_ids, **chosen})
     return text if len(text) <= limit else _text(tag, {"kind": hint.kind})
 
 
 def encode_all(tag: str, hints: Iterable[Hint]) -> list[str]:
-    """Encode hints as they are sent to other processes, which nodes respond to each being chosen at random."""
+    """Encode hints as they are sent to other processes, which nodes respond to each being chosen at
+    random.
+    """
     return [encode(tag, with_seed(hint), LARGEST_PAYLOAD) for hint in hints]
 
 
@@ -37,19 +41,25 @@ def with_seed(hint: Hint) -> Hint:
 
 
 def decode(text: str) -> tuple[str, Hint] | None:
-    """Decode a text of `encode` to tag and hint; None for any other text, because any client may use the channel."""
+    """Decode a text of `encode` to tag and hint; None for any other text, because any client may
+    use the channel.
+    """
     if len(text) > LARGEST_PAYLOAD:
         return None
     tag, _, body = text.partition(" ")
     try:
         fields: Any = json.loads(body)
-        return tag, Hint(HintKind(fields["kind"]), _job_ids(fields.get("ids", [])), **_responders(fields))
+        return tag, Hint(
+            HintKind(fields["kind"]), _job_ids(fields.get("ids", [])), **_responders(fields)
+        )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
 def _responders(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what decides which nodes respond; nothing if a part is missing, as from an earlier version."""
+    """Return what decides which nodes respond; nothing if a part is missing, as from an earlier
+    version.
+    """
     count, seed, busy = (fields.get(name) for name in ("count", "seed", "busy"))
     if not _is_number(count) or not _is_number(seed) or not isinstance(busy, list):
         return {}

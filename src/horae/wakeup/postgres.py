@@ -1,9 +1,10 @@
 """Hints through PostgreSQL's LISTEN and NOTIFY, on separate connections.
 
-The commit of a transaction that notifies takes a lock of the whole server. So hints are merged, sent at most every few
-milliseconds, and never within another transaction. A pooler in transaction mode drops notifications without an error.
-So a connection counts as listening only after a notification of another session has arrived; behind a pooler that was
-recognised, nothing listens. NOTIFY also works through a pooler.
+The commit of a transaction that notifies takes a lock of the whole server. So hints are merged,
+sent at most every few milliseconds, and never within another transaction. A pooler in transaction
+mode drops notifications without an error. So a connection counts as listening only after a
+notification of another session has arrived; behind a pooler that was recognised, nothing listens.
+NOTIFY also works through a pooler.
 """
 
 import secrets
@@ -29,7 +30,9 @@ from horae.wakeup.payload import CHANNEL, decode, encode_all
 APPLICATION_NAME: Final = "horae hints"
 
 _of_the_parent: Final[list[object]] = []
-"""Connections that a fork has copied: to close one, even as garbage, would end the parent's session."""
+"""Connections that a fork has copied: to close one, even as garbage, would end the parent's
+session.
+"""
 _log = guarded_log(__name__)
 
 
@@ -40,13 +43,17 @@ class PostgresTiming:
     send_interval: float = 0.005
     """Shortest time between two notifications, because each takes a lock of the whole server."""
     proof_within: float = 5.0
-    """How long a test notification may take to arrive, before the connection counts as one that receives none."""
+    """How long a test notification may take to arrive, before the connection counts as one that
+    receives none.
+    """
     silence: float = 15.0
     """How long no notification may arrive, before a query checks the connection."""
     answer_within: float = 5.0
     """How long the server may take to answer, before the connection counts as lost."""
     close_within: float = 1.0
-    """How long `close` waits for the listening thread, which may be connecting, and then ends by itself."""
+    """How long `close` waits for the listening thread, which may be connecting, and then ends by
+    itself.
+    """
 
 
 class PostgresChannel:
@@ -62,8 +69,8 @@ class PostgresChannel:
     ) -> None:
         """Take a URL of SQLAlchemy; the first connection is made when it is needed.
 
-        Without `listens` hints are only sent, and those of other processes do not arrive. `database`: another URL of
-        the same database, by which other processes may send them.
+        Without `listens` hints are only sent, and those of other processes do not arrive.
+        `database`: another URL of the same database, by which other processes may send them.
         """
         self._timing = timing
         self._proof_options = _connection_options(database or url)
@@ -80,7 +87,9 @@ class PostgresChannel:
         register_for_reset(self)
 
     def reset_after_fork(self) -> None:
-        """Start without connections after a fork: they are the parent's, and must not be closed here."""
+        """Start without connections after a fork: they are the parent's, and must not be closed
+        here.
+        """
         _of_the_parent.append(self._sending)
         self._receiver = self._sending = None
         # With the old one, the parent would take the hints of this process for its own.
@@ -88,7 +97,9 @@ class PostgresChannel:
 
     @property
     def connected(self) -> bool:
-        """Return whether notifications of other sessions arrive, as a test notification has shown."""
+        """Return whether notifications of other sessions arrive, as a test notification has
+        shown.
+        """
         receiver = self._receiver
         return receiver is not None and receiver.proven
 
@@ -99,15 +110,19 @@ class PostgresChannel:
         self._outbox.put(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once. Return a function that ends this.
+        """Call `listener` for each hint, perhaps on two threads at once.
 
-        Each time the connection listens again, the listener is called once for every kind, without ids: any change may
-        have been missed meanwhile.
+        Return a function that ends this.
+
+        Each time the connection listens again, the listener is called once for every kind, without
+        ids: any change may have been missed meanwhile.
         """
         remove = self._listeners.add(listener)
         with self._lock:
             if self.listens and self._receiver is None and not self._closed:
-                self._receiver = _Receiver(self._options, self._proof_options, self._timing, self._on_payloads)
+                self._receiver = _Receiver(
+                    self._options, self._proof_options, self._timing, self._on_payloads
+                )
         return remove
 
     def close(self) -> None:
@@ -126,7 +141,8 @@ class PostgresChannel:
             self._listeners.call(ALL_KINDS)
             return
         found = (decode(payload) for payload in payloads)
-        # The server also returns the hints of this process, whose listeners have been called already.
+        # The server also returns the hints of this process, whose listeners have been called
+        # already.
         self._listeners.call(hint[1] for hint in found if hint and hint[0] != self._token)
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
@@ -134,7 +150,10 @@ class PostgresChannel:
         if self._sending is not None:
             try:
                 _notify(self._sending, payloads, self._timing.answer_within)
-            except (psycopg.Error, OSError):  # the connection may have ended meanwhile: try once more with a new one
+            except (
+                psycopg.Error,
+                OSError,
+            ):  # the connection may have ended meanwhile: try once more with a new one
                 self._disconnect()
             else:
                 return
@@ -161,7 +180,8 @@ class _Receiver(ReceivingThread):
         timing: PostgresTiming,
         on_payloads: Callable[[Iterable[str] | None], None],
     ) -> None:
-        """Call `on_payloads` with the payloads that arrive, and with None when the connection listens again.
+        """Call `on_payloads` with the payloads that arrive, and with None when the connection
+        listens again.
 
         `proof_options`: of the connection that sends the test notification.
         """
@@ -188,7 +208,10 @@ class _Receiver(ReceivingThread):
                 self.proven = False
 
     def _prove(self, connection: psycopg.Connection) -> None:
-        """Notify this session from another one. What else arrives meanwhile is covered by `on_payloads(None)`."""
+        """Notify this session from another one.
+
+        What else arrives meanwhile is covered by `on_payloads(None)`.
+        """
         proof = secrets.token_hex(8)
         with _connect(self._proof_options) as other:
             _notify(other, [proof], self._timing.answer_within)
@@ -197,8 +220,14 @@ class _Receiver(ReceivingThread):
             if any(notice.payload == proof for notice in connection.notifies(timeout=0)):
                 return
             self._wait(connection, left)
-        elsewhere = ", or does hints_database name another database" if self._proof_options != self._options else ""
-        raise _NotProvenError(f"notifications do not arrive; is there a pooler in between{elsewhere}?")
+        elsewhere = (
+            ", or does hints_database name another database"
+            if self._proof_options != self._options
+            else ""
+        )
+        raise _NotProvenError(
+            f"notifications do not arrive; is there a pooler in between{elsewhere}?"
+        )
 
     @override
     def _report(self, error: Exception) -> None:

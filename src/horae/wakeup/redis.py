@@ -1,7 +1,7 @@
 """Hints through a channel of a Redis server.
 
-Redis keeps no message for a subscriber that is away. So each time the subscription begins again, every kind of hint is
-passed on once, because any change may have been missed.
+Redis keeps no message for a subscriber that is away. So each time the subscription begins again,
+every kind of hint is passed on once, because any change may have been missed.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,9 @@ class RedisChannel:
         self._listeners = Listeners()
         self._subscription: Subscription | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
-        self._outbox = Outbox("horae-hints-sender", self._transmit, interval=SEND_INTERVAL, on_failure=self._failed)
+        self._outbox = Outbox(
+            "horae-hints-sender", self._transmit, interval=SEND_INTERVAL, on_failure=self._failed
+        )
         register_for_reset(self)
 
     def reset_after_fork(self) -> None:
@@ -58,9 +60,12 @@ class RedisChannel:
         self._outbox.put(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once. Return a function that ends this.
+        """Call `listener` for each hint, perhaps on two threads at once.
 
-        Each time the subscription begins again, the listener is called once for every kind, without ids.
+        Return a function that ends this.
+
+        Each time the subscription begins again, the listener is called once for every kind, without
+        ids.
         """
         remove = self._listeners.add(listener)
         with self._lock:
@@ -85,7 +90,9 @@ class RedisChannel:
             return
         merged = Merged()
         for found in map(decode, messages):
-            if found is not None and found[0] != self._token:  # the listeners here have had the hints of this process
+            if (
+                found is not None and found[0] != self._token
+            ):  # the listeners here have had the hints of this process
                 merged.add(found[1])
         self._listeners.call(merged.take())
 
@@ -94,7 +101,9 @@ class RedisChannel:
         self._access.log.works("sending hints")
 
     def _failed(self, error: Exception) -> None:
-        self._access.log.failed("sending hints", reason(error) if isinstance(error, UNUSABLE) else repr(error))
+        self._access.log.failed(
+            "sending hints", reason(error) if isinstance(error, UNUSABLE) else repr(error)
+        )
 
 
 if TYPE_CHECKING:

@@ -25,7 +25,9 @@ from horae.runtime.timing import (
 from tests.harness.fault_application import EFFECT
 
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
-LIMITS = Limits(beat=0.2, lock=0.6, silence=1.5, last_attempts=1.6, margin=0.5, lock_margin=0.2, gap=0.7)
+LIMITS = Limits(
+    beat=0.2, lock=0.6, silence=1.5, last_attempts=1.6, margin=0.5, lock_margin=0.2, gap=0.7
+)
 FREQUENT = Timing(
     worker=WorkerTiming(lost_reply_window=0.3, orphaned_every=0.3, suspect_pause=Pauses(0.05, 0.1)),
     hooks=HookTiming(look_every=0.2, clean_every=0.2),
@@ -49,7 +51,9 @@ class Letter(Base):
 
     __tablename__ = "letters"
     job_id: Mapped[int] = mapped_column(
-        BigInteger().with_variant(Integer(), "sqlite"), ForeignKey(jobs.c.id, ondelete="CASCADE"), primary_key=True
+        BigInteger().with_variant(Integer(), "sqlite"),
+        ForeignKey(jobs.c.id, ondelete="CASCADE"),
+        primary_key=True,
     )
     text: Mapped[str] = mapped_column(String(50))
 

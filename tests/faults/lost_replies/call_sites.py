@@ -70,7 +70,14 @@ def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[ast.AST, str]]
 def _calls(function: ast.AST, names: Collection[str]) -> Iterator[tuple[int, str]]:
     for node in ast.walk(function):
         if isinstance(node, ast.Call):
-            called = [node.func, *node.args[:1]]  # the second for `partial(database.transact, statement)`
+            called = [
+                node.func,
+                *node.args[:1],
+            ]  # the second for `partial(database.transact, statement)`
             for place, candidate in enumerate(called):
-                if isinstance(candidate, ast.Attribute) and candidate.attr in names and len(node.args) > place:
+                if (
+                    isinstance(candidate, ast.Attribute)
+                    and candidate.attr in names
+                    and len(node.args) > place
+                ):
                     yield node.lineno, ast.unparse(node.args[place])

@@ -48,7 +48,9 @@ QUEUES: Final = ("default", "limited")
 FAR: Final = "0 0 1 1 *"
 """Times that do not come during the test, except on 1 January."""
 NEW_YEAR: Final = datetime(2026, 1, 1, tzinfo=UTC)
-ACTIVE: Final = "SELECT id, type, state FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL"
+ACTIVE: Final = (
+    "SELECT id, type, state FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL"
+)
 CRASHED: Final = """
 INSERT INTO horae_job_attempts (job_id, lease, attempt, node_id, started_at, finished_at, outcome)
 SELECT id, :number, :number, 'former', created_at, created_at, 'crashed' FROM horae_jobs WHERE id = :id
@@ -59,8 +61,12 @@ class Story:
     """An application on a migrated database, one node, and what users do."""
 
     def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(hooks, "TAKEN_AGAIN", 0.5)  # seconds until a hook is called that was taken and not called
-        monkeypatch.setattr(waiting, "HINDERED_AFTER", 0.1)  # seconds of a wait until its hindrance is looked for
+        monkeypatch.setattr(
+            hooks, "TAKEN_AGAIN", 0.5
+        )  # seconds until a hook is called that was taken and not called
+        monkeypatch.setattr(
+            waiting, "HINDERED_AFTER", 0.1
+        )  # seconds of a wait until its hindrance is looked for
         self.ran = Ran()
         self.horae = Horae(url)
         declare(self.horae, self.ran)
@@ -92,7 +98,11 @@ class Story:
         """Start a node, and start it again if it ends with an error of the database, as a supervisor would."""
         for _ in range(TRIES):
             node = self.horae.node(
-                concurrency=16, queues=QUEUES, liveness=LIMITS, timing=FREQUENT, grace=timedelta(seconds=0.3)
+                concurrency=16,
+                queues=QUEUES,
+                liveness=LIMITS,
+                timing=FREQUENT,
+                grace=timedelta(seconds=0.3),
             )
             with ExitStack() as stack:
                 try:
@@ -110,11 +120,15 @@ class Story:
         again(lambda: jobs.start("repeated", sync=True))
         again(lambda: jobs.start("repeated"))
         with database.engine.begin() as connection:
-            claims.claim(connection, ClaimScope(node=NodeId("dead"), types=("repeated",), queues=QUEUES), 100)
+            claims.claim(
+                connection, ClaimScope(node=NodeId("dead"), types=("repeated",), queues=QUEUES), 100
+            )
         for job_id in again(lambda: jobs.start_many("suspect", [{}] * 2)):
             for number in (1, 2):
                 execute(self.horae, CRASHED, id=job_id, number=number)
-            execute(self.horae, "UPDATE horae_jobs SET attempt = 2, lease = 2 WHERE id = :id", id=job_id)
+            execute(
+                self.horae, "UPDATE horae_jobs SET attempt = 2, lease = 2 WHERE id = :id", id=job_id
+            )
 
     def _jobs(self) -> None:
         jobs = self.horae.jobs
@@ -135,7 +149,13 @@ class Story:
         done = again(lambda: jobs.start("looped"))
         again(lambda: jobs.wait(done.id, timeout="20s"))
         again(lambda: asyncio.run(self._wait(done.id)))
-        for read in (lambda: jobs.get(done.id), jobs.list, lambda: jobs.attempts(done.id), jobs.count, jobs.left_over):
+        for read in (
+            lambda: jobs.get(done.id),
+            jobs.list,
+            lambda: jobs.attempts(done.id),
+            jobs.count,
+            jobs.left_over,
+        ):
             again(read)
         for letter in ("hello", "precious"):
             again(partial(jobs.start, "writing", text=letter))
@@ -176,10 +196,21 @@ class Story:
         again(lambda: schedules.alter("far", cron="0 1 1 1 *"))
         again(lambda: schedules.pause("far"))
         again(lambda: schedules.resume("far"))
-        again(lambda: (schedules.list(), schedules.ticks("far"), schedules.errors(), schedules.get("far")))
+        again(
+            lambda: (
+                schedules.list(),
+                schedules.ticks("far"),
+                schedules.errors(),
+                schedules.get("far"),
+            )
+        )
         again(lambda: (page_of(database), ring_of(database), first_shares(database)))
         wait_until(lambda: again(lambda: schedules.statistics("one")).total_runs >= 1)
-        wait_until(lambda: rows(self.horae, "SELECT 1 FROM horae_jobs WHERE type = 'late' AND state = 'cancelled'"))
+        wait_until(
+            lambda: rows(
+                self.horae, "SELECT 1 FROM horae_jobs WHERE type = 'late' AND state = 'cancelled'"
+            )
+        )
         for name in ("one", "two", "late"):
             again(partial(schedules.pause, name))
         self.ran.gate.set()
@@ -234,7 +265,9 @@ class Story:
         again(lambda: schedules.skip_next("put"))
         again(lambda: schedules.undo_skip("put"))
         again(lambda: schedules.backfill("put", NEW_YEAR, NEW_YEAR + timedelta(days=1)))
-        again(lambda: schedules.backfill("put", NEW_YEAR, NEW_YEAR + timedelta(days=1), dry_run=True))
+        again(
+            lambda: schedules.backfill("put", NEW_YEAR, NEW_YEAR + timedelta(days=1), dry_run=True)
+        )
         again(lambda: schedules.undo_backfill("put"))
         again(lambda: schedules.delete("put"), NotFound)
 
@@ -243,7 +276,9 @@ class Story:
             wait_until(lambda: not rows(self.horae, ACTIVE), within=30)
         except TimeoutError:
             raise AssertionError(f"still active: {rows(self.horae, ACTIVE)}") from None
-        wait_until(lambda: not again(lambda: self.horae.components.live.reported(JobId(0), 1)))  # the node cleans up
+        wait_until(
+            lambda: not again(lambda: self.horae.components.live.reported(JobId(0), 1))
+        )  # the node cleans up
         last = again(lambda: self.horae.jobs.start("looped"))
         again(lambda: self.horae.jobs.wait(last.id, timeout="20s"))
 
@@ -263,7 +298,11 @@ class Story:
         self.ran.gate.clear()
         again(lambda: schedules.add("late", name="last", cron=FAR), Conflict)
         again(lambda: schedules.run_now("last"), Conflict)
-        wait_until(lambda: rows(self.horae, "SELECT 1 FROM horae_jobs WHERE type = 'late' AND state = 'started'"))
+        wait_until(
+            lambda: rows(
+                self.horae, "SELECT 1 FROM horae_jobs WHERE type = 'late' AND state = 'started'"
+            )
+        )
         time.sleep(0.05)
 
     def _until_ended(self, job_id: int) -> None:
@@ -273,7 +312,9 @@ class Story:
     def _problems(self) -> list[str]:
         """Return the rules that are broken, from the tables and from what the bodies have noted."""
         found = [
-            f"{name} {job_id} began {times} times" for (name, job_id), times in self.ran.begun.items() if times > 1
+            f"{name} {job_id} began {times} times"
+            for (name, job_id), times in self.ran.begun.items()
+            if times > 1
         ]
         with closing(Horae(self.url)) as reader:
             for rule, query in RULES.items():

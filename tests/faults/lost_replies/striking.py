@@ -37,13 +37,20 @@ class Striking:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Take the place of the functions of `Database`, and of the live store's own file."""
-        for owner, name in [*((Database, name) for name in CALLED if not name.endswith("_async")), (SideCar, "run")]:
+        for owner, name in [
+            *((Database, name) for name in CALLED if not name.endswith("_async")),
+            (SideCar, "run"),
+        ]:
             monkeypatch.setattr(
-                owner, name, self._replacement(getattr(owner, name), is_transaction=name in TRANSACTIONS)
+                owner,
+                name,
+                self._replacement(getattr(owner, name), is_transaction=name in TRANSACTIONS),
             )
         for name in CALLED:
             if name.endswith("_async"):
-                monkeypatch.setattr(Database, name, self._async_replacement(getattr(Database, name)))
+                monkeypatch.setattr(
+                    Database, name, self._async_replacement(getattr(Database, name))
+                )
 
     def is_lost(self, commit: Commit) -> bool:
         """Return whether the answer to this commit is lost: its connection was chosen just before."""
@@ -52,25 +59,36 @@ class Striking:
             self._armed.discard(commit.client_port)
         return armed
 
-    def _replacement(self, original: Callable[..., Any], *, is_transaction: bool) -> Callable[..., Any]:
+    def _replacement(
+        self, original: Callable[..., Any], *, is_transaction: bool
+    ) -> Callable[..., Any]:
         def call(database: Any, statement: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             site = self._struck_at(sys._getframe(1))  # noqa: SLF001 - the caller decides what is struck
             if site is None:
                 return original(database, statement, *args, **kwargs)
             if self._network is not None:
-                return original(database, self._arming(statement, is_transaction=is_transaction), *args, **kwargs)
+                return original(
+                    database,
+                    self._arming(statement, is_transaction=is_transaction),
+                    *args,
+                    **kwargs,
+                )
             original(database, statement, *args, **kwargs)
             raise lost_reply()
 
         return call
 
     def _async_replacement(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def call(database: Any, statement: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        async def call(
+            database: Any, statement: Callable[..., Any], /, *args: Any, **kwargs: Any
+        ) -> Any:
             site = self._struck_at(sys._getframe(1))  # noqa: SLF001 - as above
             if site is None:
                 return await original(database, statement, *args, **kwargs)
             if self._network is not None:
-                armed = self._arming(statement, is_transaction=original.__name__ == "transact_async")
+                armed = self._arming(
+                    statement, is_transaction=original.__name__ == "transact_async"
+                )
                 return await original(database, armed, *args, **kwargs)
             await original(database, statement, *args, **kwargs)
             raise lost_reply()

@@ -30,7 +30,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of scenarios; all if left out")
     parser.add_argument("--only", choices=KINDS, help="leave the other databases out")
-    parser.add_argument("--keep", action="store_true", help="keep the logs of the nodes, and print where they are")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the logs of the nodes, and print where they are"
+    )
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="horae-faults-"))
@@ -40,7 +42,9 @@ def main() -> int:
         for name in [*SCENARIOS, *STORIES]:
             chosen = not arguments.names or any(part in name for part in arguments.names)
             if chosen and arguments.only in (None, kind):
-                broken += not _run(kind, name, folder / f"{kind} {name}".replace(" ", "-").replace(",", ""))
+                broken += not _run(
+                    kind, name, folder / f"{kind} {name}".replace(" ", "-").replace(",", "")
+                )
     if arguments.keep:
         print(f"logs: {folder}")
     else:
@@ -60,7 +64,10 @@ def _run(kind: str, name: str, folder: Path) -> bool:
     except Exception as error:  # noqa: BLE001 - the table shows which scenarios failed
         line, problems = "", [f"{type(error).__name__}: {error}"]
     verdict = "BROKEN: " + "; ".join(problems) if problems else "holds"
-    print(f"{kind:10} {name:42} {line}  {verdict}; {time.monotonic() - began:.0f} s in all", flush=True)
+    print(
+        f"{kind:10} {name:42} {line}  {verdict}; {time.monotonic() - began:.0f} s in all",
+        flush=True,
+    )
     return not problems
 
 

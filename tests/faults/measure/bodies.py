@@ -52,7 +52,12 @@ async def once_async(job: JobContext, seconds: float = 0.0) -> None:
         await asyncio.sleep(seconds)
 
 
-@horae.job(max_count=None, queue="leaving", max_attempts=MANY_ATTEMPTS, backoff=Backoff(base=timedelta(0), jitter=0))
+@horae.job(
+    max_count=None,
+    queue="leaving",
+    max_attempts=MANY_ATTEMPTS,
+    backoff=Backoff(base=timedelta(0), jitter=0),
+)
 def leaving(job: JobContext) -> None:
     """A body that ends only when it is stopped, or once the scenario is over."""
     with logged(job):
@@ -61,7 +66,12 @@ def leaving(job: JobContext) -> None:
             job.check()
 
 
-@horae.job(max_count=None, queue="pool", max_attempts=MANY_ATTEMPTS, backoff=Backoff(base=timedelta(seconds=0.1)))
+@horae.job(
+    max_count=None,
+    queue="pool",
+    max_attempts=MANY_ATTEMPTS,
+    backoff=Backoff(base=timedelta(seconds=0.1)),
+)
 def hold_the_pool(job: JobContext, seconds: float) -> None:
     """Take all connections that the services of this node share, and keep them; once on each node."""
     with logged(job):

@@ -21,8 +21,12 @@ FEED: Final = 0.1
 """Seconds between two checks whether more jobs are needed."""
 MAIN_QUEUE: Final = "default"
 """The queue whose jobs make up the load; others may have jobs that do not count."""
-ENDED: Final = f"SELECT count(*) FROM horae_jobs WHERE finished_at IS NOT NULL AND queue = '{MAIN_QUEUE}'"
-PENDING: Final = f"SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND queue = '{MAIN_QUEUE}'"
+ENDED: Final = (
+    f"SELECT count(*) FROM horae_jobs WHERE finished_at IS NOT NULL AND queue = '{MAIN_QUEUE}'"
+)
+PENDING: Final = (
+    f"SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND queue = '{MAIN_QUEUE}'"
+)
 RECOVERED: Final = 0.9
 """The share of the former rate that counts as recovered."""
 WINDOWS: Final = (1.0, 3.0)
@@ -75,7 +79,9 @@ class Rates(Background):
     def _connect(self) -> "sqlite3.Connection | psycopg.Connection":
         url = make_url(self._url)
         if url.get_backend_name() == "sqlite":
-            return sqlite3.connect(f"file:{url.database}?mode=ro", uri=True, check_same_thread=False)
+            return sqlite3.connect(
+                f"file:{url.database}?mode=ro", uri=True, check_same_thread=False
+            )
         return administer(self._url)
 
 

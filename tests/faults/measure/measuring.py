@@ -46,7 +46,9 @@ class Outcome:
         return f"{self.recovery}  stopped in {stopped} s  {self.verdict}"
 
 
-def measure(scene: Scene, scenario: Scenario, fault_seconds: float, durations: Durations = USUAL) -> Outcome:
+def measure(
+    scene: Scene, scenario: Scenario, fault_seconds: float, durations: Durations = USUAL
+) -> Outcome:
     """Cause the fault under a steady load, and wait until everything has recovered and ended."""
     leaver = _start_nodes(scene)
     feeder = Feeder(scene.horae, seconds=durations.body, backlog=20 * SLOTS)
@@ -70,7 +72,9 @@ def measure(scene: Scene, scenario: Scenario, fault_seconds: float, durations: D
     stopped += _end(scene, last, durations)
     verdict = scene.verdict(**scenario.checked)
     problems = verdict.problems(scenario.may_fail)
-    problems += [] if seconds is not None else [f"not recovered within {scenario.recovers_within:g} s"]
+    problems += (
+        [] if seconds is not None else [f"not recovered within {scenario.recovers_within:g} s"]
+    )
     problems += _late(stopped, scene.grace + AFTER_GRACE)
     return Outcome(recovery, verdict, stopped, problems, feeder.errors)
 

@@ -82,74 +82,184 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         fault=lasting(partial(faults.nodes_killed, every=3.0)), seconds=20, briefly=5, may_fail=100
     ),
     "node stopped, longer than the death limit": Scenario(
-        fault=lasting(faults.node_stopped), seconds=13, briefly=2.5, checked=FROZEN),
-    "interpreter held by a body": Scenario(fault=faults.interpreter_held, seconds=15, briefly=2, checked=FROZEN),
+        fault=lasting(faults.node_stopped), seconds=13, briefly=2.5, checked=FROZEN
+    ),
+    "interpreter held by a body": Scenario(
+        fault=faults.interpreter_held, seconds=15, briefly=2, checked=FROZEN
+    ),
     "machine slept, clocks 8 h later": Scenario(
         fault=lasting(partial(faults.machine_slept, seconds=8 * faults.HOURS)),
-        seconds=13, briefly=2.5, needs=frozenset({Need.SERVER_CLOCK}), stops_a_node=False, checked={**CLOCK_SET, **FROZEN}),
+        seconds=13,
+        briefly=2.5,
+        needs=frozenset({Need.SERVER_CLOCK}),
+        stops_a_node=False,
+        checked={**CLOCK_SET, **FROZEN},
+    ),
     "server restarted, fast": Scenario(
-        fault=lasting(partial(faults.server_restarted, mode="fast")), seconds=1, briefly=1, on=POSTGRESQL
+        fault=lasting(partial(faults.server_restarted, mode="fast")),
+        seconds=1,
+        briefly=1,
+        on=POSTGRESQL,
     ),
     "server restarted, immediate": Scenario(
-        fault=lasting(partial(faults.server_restarted, mode="immediate")), seconds=1, briefly=1, on=POSTGRESQL
+        fault=lasting(partial(faults.server_restarted, mode="immediate")),
+        seconds=1,
+        briefly=1,
+        on=POSTGRESQL,
     ),
-    "server away": Scenario(fault=of(server, server_faults.server_away, "immediate"), seconds=12, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
-    "server frozen": Scenario(fault=of(server, server_faults.frozen), seconds=13, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
+    "server away": Scenario(
+        fault=of(server, server_faults.server_away, "immediate"),
+        seconds=12,
+        briefly=2.5,
+        on=POSTGRESQL,
+        checked=FROZEN,
+    ),
+    "server frozen": Scenario(
+        fault=of(server, server_faults.frozen),
+        seconds=13,
+        briefly=2.5,
+        on=POSTGRESQL,
+        checked=FROZEN,
+    ),
     "backends terminated once": Scenario(
-        fault=of(server, server_faults.backends_terminated, every=1000.0), seconds=1, briefly=1, on=POSTGRESQL
+        fault=of(server, server_faults.backends_terminated, every=1000.0),
+        seconds=1,
+        briefly=1,
+        on=POSTGRESQL,
     ),
     "backends terminated every 0.5 s": Scenario(
-        fault=of(server, server_faults.backends_terminated, every=0.5), seconds=15, briefly=2, on=POSTGRESQL
+        fault=of(server, server_faults.backends_terminated, every=0.5),
+        seconds=15,
+        briefly=2,
+        on=POSTGRESQL,
     ),
     "connections of the server used up": Scenario(
         fault=of(server, server_faults.connections_used_up),
-        seconds=15, briefly=2, on=POSTGRESQL, settings={"max_connections": "60"},
+        seconds=15,
+        briefly=2,
+        on=POSTGRESQL,
+        settings={"max_connections": "60"},
     ),
-    "connection pools exhausted": Scenario(fault=faults.pool_exhausted, seconds=15, briefly=2, on=POSTGRESQL),
-    "server read-only": Scenario(fault=of(server, server_faults.read_only), seconds=15, briefly=2, on=POSTGRESQL),
+    "connection pools exhausted": Scenario(
+        fault=faults.pool_exhausted, seconds=15, briefly=2, on=POSTGRESQL
+    ),
+    "server read-only": Scenario(
+        fault=of(server, server_faults.read_only), seconds=15, briefly=2, on=POSTGRESQL
+    ),
     "disk full": Scenario(
-        fault=lasting(faults.disk_full), seconds=15, briefly=2, needs=frozenset({Need.DISK}),
+        fault=lasting(faults.disk_full),
+        seconds=15,
+        briefly=2,
+        needs=frozenset({Need.DISK}),
         settings={"min_wal_size": "32MB", "max_wal_size": "48MB"},
     ),
     "table of jobs locked": Scenario(
-        fault=of(URL, server_faults.table_locked, "horae_jobs"), seconds=30, briefly=2, on=POSTGRESQL
+        fault=of(URL, server_faults.table_locked, "horae_jobs"),
+        seconds=30,
+        briefly=2,
+        on=POSTGRESQL,
     ),
     "table of schedules locked": Scenario(
-        fault=of(URL, server_faults.table_locked, "horae_schedules"), seconds=30, briefly=2, on=POSTGRESQL
+        fault=of(URL, server_faults.table_locked, "horae_schedules"),
+        seconds=30,
+        briefly=2,
+        on=POSTGRESQL,
     ),
     "table of nodes locked": Scenario(
-        fault=of(URL, server_faults.table_locked, "horae_nodes"), seconds=30, briefly=2, on=POSTGRESQL, checked=FROZEN),
-    "transaction idle": Scenario(fault=of(URL, server_faults.idle_transaction), seconds=120, briefly=2, on=POSTGRESQL),
+        fault=of(URL, server_faults.table_locked, "horae_nodes"),
+        seconds=30,
+        briefly=2,
+        on=POSTGRESQL,
+        checked=FROZEN,
+    ),
+    "transaction idle": Scenario(
+        fault=of(URL, server_faults.idle_transaction), seconds=120, briefly=2, on=POSTGRESQL
+    ),
     "network silent": Scenario(
-        fault=lasting(faults.network_silent), seconds=30, briefly=2.5, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
+        fault=lasting(faults.network_silent),
+        seconds=30,
+        briefly=2.5,
+        on=POSTGRESQL,
+        needs=frozenset({Need.NETWORK}),
+        checked=FROZEN,
+    ),
     "network cut": Scenario(
-        fault=lasting(faults.network_cut), seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
+        fault=lasting(faults.network_cut),
+        seconds=15,
+        briefly=2,
+        on=POSTGRESQL,
+        needs=frozenset({Need.NETWORK}),
+        checked=FROZEN,
+    ),
     "pooler away": Scenario(
-        fault=of(pooler, PgBouncer.away), seconds=12, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
+        fault=of(pooler, PgBouncer.away),
+        seconds=12,
+        briefly=2.5,
+        on=BEHIND_POOLER,
+        needs=frozenset({Need.POOLER}),
+        checked=FROZEN,
+    ),
     "pooler paused": Scenario(
-        fault=of(pooler, PgBouncer.paused), seconds=13, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
+        fault=of(pooler, PgBouncer.paused),
+        seconds=13,
+        briefly=2.5,
+        on=BEHIND_POOLER,
+        needs=frozenset({Need.POOLER}),
+        checked=FROZEN,
+    ),
     "pooler told to reconnect": Scenario(
-        fault=lasting(faults.pooler_reconnects), seconds=1, briefly=1, on=BEHIND_POOLER, needs=frozenset({Need.POOLER})),
+        fault=lasting(faults.pooler_reconnects),
+        seconds=1,
+        briefly=1,
+        on=BEHIND_POOLER,
+        needs=frozenset({Need.POOLER}),
+    ),
     "server's clock 3 h ahead for a while": Scenario(
         fault=lasting(partial(faults.server_clock_wrong, seconds=3 * faults.HOURS)),
-        seconds=15, briefly=5, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),
+        seconds=15,
+        briefly=5,
+        on=POSTGRESQL,
+        needs=frozenset({Need.SERVER_CLOCK}),
+        checked=CLOCK_SET,
+    ),
     "server's clock 3 h behind for a while": Scenario(
         fault=lasting(partial(faults.server_clock_wrong, seconds=-3 * faults.HOURS)),
-        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),
+        seconds=15,
+        briefly=2,
+        on=POSTGRESQL,
+        needs=frozenset({Need.SERVER_CLOCK}),
+        checked=CLOCK_SET,
+    ),
     "nodes' clocks 3 h ahead for a while": Scenario(
         fault=lasting(partial(faults.node_clock_stepped, seconds=3 * faults.HOURS)),
-        seconds=15, briefly=2, on=POSTGRESQL,
+        seconds=15,
+        briefly=2,
+        on=POSTGRESQL,
     ),
     "nodes' clocks 3 h behind for a while": Scenario(
         fault=lasting(partial(faults.node_clock_stepped, seconds=-3 * faults.HOURS)),
-        seconds=15, briefly=2, on=POSTGRESQL,
+        seconds=15,
+        briefly=2,
+        on=POSTGRESQL,
     ),
     "clocks 3 h ahead for a while": Scenario(
-        fault=lasting(partial(faults.clocks_stepped, seconds=3 * faults.HOURS)), seconds=15, briefly=5, on=SQLITE, checked=CLOCK_SET),
+        fault=lasting(partial(faults.clocks_stepped, seconds=3 * faults.HOURS)),
+        seconds=15,
+        briefly=5,
+        on=SQLITE,
+        checked=CLOCK_SET,
+    ),
     "clocks 3 h behind for a while": Scenario(
-        fault=lasting(partial(faults.clocks_stepped, seconds=-3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE, checked=CLOCK_SET),
+        fault=lasting(partial(faults.clocks_stepped, seconds=-3 * faults.HOURS)),
+        seconds=15,
+        briefly=2,
+        on=SQLITE,
+        checked=CLOCK_SET,
+    ),
     "write lock held by another process": Scenario(
         fault=of(FILE, file_faults.write_lock_held), seconds=30, briefly=2, on=SQLITE
     ),
-    "writes refused": Scenario(fault=lasting(faults.writes_refused), seconds=15, briefly=2, on=SQLITE),
-}  # fmt: skip
+    "writes refused": Scenario(
+        fault=lasting(faults.writes_refused), seconds=15, briefly=2, on=SQLITE
+    ),
+}

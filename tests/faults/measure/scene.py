@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
-from sqlalchemy import make_url, text
+from sqlalchemy import Executable, make_url, text
 
 from horae import Horae
 from horae.storage.engine.database import Database
@@ -31,7 +31,9 @@ from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer
 
 JOBS: Final = text("SELECT id, state, attempt, max_attempts, node_id FROM horae_jobs")
-ACTIVE: Final = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
+ACTIVE: Final = text(
+    "SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL"
+)
 NODES: Final = text("SELECT count(*) FROM horae_nodes")
 GRACE: Final = 3.0
 """Seconds that bodies have after a node was told to end."""
@@ -71,7 +73,9 @@ class Verdict:
             "run side by side": self.side_by_side,
             "lost": self.lost,
         }
-        return [f"{count} jobs {rule}" for rule, count in counts.items() if count] + self.findings[:3]
+        return [f"{count} jobs {rule}" for rule, count in counts.items() if count] + self.findings[
+            :3
+        ]
 
 
 @dataclass
@@ -110,7 +114,9 @@ class Scene:
         """The database file, on SQLite."""
         return Path(make_url(self.url).database or "")
 
-    def node(self, *, concurrency: int = 10, queues: str | None = None, control: bool = True) -> ForkedProcess:
+    def node(
+        self, *, concurrency: int = 10, queues: str | None = None, control: bool = True
+    ) -> ForkedProcess:
         """Start a node and wait until it is ready. `control`: whether `self.control` applies to it."""
         process = self.launch(concurrency=concurrency, queues=queues, control=control)
         self.until_ready(process)
@@ -124,12 +130,17 @@ class Scene:
 
     def _connects(self) -> bool:
         url = self._nodes_url.replace("+psycopg", "")
-        with suppress(psycopg.OperationalError), psycopg.connect(url, connect_timeout=5) as connection:
+        with (
+            suppress(psycopg.OperationalError),
+            psycopg.connect(url, connect_timeout=5) as connection,
+        ):
             connection.execute("SELECT 1")
             return True
         return False
 
-    def launch(self, *, concurrency: int = 10, queues: str | None = None, control: bool = True) -> ForkedProcess:
+    def launch(
+        self, *, concurrency: int = 10, queues: str | None = None, control: bool = True
+    ) -> ForkedProcess:
         """Start a node as `node` does, without waiting for it."""
         environment = {**os.environ, "HORAE_DATABASE": self._nodes_url, LOG_VARIABLE: str(self.log)}
         if control:
@@ -140,7 +151,9 @@ class Scene:
         arguments += ["--concurrency", str(concurrency), "--grace", f"{self.grace:g}s"]
         arguments += ["--queues", queues] if queues else []
         with self._log_of(len(self.nodes)).open("wb") as output:
-            process = ForkedProcess("horae", arguments, environment=environment, stdout=output, stderr=output)
+            process = ForkedProcess(
+                "horae", arguments, environment=environment, stdout=output, stderr=output
+            )
         self.nodes.append(process)
         return process
 
@@ -186,8 +199,10 @@ class Scene:
             return self.url
         return make_url(self.url).set(port=between.port).render_as_string(hide_password=False)
 
-    def _one(self, statement: object) -> int:
-        return int(self.watching.autocommit(lambda connection: connection.execute(statement).scalar_one()))  # type: ignore[call-overload]
+    def _one(self, statement: Executable) -> int:
+        return int(
+            self.watching.autocommit(lambda connection: connection.execute(statement).scalar_one())
+        )
 
     def verdict(self, **settings: bool) -> Verdict:
         """Examine the log and the tables, without Horae's own logic. `settings`: those of the outside checker."""
@@ -201,7 +216,9 @@ class Scene:
             failed_never_begun=sum(not begun[job] for job in failed),
             begun_twice=sum(begun[row.id] > 1 for row in rows if row.max_attempts == 1),
             side_by_side=_side_by_side(bodies),
-            lost=sum(row.state in ("pending", "started") or row.node_id is not None for row in rows),
+            lost=sum(
+                row.state in ("pending", "started") or row.node_id is not None for row in rows
+            ),
             findings=findings(self.watching, self.log, **settings),
         )
 

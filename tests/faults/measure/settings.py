@@ -22,7 +22,12 @@ SESSIONS: Final = 60
 
 @contextmanager
 def prepared(
-    kind: str, scenario: Scenario, folder: Path, *, silence: float | None = None, grace: float = GRACE
+    kind: str,
+    scenario: Scenario,
+    folder: Path,
+    *,
+    silence: float | None = None,
+    grace: float = GRACE,
 ) -> Generator[Scene]:
     """Open a scene for the scenario, on its own database of this kind; see `Scene` for the options.
 
@@ -33,7 +38,9 @@ def prepared(
         disk = stack.enter_context(small_disk(DISK[kind])) if Need.DISK in scenario.needs else None
         if kind == "sqlite":
             url = f"sqlite:///{disk or folder}/horae.db"
-            yield stack.enter_context(opened(Scene(url, folder, disk=disk, silence=silence, grace=grace)))
+            yield stack.enter_context(
+                opened(Scene(url, folder, disk=disk, silence=silence, grace=grace))
+            )
             return
         clock: ServerClock | None = None
         environment = dict[str, str]()
@@ -46,7 +53,11 @@ def prepared(
         if Need.SERVER_CLOCK in scenario.needs and clock is None:
             clock = SchemaClock(url)
         behind = kind == "pgbouncer" or Need.POOLER in scenario.needs
-        pooler = stack.enter_context(PgBouncer(server.port, default_pool_size=SESSIONS)) if behind else None
+        pooler = (
+            stack.enter_context(PgBouncer(server.port, default_pool_size=SESSIONS))
+            if behind
+            else None
+        )
         port = server.port if pooler is None else pooler.port
         network = stack.enter_context(Network(port)) if Need.NETWORK in scenario.needs else None
         scene = Scene(url, folder, server, network, pooler, disk, clock, silence, grace)

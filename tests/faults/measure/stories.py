@@ -27,7 +27,9 @@ AS_BEFORE: Final = 0.25
 """Seconds by which the median wait may be longer than before when everything is over."""
 
 
-def killed_in_a_backlog(scene: Scene, *, seconds: float = 0.0, jobs: int = 4000) -> tuple[str, list[str]]:
+def killed_in_a_backlog(
+    scene: Scene, *, seconds: float = 0.0, jobs: int = 4000
+) -> tuple[str, list[str]]:
     """Kill one of two nodes with SIGKILL while it runs jobs that are tried once."""
     victim = scene.node()
     scene.horae.jobs.start_many("once" if seconds else "once_async", [{"seconds": seconds}] * jobs)
@@ -82,7 +84,10 @@ def overloaded(scene: Scene, *, seconds: float = 20.0) -> tuple[str, list[str]]:
         problems.append(f"jobs wait {after.middle:.2f} s after it, {before.middle:.2f} s before")
     if after.overtaking > before.overtaking + 0.1:
         problems.append(f"{after.overtaking:.0%} of the jobs begin out of order after it")
-    return f"waits before {before}, during {during}, after {after}; drained in {drained:.1f} s", problems
+    return (
+        f"waits before {before}, during {during}, after {after}; drained in {drained:.1f} s",
+        problems,
+    )
 
 
 def _offered(scene: Scene, rate: float, seconds: float) -> Waits:
@@ -96,7 +101,9 @@ def _offered(scene: Scene, rate: float, seconds: float) -> Waits:
             scene.horae.jobs.start_many("once_async", [{"seconds": BODY}] * due)
             offered += due
         time.sleep(TICK)
-    rows = scene.watching.autocommit(lambda connection: connection.execute(WAITS, {"after": first}).all())
+    rows = scene.watching.autocommit(
+        lambda connection: connection.execute(WAITS, {"after": first}).all()
+    )
     waits = [_seconds(row.started_at) - _seconds(row.created_at) for row in rows]
     starts = [_seconds(row.started_at) for row in rows]
     late = sum(later < earlier for earlier, later in pairwise(starts))

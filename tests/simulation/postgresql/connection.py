@@ -49,7 +49,12 @@ class SimulatedCursor(psycopg.Cursor[Any]):
 
     @override
     def execute(
-        self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool | None = None
+        self,
+        query: Any,
+        params: Any = None,
+        *,
+        prepare: bool | None = None,
+        binary: bool | None = None,
     ) -> Any:
         connection: Any = self._conn
         kind, name = storage.kind_of(query)
@@ -214,7 +219,11 @@ class SimulatedConnection(psycopg.Connection[Any]):
     def shut_down(self) -> None:
         """Close the socket: the statement that waits for its answer fails."""
         waiting = self._waiting
-        if waiting is not None and waiting.lane is not None and waiting.lane is not world.current().lane:
+        if (
+            waiting is not None
+            and waiting.lane is not None
+            and waiting.lane is not world.current().lane
+        ):
             self.broken_off = True
             waiting.lane.wake()
         else:
@@ -256,7 +265,9 @@ def connect(*_: Any, context: Any = None, **__: Any) -> SimulatedConnection:
 def arrive_late(server: Any, query: Any, params: Any) -> None:
     """Execute a statement although its caller has long had an error: it was on its way to the server."""
     here = world.current()
-    process = Process(here, "network", "network", 0, Clock(here, started=0.0, rate=1.0, wall_offset=0.0))
+    process = Process(
+        here, "network", "network", 0, Clock(here, started=0.0, rate=1.0, wall_offset=0.0)
+    )
     here.surroundings.processes.append(process)
     Lane(process, partial(_execute_late, process, query, params), "late").start()
 

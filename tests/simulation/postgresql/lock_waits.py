@@ -23,7 +23,9 @@ from tests.simulation.world import Lane
 
 ASK_AFTER: Final = 3
 """Real milliseconds without an answer after which the server is asked whether the statement waits for a lock."""
-BLOCKING: Final = b"SELECT pid, array_to_string(pg_blocking_pids(pid), ' ') FROM unnest($1::int[]) AS pid"
+BLOCKING: Final = (
+    b"SELECT pid, array_to_string(pg_blocking_pids(pid), ' ') FROM unnest($1::int[]) AS pid"
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -64,11 +66,15 @@ class LockWaits:
     def _stop(self, statement: WaitingStatement) -> None:
         if self._closes_circle(statement.pid):
             statement.deadlocked = True
-            self._observer.exec_params(b"SELECT pg_cancel_backend($1)", [str(statement.pid).encode()])
+            self._observer.exec_params(
+                b"SELECT pg_cancel_backend($1)", [str(statement.pid).encode()]
+            )
             _await_answer(statement.session)
             statement.answered = True
             return
-        while _state_of(statement.pid) != "S":  # it must not be stopped while it holds a lock of the server's memory
+        while (
+            _state_of(statement.pid) != "S"
+        ):  # it must not be stopped while it holds a lock of the server's memory
             time.sleep(0.0001)
         os.kill(statement.pid, signal.SIGSTOP)
         self.waiting.append(statement)
@@ -122,7 +128,9 @@ class LockWaits:
         listed = "{" + ",".join(map(str, pids)) + "}"
         result = self._observer.exec_params(BLOCKING, [listed.encode()])
         assert result.status == ExecStatus.TUPLES_OK, result.error_message
-        rows: Any = [(result.get_value(row, 0), result.get_value(row, 1)) for row in range(result.ntuples)]
+        rows: Any = [
+            (result.get_value(row, 0), result.get_value(row, 1)) for row in range(result.ntuples)
+        ]
         return {int(pid): [int(each) for each in found.split()] for pid, found in rows}
 
 

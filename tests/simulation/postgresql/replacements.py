@@ -51,7 +51,12 @@ def shared_engine(url: Any, **options: Any) -> Engine:
         engine.dialect = engine.pool._dialect = shared[0]  # noqa: SLF001
         engine._compiled_cache = shared[1]  # noqa: SLF001
     model = _engines[key]
-    copied = Engine(model.pool.recreate(), model.dialect, model.url, execution_options=options.get("execution_options"))
+    copied = Engine(
+        model.pool.recreate(),
+        model.dialect,
+        model.url,
+        execution_options=options.get("execution_options"),
+    )
     copied._compiled_cache = model._compiled_cache  # noqa: SLF001
     return copied
 

@@ -40,9 +40,7 @@ FILLED: Final = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
     "AND pg_relation_size(oid) > 0 ORDER BY relname"
 )
-USED_SEQUENCES: Final = (
-    "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL ORDER BY 1"
-)
+USED_SEQUENCES: Final = "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL ORDER BY 1"
 KEPT: Final = frozenset({"alembic_version", "horae_alembic_version"})
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FOREVER: Final = 2**62
@@ -105,10 +103,16 @@ class SharedDatabase:
         self._server, self._actual = server, server.create_database(source)
         self.connection_string = connection_string(server, self._actual)
         with psycopg.connect(self.connection_string, autocommit=True) as connection:
-            connection.execute(f"ALTER DATABASE {database_name(self._actual)} SET search_path = {PATH}".encode())
-        self._reader: psycopg.Connection[Any] = psycopg.connect(self.connection_string, autocommit=True)
+            connection.execute(
+                f"ALTER DATABASE {database_name(self._actual)} SET search_path = {PATH}".encode()
+            )
+        self._reader: psycopg.Connection[Any] = psycopg.connect(
+            self.connection_string, autocommit=True
+        )
         self._reader.adapters.register_loader("timestamptz", _Moments)
-        set_json_loads(lambda text: bytes(text).decode() if not isinstance(text, str) else text, self._reader)
+        set_json_loads(
+            lambda text: bytes(text).decode() if not isinstance(text, str) else text, self._reader
+        )
         self.lock_waits = LockWaits(self._reader.pgconn, self._recycle)
         self._unnoticed: list[PGconn] = []
         """Sessions whose client is gone, which the server does not know yet."""
@@ -175,7 +179,11 @@ class SharedDatabase:
         copy = sqlite3.connect(self.path)
         copy.executescript(self._tables)
         for (name,) in self._reader.execute(FILLED).fetchall():
-            order = f" ORDER BY {IN_ORDER_OF_COMMITS}" if name in {"sim_history", "sim_schedules"} else ""
+            order = (
+                f" ORDER BY {IN_ORDER_OF_COMMITS}"
+                if name in {"sim_history", "sim_schedules"}
+                else ""
+            )
             cursor = self._reader.execute(f"SELECT * FROM {name}{order}".encode())
             columns = [column.name for column in cursor.description or ()]
             rows = [_plain(row) for row in cursor]
@@ -207,7 +215,9 @@ class Reader:
 
     def execute(self, query: str, values: Any = ()) -> Any:
         """Run a query."""
-        translated = query.replace("?", "%s").replace("s.next_start", "sim.microseconds(s.next_start)")
+        translated = query.replace("?", "%s").replace(
+            "s.next_start", "sim.microseconds(s.next_start)"
+        )
         return self._connection.execute(translated.encode(), values)
 
     def close(self) -> None:
@@ -217,7 +227,9 @@ class Reader:
 def _table_statements() -> str:
     with closing(sqlite3.connect(":memory:")) as source:
         source.deserialize(_without_wal(template()))
-        query = "SELECT sql || ';' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        query = (
+            "SELECT sql || ';' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
         return "\n".join(sql for (sql,) in source.execute(query))
 
 

@@ -11,7 +11,12 @@ from tests.simulation import world as worlds
 from tests.simulation.faults import Gate
 from tests.simulation.plan import plan_of
 from tests.simulation.postgresql.connection import SimulatedConnection, connect
-from tests.simulation.postgresql.server import DatabaseSource, SharedDatabase, prepared, simulation_server
+from tests.simulation.postgresql.server import (
+    DatabaseSource,
+    SharedDatabase,
+    prepared,
+    simulation_server,
+)
 from tests.simulation.run import simulator
 from tests.simulation.template import memory_folder
 from tests.simulation.world import Clock, Lane, Process, Surroundings, World
@@ -29,7 +34,9 @@ def source() -> Iterator[DatabaseSource]:
 
 
 @pytest.mark.slow
-def test_clusters_under_faults_keep_their_promises_and_a_seed_replays_exactly(source: DatabaseSource) -> None:
+def test_clusters_under_faults_keep_their_promises_and_a_seed_replays_exactly(
+    source: DatabaseSource,
+) -> None:
     with simulator(source=source) as simulations:
         first, other, again = (simulations.run(plan_of(seed)) for seed in (1003, 1004, 1003))
     assert (first.violations, other.violations) == ([], [])
@@ -116,7 +123,9 @@ def test_the_transaction_that_closes_a_circle_of_waits_fails(scene: Scene) -> No
     assert isinstance(scene.errors["second"], psycopg.errors.DeadlockDetected)
 
 
-def test_a_statement_takes_effect_although_its_process_was_killed_while_it_waited(scene: Scene) -> None:
+def test_a_statement_takes_effect_although_its_process_was_killed_while_it_waited(
+    scene: Scene,
+) -> None:
     def wait(connection: SimulatedConnection) -> None:
         connection.autocommit = True
         connection.execute(ADD, [1])
@@ -127,7 +136,9 @@ def test_a_statement_takes_effect_although_its_process_was_killed_while_it_waite
     assert scene.end() == {1: 2, 2: 0}
 
 
-def test_a_process_that_is_killed_while_it_is_cut_off_keeps_its_locks_until_the_server_notices(scene: Scene) -> None:
+def test_a_process_that_is_killed_while_it_is_cut_off_keeps_its_locks_until_the_server_notices(
+    scene: Scene,
+) -> None:
     got: list[float] = []
 
     def follow(connection: SimulatedConnection) -> None:

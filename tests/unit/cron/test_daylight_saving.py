@@ -13,12 +13,16 @@ FOLDS: tuple[DstFold, ...] = ("first", "second", "both")
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-def fires(text: str, zone: str, day: str, gap: DstGap = "shift", fold: DstFold = "first") -> list[str]:
+def fires(
+    text: str, zone: str, day: str, gap: DstGap = "shift", fold: DstFold = "first"
+) -> list[str]:
     """All fires of one local day, with offset."""
     cron = CronExpression.parse(text, timezone=zone, dst_gap=gap, dst_fold=fold)
     start = datetime.fromisoformat(day).replace(tzinfo=UTC) - timedelta(days=1)
     listed = [f"{fire:%Y-%m-%d %H:%M:%S%z}" for fire in cron.upcoming(start, 2000)]
-    return [fire[11:].replace(":00+", "+").replace(":00-", "-") for fire in listed if fire[:10] == day]
+    return [
+        fire[11:].replace(":00+", "+").replace(":00-", "-") for fire in listed if fire[:10] == day
+    ]
 
 
 # 02:00 becomes 03:00.
@@ -41,7 +45,9 @@ AUTUMN = "2026-10-25"
         ("15 30 2 * * *", ["03:00+0200"], []),
     ],
 )
-def test_a_fixed_time_in_a_gap_is_shifted_or_skipped(text: str, shift: list[str], skip: list[str]) -> None:
+def test_a_fixed_time_in_a_gap_is_shifted_or_skipped(
+    text: str, shift: list[str], skip: list[str]
+) -> None:
     for fold in FOLDS:
         assert fires(text, "Europe/Berlin", SPRING, "shift", fold) == shift
         assert fires(text, "Europe/Berlin", SPRING, "skip", fold) == skip
@@ -53,7 +59,11 @@ def test_a_fixed_time_in_a_gap_is_shifted_or_skipped(text: str, shift: list[str]
         ("30 2 * * *", ["02:30+0200"], ["02:30+0100"]),
         ("0 2 * * *", ["02:00+0200"], ["02:00+0100"]),
         ("0 3 * * *", ["03:00+0100"], ["03:00+0100"]),
-        ("30 1,2,3 * * *", ["01:30+0200", "02:30+0200", "03:30+0100"], ["01:30+0200", "02:30+0100", "03:30+0100"]),
+        (
+            "30 1,2,3 * * *",
+            ["01:30+0200", "02:30+0200", "03:30+0100"],
+            ["01:30+0200", "02:30+0100", "03:30+0100"],
+        ),
     ],
 )
 def test_a_fixed_time_in_a_fold_runs_in_the_pass_that_was_chosen(
@@ -69,8 +79,12 @@ def test_a_fixed_time_in_a_fold_runs_in_the_pass_that_was_chosen(
 
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("fold", FOLDS)
-@pytest.mark.parametrize("text", ["*/30 2 * * *", "30 * * * *", "30 */2 * * *", "* 30 2 * * *", "5,*/30 2 * * *"])
-def test_a_star_in_second_minute_or_hour_follows_the_wall_clock(text: str, gap: DstGap, fold: DstFold) -> None:
+@pytest.mark.parametrize(
+    "text", ["*/30 2 * * *", "30 * * * *", "30 */2 * * *", "* 30 2 * * *", "5,*/30 2 * * *"]
+)
+def test_a_star_in_second_minute_or_hour_follows_the_wall_clock(
+    text: str, gap: DstGap, fold: DstFold
+) -> None:
     spring = fires(text, "Europe/Berlin", SPRING, gap=gap, fold=fold)
     assert not [fire for fire in spring if fire.startswith("02")]
     assert ("03:00+0200" in spring) is False
@@ -105,7 +119,12 @@ def test_five_six_and_seven_fields_are_alike(day: str, gap: DstGap, fold: DstFol
         ("America/New_York", "2026-11-01", "30 1 * * *", ["01:30-0400"]),
         # Lord Howe moves by half an hour.
         ("Australia/Lord_Howe", "2026-10-04", "15 2 * * *", ["02:30+1100"]),
-        ("Australia/Lord_Howe", "2026-10-04", "30 1-4 * * *", ["01:30+1030", "02:30+1100", "03:30+1100", "04:30+1100"]),
+        (
+            "Australia/Lord_Howe",
+            "2026-10-04",
+            "30 1-4 * * *",
+            ["01:30+1030", "02:30+1100", "03:30+1100", "04:30+1100"],
+        ),
         ("Australia/Lord_Howe", "2026-04-05", "45 1 * * *", ["01:45+1100"]),
         # Casablanca takes its hour back for Ramadan: daylight saving with a negative amount.
         ("Africa/Casablanca", "2026-02-15", "30 2 * * *", ["02:30+0100"]),
@@ -131,9 +150,13 @@ def test_zones_with_peculiar_changes(zone: str, day: str, text: str, expected: l
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("fold", FOLDS)
-def test_every_hour_of_the_wall_fires_once_a_year_but_for_the_changes(zone: str, gap: DstGap, fold: DstFold) -> None:
+def test_every_hour_of_the_wall_fires_once_a_year_but_for_the_changes(
+    zone: str, gap: DstGap, fold: DstFold
+) -> None:
     hours = ",".join(map(str, range(24)))
-    quarter_to = CronExpression.parse(f"45 {hours} * * *", timezone=zone, dst_gap=gap, dst_fold=fold)
+    quarter_to = CronExpression.parse(
+        f"45 {hours} * * *", timezone=zone, dst_gap=gap, dst_fold=fold
+    )
     start, end = (datetime(year, 1, 1, tzinfo=ZoneInfo(zone)) for year in (2021, 2031))
     listed = [fire for fire in quarter_to.upcoming(start, 100_000) if fire < end]
     every_hour = 24 * (datetime(2031, 1, 1, tzinfo=UTC) - datetime(2021, 1, 1, tzinfo=UTC)).days
@@ -172,7 +195,10 @@ def test_a_shifted_fire_is_found_at_its_own_instant_and_just_before_it() -> None
 def test_the_last_fire_of_an_expression_can_be_in_the_second_pass() -> None:
     once = CronExpression.parse("0 30 2 25 10 * 2026", timezone="Europe/Berlin", dst_fold="both")
     first, second = (datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1))
-    assert [fire.astimezone(UTC) for fire in once.upcoming(first, 9, inclusive=True)] == [first, second]
+    assert [fire.astimezone(UTC) for fire in once.upcoming(first, 9, inclusive=True)] == [
+        first,
+        second,
+    ]
     assert once.next_after(second) is None
 
 

@@ -14,7 +14,9 @@ MINUTE = timedelta(minutes=1)
 
 
 def fires(text: str, count: int, after: datetime = NEW_YEAR) -> list[str]:
-    return [f"{fire:%Y-%m-%d %H:%M:%S}" for fire in CronExpression.parse(text).upcoming(after, count)]
+    return [
+        f"{fire:%Y-%m-%d %H:%M:%S}" for fire in CronExpression.parse(text).upcoming(after, count)
+    ]
 
 
 def days(text: str, count: int, after: datetime = NEW_YEAR) -> list[str]:
@@ -123,7 +125,10 @@ def test_after_the_last_year_there_is_no_fire() -> None:
     every_second = CronExpression.parse("* * * * * *")
     last = datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert every_second.next_after(last) is None
-    assert every_second.upcoming(last - timedelta(seconds=2), 9) == [last - timedelta(seconds=1), last]
+    assert every_second.upcoming(last - timedelta(seconds=2), 9) == [
+        last - timedelta(seconds=1),
+        last,
+    ]
     assert every_second.next_after(datetime.max.replace(tzinfo=UTC)) is None
 
 
@@ -153,14 +158,18 @@ def test_fractional_seconds_are_neither_lost_nor_rounded_back() -> None:
     assert cron.next_after(following - timedelta(microseconds=1)) == following
 
 
-def test_the_zone_of_the_moment_does_not_matter_and_the_answer_is_in_that_of_the_expression() -> None:
+def test_the_zone_of_the_moment_does_not_matter_and_the_answer_is_in_that_of_the_expression() -> (
+    None
+):
     cron = CronExpression.parse("0 3 * * *", timezone="Asia/Kathmandu")
     moment = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=-7)))
     fire = cron.next_after(moment)
     assert fire == datetime(2026, 1, 2, 3, tzinfo=ZoneInfo("Asia/Kathmandu"))
     assert fire is not None
     assert fire.tzinfo is ZoneInfo("Asia/Kathmandu")
-    assert CronExpression.parse("0 3 * * *").next_after(moment) == datetime(2026, 1, 2, 3, tzinfo=UTC)
+    assert CronExpression.parse("0 3 * * *").next_after(moment) == datetime(
+        2026, 1, 2, 3, tzinfo=UTC
+    )
 
 
 def test_naive_moments_are_refused() -> None:
@@ -219,11 +228,15 @@ def test_a_mistyped_zone_gets_a_suggestion() -> None:
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="dst_gap 'jump': expected one of shift, skip"):
         CronExpression.parse("0 3 * * *", dst_gap="jump")  # type: ignore[arg-type] # what is refused
-    with pytest.raises(InvalidRequest, match="dst_fold 'last': expected one of first, second, both"):
+    with pytest.raises(
+        InvalidRequest, match="dst_fold 'last': expected one of first, second, both"
+    ):
         CronExpression.parse("0 3 * * *", dst_fold="last")  # type: ignore[arg-type] # what is refused
 
 
-@pytest.mark.parametrize("text", ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 0 29 2 * 2023", "0 0 0 31 1 */7 2023"])
+@pytest.mark.parametrize(
+    "text", ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 0 29 2 * 2023", "0 0 0 31 1 */7 2023"]
+)
 def test_an_expression_that_can_never_fire_is_refused(text: str) -> None:
     with pytest.raises(CronSyntaxError, match="can never fire") as caught:
         CronExpression.parse(text)

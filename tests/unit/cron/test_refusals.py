@@ -63,7 +63,12 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
             "*/61",
             "for minute 0 only write 0 instead of */61; for longer periods use an interval",
         ),
-        ("0 5/25 * * *", "hour", "5/25", "for hour 5 only write 5 instead of 5/25; for longer periods use an interval"),
+        (
+            "0 5/25 * * *",
+            "hour",
+            "5/25",
+            "for hour 5 only write 5 instead of 5/25; for longer periods use an interval",
+        ),
         (
             "0 0 2,3-9/40 * *",
             "day of month",
@@ -77,9 +82,19 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
         ("0 0 1 1 * 2026-2030", "day of week", "2026-2030", "write 0 0 0 1 1 * 2026-2030"),
         ("@daily", None, "@daily", "write 0 0 * * *"),
         ("@HOURLY", None, "@HOURLY", "write 0 * * * *"),
-        ("@every 5m", None, "@every 5m", 'this is an interval: write every="5m", or @horae.every("5m")'),
+        (
+            "@every 5m",
+            None,
+            "@every 5m",
+            'this is an interval: write every="5m", or @horae.every("5m")',
+        ),
         ("@every", None, "@every", "for a period, use an interval"),
-        ("@reboot", None, "@reboot", "for what is to run when a node starts, use @horae.on_node_start"),
+        (
+            "@reboot",
+            None,
+            "@reboot",
+            "for what is to run when a node starts, use @horae.on_node_start",
+        ),
         ("*****", None, "*****", "write * * * * *"),
         ("**", None, "**", None),
         ("0m", None, "0m", None),
@@ -89,13 +104,30 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
             "TZ=Europe/Berlin 0 3 * * *",
             'leave it out and give timezone="Europe/Berlin"',
         ),
-        ("CRON_TZ=UTC * * * * *", None, "CRON_TZ=UTC * * * * *", 'leave it out and give timezone="UTC"'),
-        ("1h30m", None, "1h30m", 'this is an interval: write every="1h30m", or @horae.every("1h30m")'),
-        ("2 days", None, "2 days", 'this is an interval: write every="2 days", or @horae.every("2 days")'),
+        (
+            "CRON_TZ=UTC * * * * *",
+            None,
+            "CRON_TZ=UTC * * * * *",
+            'leave it out and give timezone="UTC"',
+        ),
+        (
+            "1h30m",
+            None,
+            "1h30m",
+            'this is an interval: write every="1h30m", or @horae.every("1h30m")',
+        ),
+        (
+            "2 days",
+            None,
+            "2 days",
+            'this is an interval: write every="2 days", or @horae.every("2 days")',
+        ),
         ("0 0 * * L", "day of week", "L", "write 6"),
     ],
 )
-def test_an_error_says_what_to_write_instead(text: str, field: str | None, written: str, hint: str | None) -> None:
+def test_an_error_says_what_to_write_instead(
+    text: str, field: str | None, written: str, hint: str | None
+) -> None:
     error = refused(text)
     assert (error.field, error.text, error.hint) == (field, written, hint)
     assert repr(written) in str(error)
@@ -180,7 +212,9 @@ def test_a_step_as_long_as_the_field_means_its_first_value() -> None:
         CronExpression.parse(text)
 
 
-@pytest.mark.parametrize("text", ["9" * 9_000 + " * * * *", "* " * 9_000, "0 0 * * " + "1," * 600 + "1"])
+@pytest.mark.parametrize(
+    "text", ["9" * 9_000 + " * * * *", "* " * 9_000, "0 0 * * " + "1," * 600 + "1"]
+)
 def test_a_long_text_is_refused_for_its_length_and_echoed_in_part(text: str) -> None:
     error = refused(text)
     assert "characters" in str(error)

@@ -25,11 +25,17 @@ router = APIRouter(prefix="/api/jobs/bulk", tags=["jobs"])
 class BulkChange(RequestModel):
     """Which jobs to change: those that meet every filter. Owners change only their own jobs."""
 
-    states: list[Storable] | None = Field(None, max_length=20, description="States; `!` in front excludes one.")
+    states: list[Storable] | None = Field(
+        None, max_length=20, description="States; `!` in front excludes one."
+    )
     types: list[Storable] | None = Field(None, max_length=MOST_NAMES)
     queues: list[Storable] | None = Field(None, max_length=MOST_NAMES)
-    owner: Storable | None = Field(None, min_length=1, description="Owner of the jobs; only for staff.")
-    schedule_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule.")
+    owner: Storable | None = Field(
+        None, min_length=1, description="Owner of the jobs; only for staff."
+    )
+    schedule_id: int | None = Field(
+        None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule."
+    )
     query: Storable | None = Field(
         None,
         min_length=1,
@@ -46,23 +52,29 @@ class BulkChange(RequestModel):
         description="The new time, from now; only for `reschedule`.",
         examples=["10m"],
     )
-    without_hooks: bool | None = Field(None, description="Call no `before_delete`; only for `delete`.")
+    without_hooks: bool | None = Field(
+        None, description="Call no `before_delete`; only for `delete`."
+    )
 
 
 class BulkCount(View):
     """What a change would change now."""
 
     count: int
-    complete: bool = Field(description="False if there was not enough time to count all of the jobs.")
+    complete: bool = Field(
+        description="False if there was not enough time to count all of the jobs."
+    )
     newest: list[JobView] = Field(description="The first of the jobs.")
 
 
 @router.post("/{action}/", status_code=202, responses=documented(400, 403, 404))
-async def change_jobs(services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange) -> JobDetail:
+async def change_jobs(
+    services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
+) -> JobDetail:
     """Start a job that cancels, retries, deletes or reschedules all jobs that meet the filter.
 
-    It shows its progress, can be cancelled, and has the counts in its result. Only staff may delete jobs; owners retry
-    only jobs of public types.
+    It shows its progress, can be cancelled, and has the counts in its result. Only staff may delete
+    jobs; owners retry only jobs of public types.
     """
     which = _filter(services, actor, action, body)
     async with services.audited(actor, f"jobs.{action}_many", "jobs"):
@@ -71,7 +83,9 @@ async def change_jobs(services: ServicesHere, actor: Changer, action: BulkAction
 
 
 @router.post("/{action}/preview/", responses=documented(400, 403, 404))
-async def preview_change(services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange) -> BulkCount:
+async def preview_change(
+    services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
+) -> BulkCount:
     """Count the jobs that a change would change now, and show the newest of them."""
     which = _filter(services, actor, action, body)
     preview = await getattr(services.jobs, f"{action}_many")(**which, preview=True)
@@ -79,11 +93,18 @@ async def preview_change(services: ServicesHere, actor: Changer, action: BulkAct
     return BulkCount(count=preview.count, complete=preview.complete, newest=newest)
 
 
-def _filter(services: Services, actor: Actor, action: BulkAction, body: BulkChange) -> dict[str, Any]:
-    """Return the filter, limited to what the actor may change. Raises `PermissionDenied`, `InvalidRequest`."""
+def _filter(
+    services: Services, actor: Actor, action: BulkAction, body: BulkChange
+) -> dict[str, Any]:
+    """Return the filter, limited to what the actor may change.
+
+    Raises `PermissionDenied`, `InvalidRequest`.
+    """
     which = body.model_dump(exclude_none=True)
     if not which.keys() - {"all", "run_at", "delay", "without_hooks"} and not body.all:
-        raise InvalidRequest(f"without a filter this would {action} every job; name a filter, or set all")
+        raise InvalidRequest(
+            f"without a filter this would {action} every job; name a filter, or set all"
+        )
     which["technical"] = actor.sees_all
     if actor.changes_all:
         return which
@@ -94,5 +115,7 @@ def _filter(services: Services, actor: Actor, action: BulkAction, body: BulkChan
     which["owner"] = actor.id
     if action is BulkAction.RETRY:
         public = [kind.type for kind in services.registry if kind.public]
-        which["types"] = public if body.types is None else [name for name in body.types if name in public]
+        which["types"] = (
+            public if body.types is None else [name for name in body.types if name in public]
+        )
     return which

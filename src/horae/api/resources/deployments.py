@@ -17,13 +17,17 @@ MOST_REPLICAS: Final = 10_000
 
 router = APIRouter(prefix="/api/deployments", tags=["schedules"])
 
-Key = Annotated[Storable, Path(min_length=1, max_length=200, description="The key of a deployment.")]
+Key = Annotated[
+    Storable, Path(min_length=1, max_length=200, description="The key of a deployment.")
+]
 
 
 class Scale(RequestModel):
     """How many nodes a deployment needs."""
 
-    min_replicas: int = Field(ge=0, le=MOST_REPLICAS, description="Needed nodes; 0 stops the schedules.")
+    min_replicas: int = Field(
+        ge=0, le=MOST_REPLICAS, description="Needed nodes; 0 stops the schedules."
+    )
 
 
 @router.get("/", responses=documented())
@@ -39,9 +43,15 @@ async def get_deployment(services: ServicesHere, _actor: Reader, key: Key) -> De
 
 
 @router.post("/{key:path}/scale/", responses=documented(400, 404, 413))
-async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale: Scale) -> DeploymentItem:
-    """Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not caught up."""
-    async with services.audited(actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"):
+async def scale_deployment(
+    services: ServicesHere, actor: Staff, key: Key, scale: Scale
+) -> DeploymentItem:
+    """Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not
+    caught up.
+    """
+    async with services.audited(
+        actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"
+    ):
         await services.change(partial(services.deployments.scale, key, scale.min_replicas))
     return await _item(services, key)
 

@@ -1,4 +1,6 @@
-"""`/api/groups/`: start, read and cancel groups of jobs; `GET /api/jobs/?group_id=` lists the members."""
+"""`/api/groups/`: start, read and cancel groups of jobs; `GET /api/jobs/?group_id=` lists the
+members.
+"""
 
 from contextlib import ExitStack
 from typing import Any, Final, Literal
@@ -40,8 +42,13 @@ class NewGroup(RequestModel):
 
 @router.post("/", status_code=202, responses=documented(400, 413))
 async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -> GroupView:
-    """Start jobs of public types as a group, all or none; `max_count` holds for each type as for single jobs."""
-    kinds = {each.type: _public(services, actor, each.type) for each in (*group.members, *filter(None, [group.then]))}
+    """Start jobs of public types as a group, all or none; `max_count` holds for each type as for
+    single jobs.
+    """
+    kinds = {
+        each.type: _public(services, actor, each.type)
+        for each in (*group.members, *filter(None, [group.then]))
+    }
     members: list[Member] = [(each.type, each.params) for each in group.members]
     then: Member | None = None if group.then is None else (group.then.type, group.then.params)
     async with services.audited(actor, "group.start", str(len(members))):
@@ -63,13 +70,19 @@ def _public(services: Services, actor: Actor, name: str) -> JobType[Any]:
 
 
 @router.get("/{group_id}/", responses=documented(404))
-async def get_group(services: ServicesHere, actor: Authenticated, group_id: GroupIdInPath) -> GroupView:
+async def get_group(
+    services: ServicesHere, actor: Authenticated, group_id: GroupIdInPath
+) -> GroupView:
     """Read a group, with the progress of its members."""
     return group_view(await services.jobs.get_group(group_id, owner=actor.reading_as))
 
 
 @router.post("/{group_id}/cancel/", responses=documented(400, 404))
-async def cancel_group(services: ServicesHere, actor: Changer, group_id: GroupIdInPath) -> GroupView:
+async def cancel_group(
+    services: ServicesHere, actor: Changer, group_id: GroupIdInPath
+) -> GroupView:
     """Cancel the members that have not ended, and the job after them. Idempotent."""
     async with services.audited(actor, "group.cancel", str(group_id)):
-        return group_view(await services.jobs.cancel_group(group_id, owner=actor.changing_as, by=actor.id))
+        return group_view(
+            await services.jobs.cancel_group(group_id, owner=actor.changing_as, by=actor.id)
+        )

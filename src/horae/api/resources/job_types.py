@@ -1,4 +1,6 @@
-"""`/api/jobs/types/…/`: one endpoint for each public job type, with its own schema, that starts a job."""
+"""`/api/jobs/types/…/`: one endpoint for each public job type, with its own schema, that starts a
+job.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Generator
@@ -55,29 +57,39 @@ def _add_unknown(router: APIRouter) -> None:
     """Add an endpoint that answers for all other types, whether they exist or not."""
 
     @router.post("/{job_type}/", include_in_schema=False)
-    async def start_unknown(job_type: str, services: ServicesHere, actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]  # FastAPI calls it
+    # FastAPI calls it
+    async def start_unknown(job_type: str, services: ServicesHere, actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]
         raise not_startable(services, actor, job_type)
 
 
 def not_startable(services: Services, actor: Actor, name: str) -> HoraeError:
-    """Return the error for a type that nobody may start over HTTP; only staff learn that it exists."""
+    """Return the error for a type that nobody may start over HTTP; only staff learn that it
+    exists.
+    """
     registry = services.components.registry
     public = ", ".join(sorted(each.type for each in registry if each.public)) or "none"
     if actor.sees_all and name in registry.by_name:
         return PermissionDenied(
-            f"job type {quoted(name)} is not public, so it cannot be started over HTTP (public: {public}); declare it "
-            f"with public=True, or start it in Python or with `horae jobs start {name}`",
+            f"job type {quoted(name)} is not public, so it cannot be started over HTTP (public:"
+            f" {public}); declare it with public=True, or start it in Python or with `horae jobs"
+            f" start {name}`",
             code="ERROR_JOB_TYPE_NOT_PUBLIC",
         )
-    return Refused(f"unknown job type {quoted(name)} (public: {public})", code=RESPONSES[UnknownJobType][1])
+    return Refused(
+        f"unknown job type {quoted(name)} (public: {public})", code=RESPONSES[UnknownJobType][1]
+    )
 
 
 def _endpoint(job_type: JobType[Any]) -> Endpoint:
     model: type[BaseModel] = job_type.request.model
     optional = not any(field.is_required() for field in model.model_fields.values())
 
-    async def start(request: Request, services: ServicesHere, actor: Changer, values: Any) -> Response:
-        del values  # validated again, from the body, when the job is created: aliases have another meaning there
+    async def start(
+        request: Request, services: ServicesHere, actor: Changer, values: Any
+    ) -> Response:
+        # Validated again, from the body, when the job is created: aliases have another meaning
+        # there
+        del values
         text = await request.body()
         given: dict[str, Any] = json.loads(text) if text else {}
         async with services.audited(actor, "job.start", job_type.type):
@@ -100,7 +112,9 @@ def translated(job_type: JobType[Any]) -> Generator[None]:
         for base in type(error).__mro__:
             if base in job_type.api_exceptions_map:
                 code, status, detail = _answer(job_type.api_exceptions_map[base])
-                raise Refused(detail.replace("{e}", str(error)), status=status, code=code) from error
+                raise Refused(
+                    detail.replace("{e}", str(error)), status=status, code=code
+                ) from error
         raise
 
 

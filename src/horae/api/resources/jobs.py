@@ -28,7 +28,9 @@ STATE: Final = "!?(" + "|".join(JobState) + ")"
 
 DELETED_LATER: Final[dict[str, Any]] = {
     "model": JobDetail,
-    "description": "This server does not have the type of the job; the next node that has it deletes the job.",
+    "description": (
+        "This server does not have the type of the job; the next node that has it deletes the job."
+    ),
 }
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
@@ -40,37 +42,56 @@ class JobQuery(RequestModel):
     job_ids: str | None = Field(
         None,
         json_schema_extra={"pattern": "^[0-9]{1,18}(,[0-9]{1,18})*$"},
-        description=f"IDs, separated by commas; at most {MOST_IDS:,}. All of these jobs are on one page; jobs that "
-        "do not exist, or belong to another user, are left out.",
+        description=(
+            f"IDs, separated by commas; at most {MOST_IDS:,}. All of these jobs are on one page;"
+            " jobs that do not exist, or belong to another user, are left out."
+        ),
         examples=["3,1,2"],
     )
     states: str | None = Field(
         None,
         json_schema_extra={"pattern": f"^{STATE}(,{STATE})*$"},
-        description="States, separated by commas; `!` in front excludes one. The order does not matter. A job that "
-        "shows a label is `started`.",
+        description=(
+            "States, separated by commas; `!` in front excludes one. The order does not matter. A"
+            " job that shows a label is `started`."
+        ),
         examples=["pending,started", "!finished"],
     )
-    types: Storable | None = Field(None, min_length=1, description="Job types, separated by commas.")
+    types: Storable | None = Field(
+        None, min_length=1, description="Job types, separated by commas."
+    )
     queues: Storable | None = Field(None, min_length=1, description="Queues, separated by commas.")
-    owner: Storable | None = Field(None, min_length=1, description="Owner of the jobs; only for staff.")
-    schedule_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule.")
+    owner: Storable | None = Field(
+        None, min_length=1, description="Owner of the jobs; only for staff."
+    )
+    schedule_id: int | None = Field(
+        None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule."
+    )
     q: Storable | None = Field(
         None,
         min_length=1,
         max_length=MOST_CHARACTERS,
-        description="Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes. Fields are "
-        "`id`, `type` (with `*` at the end for a beginning), `state`, `queue`, `owner`, `key`, `tag`, `error`, "
-        "`params.NAME`, `created`, `finished` and `duration`. A page of a search may have fewer jobs than `limit`: if "
-        "`next` is not null, there is more to search.",
+        description=(
+            "Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes."
+            " Fields are `id`, `type` (with `*` at the end for a beginning), `state`, `queue`,"
+            " `owner`, `key`, `tag`, `error`, `params.NAME`, `created`, `finished` and `duration`."
+            " A page of a search may have fewer jobs than `limit`: if `next` is not null, there is"
+            " more to search."
+        ),
         examples=[
             "type:import* params.customer_id:4711 -state:finished",
             "created:2026-11-01..2026-11-22 duration:>30s",
         ],
     )
-    group_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the members of this group.")
-    limit: int = Field(100, ge=1, le=500, description="Jobs on a page, at most; does not apply to `job_ids`.")
-    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
+    group_id: int | None = Field(
+        None, ge=1, le=LARGEST_ID, description="Only the members of this group."
+    )
+    limit: int = Field(
+        100, ge=1, le=500, description="Jobs on a page, at most; does not apply to `job_ids`."
+    )
+    cursor: str | None = Field(
+        None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
+    )
 
     @field_validator("job_ids")
     @classmethod
@@ -111,7 +132,8 @@ class JobQuery(RequestModel):
             "queues": _parts(self.queues),
             "owner": self._whose(actor),
             "schedule_id": self.schedule_id,
-            # Owners do not see the error texts that are for developers, so they cannot search them either.
+            # Owners do not see the error texts that are for developers, so they cannot search them
+            # either.
             "query": None if self.q is None else parse_query(self.q, technical=actor.sees_all),
             "group_id": self.group_id,
             "limit": self.limit,
@@ -128,7 +150,11 @@ class NewTime(RequestModel):
 
     run_at: AwareDatetime | None = Field(None, description="Not before this moment.")
     delay: Storable | None = Field(
-        None, min_length=1, max_length=100, description="Not before this time has passed.", examples=["10m"]
+        None,
+        min_length=1,
+        max_length=100,
+        description="Not before this time has passed.",
+        examples=["10m"],
     )
 
 
@@ -136,14 +162,18 @@ class LogQuery(RequestModel):
     """Which log lines to list."""
 
     after: str | None = Field(
-        None, pattern="^[0-9]{1,18}[.][0-9]{1,9}$", description="`next` of an earlier answer, or the cursor of a line."
+        None,
+        pattern="^[0-9]{1,18}[.][0-9]{1,9}$",
+        description="`next` of an earlier answer, or the cursor of a line.",
     )
     level: LogLevel = Field("debug", description="The lowest level.")
     limit: int = Field(1000, ge=1, le=10_000, description="Lines in an answer, at most.")
 
 
 @router.get("/", responses=documented(400))
-async def list_jobs(services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]) -> JobList:
+async def list_jobs(
+    services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]
+) -> JobList:
     """List jobs, newest first: the user's own, or for staff all."""
     found = await _listed(services, actor, query)
     return await services.on_thread(partial(services.views.page, found))
@@ -157,7 +187,9 @@ async def get_job(services: ServicesHere, actor: Authenticated, job_id: JobIdInP
 
 
 @router.get("/{job_id}/attempts/", responses=documented(404))
-async def list_attempts(services: ServicesHere, actor: Authenticated, job_id: JobIdInPath) -> AttemptList:
+async def list_attempts(
+    services: ServicesHere, actor: Authenticated, job_id: JobIdInPath
+) -> AttemptList:
     """List how each attempt at a job ended, the oldest first."""
     found = await services.jobs.attempts(job_id, owner=actor.reading_as)
     return attempt_views(found, technical=actor.sees_all)
@@ -165,16 +197,22 @@ async def list_attempts(services: ServicesHere, actor: Authenticated, job_id: Jo
 
 @router.get("/{job_id}/logs/", responses=documented(400, 403, 404))
 async def list_logs(
-    services: ServicesHere, actor: Authenticated, job_id: JobIdInPath, query: Annotated[LogQuery, Query()]
+    services: ServicesHere,
+    actor: Authenticated,
+    job_id: JobIdInPath,
+    query: Annotated[LogQuery, Query()],
 ) -> LogLines:
-    """List the log lines of a job, the oldest first; for staff, as they may contain what its owner must not see.
+    """List the log lines of a job, the oldest first; for staff, as they may contain what its owner
+    must not see.
 
     To follow a running job, repeat the request with `after` set to `next` of the last answer.
     """
     job = await services.jobs.get(job_id, owner=actor.reading_as)
     if not actor.sees_all:
         raise PermissionDenied("log lines are shown to staff")
-    found = await services.jobs.logs(job.id, after=query.after, limit=query.limit, level=query.level)
+    found = await services.jobs.logs(
+        job.id, after=query.after, limit=query.limit, level=query.level
+    )
     return log_views(found)
 
 
@@ -188,7 +226,9 @@ async def cancel_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath
 
 @router.post("/{job_id}/retry/", status_code=202, responses=documented(400, 404))
 async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
-    """Start a new job with the parameters of a failed or cancelled one; owners only if the type is public."""
+    """Start a new job with the parameters of a failed or cancelled one; owners only if the type is
+    public.
+    """
     async with services.audited(actor, "job.retry", str(job_id)):
         await _check_retry(services, actor, job_id)
         job = await services.jobs.retry(job_id, owner=actor.changing_as)
@@ -196,14 +236,20 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
 
 
 @router.post("/{job_id}/reschedule/", responses=documented(400, 404))
-async def reschedule_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath, body: NewTime) -> JobDetail:
+async def reschedule_job(
+    services: ServicesHere, actor: Changer, job_id: JobIdInPath, body: NewTime
+) -> JobDetail:
     """Move a pending job to another time."""
     async with services.audited(actor, "job.reschedule", str(job_id)):
-        job = await services.jobs.reschedule(job_id, owner=actor.changing_as, run_at=body.run_at, delay=body.delay)
+        job = await services.jobs.reschedule(
+            job_id, owner=actor.changing_as, run_at=body.run_at, delay=body.delay
+        )
     return await detail_of(services, actor, job)
 
 
-@router.delete("/{job_id}/", status_code=204, responses={**documented(400, 404), 202: DELETED_LATER})
+@router.delete(
+    "/{job_id}/", status_code=204, responses={**documented(400, 404), 202: DELETED_LATER}
+)
 async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> Response:
     """Delete an ended job; for staff."""
     async with services.audited(actor, "job.delete", str(job_id)):
@@ -211,7 +257,11 @@ async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) 
     if gone:
         return Response(status_code=204)
     job = await services.jobs.get(job_id)
-    return Response((await detail_of(services, actor, job)).model_dump_json(), 202, media_type="application/json")
+    return Response(
+        (await detail_of(services, actor, job)).model_dump_json(),
+        202,
+        media_type="application/json",
+    )
 
 
 async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
@@ -229,7 +279,9 @@ async def _listed(services: Services, actor: Actor, query: JobQuery) -> JobPage:
 
 
 async def _check_retry(services: Services, actor: Actor, job_id: int) -> None:
-    """Raise `PermissionDenied` if the actor could not start a job of this type, which a retry does."""
+    """Raise `PermissionDenied` if the actor could not start a job of this type, which a retry
+    does.
+    """
     if actor.changes_all:
         return
     job = await services.jobs.get(job_id, owner=actor.changing_as)

@@ -18,18 +18,24 @@ from horae.api.dependencies import ServicesHere
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 """The cache policy of files whose name contains a hash of their content."""
 ENCODINGS: Final[Mapping[str, str]] = {"br": ".br", "gzip": ".gz"}
-"""Suffixes of the compressed copies that the build makes of each file, by encoding; the smallest first."""
+"""Suffixes of the compressed copies that the build makes of each file, by encoding; the smallest
+first.
+"""
 NOT_BUILT: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Horae</title></head>
 <body><h1>Horae</h1>
-<p>The HTTP API works: see <a href="healthz">healthz</a> and <a href="api/openapi.json">api/openapi.json</a>.</p>
-<p>The dashboard has not been built. In a checkout, <code>make web</code> builds it; a released wheel contains it.</p>
+<p>The HTTP API works: see <a href="healthz">healthz</a> and
+<a href="api/openapi.json">api/openapi.json</a>.</p>
+<p>The dashboard has not been built. In a checkout, <code>make web</code> builds it;
+a released wheel contains it.</p>
 </body></html>
 """
 
 
 class PageAddress(PathConvertor):
-    """Any path outside the API, so that an unknown address of the API gets an error and not the page."""
+    """Any path outside the API, so that an unknown address of the API gets an error and not the
+    page.
+    """
 
     regex = r"(?!api(?:/|\Z))(?s:.*)"
 
@@ -44,7 +50,9 @@ async def page(request: Request, services: ServicesHere, path: str) -> Response:
     file = _file(services.dashboard, path)
     if file is not None:
         return _file_response(file, request.headers, hashed=path.startswith("assets/"))
-    if path.startswith("assets/"):  # of an older build: the page in its place would be run as a script
+    if path.startswith(
+        "assets/"
+    ):  # of an older build: the page in its place would be run as a script
         raise HTTPException(404, "file not found")
     index = _index(services.dashboard, request.scope.get("root_path", ""))
     return HTMLResponse(index, headers={"cache-control": "no-cache"})
@@ -69,7 +77,9 @@ def _file_response(file: Path, request_headers: Headers, *, hashed: bool) -> Fil
     for encoding, suffix in ENCODINGS.items():
         compressed = file.with_name(file.name + suffix)
         if accepts(request_headers.get("accept-encoding", ""), encoding) and compressed.is_file():
-            return FileResponse(compressed, headers={**headers, "content-encoding": encoding}, media_type=media_type)
+            return FileResponse(
+                compressed, headers={**headers, "content-encoding": encoding}, media_type=media_type
+            )
     return FileResponse(file, headers=headers, media_type=media_type)
 
 
@@ -78,7 +88,9 @@ def accepts(header: str, encoding: str) -> bool:
     for part in header.lower().split(","):
         name, *parameters = (each.strip() for each in part.split(";"))
         if name == encoding:
-            weight = next((each.removeprefix("q=") for each in parameters if each.startswith("q=")), "1")
+            weight = next(
+                (each.removeprefix("q=") for each in parameters if each.startswith("q=")), "1"
+            )
             return weight.strip("0.") != ""
     return False
 

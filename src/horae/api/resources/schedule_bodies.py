@@ -1,4 +1,7 @@
-"""Bodies of requests about schedules. An omitted option keeps its value, or has its default in a new schedule."""
+"""Bodies of requests about schedules.
+
+An omitted option keeps its value, or has its default in a new schedule.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,24 +20,35 @@ from horae.domain.schedules.schedule import CatchUp, Overlap
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]
-_Time = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))]
+_Time = Annotated[
+    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
+]
 _Count = Annotated[int, Field(ge=0, le=1_000_000)]
 _Duration = Annotated[_Text, Field(description="A duration.", examples=["90s", "5m", "1 day"])]
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """The options of a schedule: either `cron` or `every`, and how runs are started and repeated."""
+    """The options of a schedule: either `cron` or `every`, and how runs are started and
+    repeated.
+    """
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # Pydantic's own way to configure it
+    # Pydantic's own way to configure it
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     cron: Annotated[_Text, Field(description="When, as a cron expression.", examples=["0 3 * * *"])]
-    every: Annotated[_Text, Field(description="How long after the end of the previous run.", examples=["10m"])]
+    every: Annotated[
+        _Text, Field(description="How long after the end of the previous run.", examples=["10m"])
+    ]
     timezone: Annotated[_Text, Field(description="IANA name of the zone; UTC if not given.")]
     dst_gap: DstGap
     dst_fold: DstFold
     fixed: Annotated[bool, Field(description="Count `every` on a grid, not from the end of a run.")]
-    next_start: Annotated[_Time, Field(description="Moves the next start, once; a time in the past means at once.")]
-    initial_start: Annotated[_Time | None, Field(description="First start of `every`, anchor of its grid.")]
+    next_start: Annotated[
+        _Time, Field(description="Moves the next start, once; a time in the past means at once.")
+    ]
+    initial_start: Annotated[
+        _Time | None, Field(description="First start of `every`, anchor of its grid.")
+    ]
     overlap: Overlap
     catch_up: CatchUp
     catch_up_limit: int
@@ -43,14 +57,21 @@ class ScheduleOptions(TypedDict, total=False):
     max_runtime: _Duration | None
     max_retries: Annotated[
         _Count | None,
-        Field(description="Retries after a failure; one more failure in a row disables it. Null for no limit."),
+        Field(
+            description=(
+                "Retries after a failure; one more failure in a row disables it. Null for no limit."
+            )
+        ),
     ]
     retry_period: _Duration | None
     backoff: Growth
     exclude: Annotated[
         list[_Text],
         Field(
-            description="Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.",
+            description=(
+                "Days on which it does not run, by the clock of its zone: dates, ranges, calendar"
+                " functions."
+            ),
             examples=[["2026-12-24..2026-12-26", "calendar:shop.holidays"]],
             max_length=1000,
         ),
@@ -72,7 +93,10 @@ class WantedSchedule(ScheduleOptions, total=False):
     """What a schedule is to be."""
 
     job_type: Required[_Name]
-    enabled: Annotated[bool, Field(description="Whether it is enabled; if not given, a paused schedule stays paused.")]
+    enabled: Annotated[
+        bool,
+        Field(description="Whether it is enabled; if not given, a paused schedule stays paused."),
+    ]
 
 
 class BackfillRange(RequestModel):
@@ -80,15 +104,21 @@ class BackfillRange(RequestModel):
 
     start: _Time
     end: _Time
-    limit: int = Field(DEFAULT_LIMIT, ge=1, le=LARGEST_LIMIT, description="Times that it may have at most.")
+    limit: int = Field(
+        DEFAULT_LIMIT, ge=1, le=LARGEST_LIMIT, description="Times that it may have at most."
+    )
     dry_run: bool = Field(default=False, description="Count the times and add none.")
-    failed: bool = Field(default=False, description="Also run times again whose last run failed or crashed.")
+    failed: bool = Field(
+        default=False, description="Also run times again whose last run failed or crashed."
+    )
 
 
 class SchedulePause(RequestModel):
     """Why a schedule is paused."""
 
-    note: Storable | None = Field(None, max_length=LONGEST_NOTE, description="Why; shown in the list.")
+    note: Storable | None = Field(
+        None, max_length=LONGEST_NOTE, description="Why; shown in the list."
+    )
 
 
 OPTIONS: Final = tuple(ScheduleKeywords.__annotations__)

@@ -39,25 +39,35 @@ router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 ScheduleId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The ID of a schedule.")]
 
 
-ScheduleName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a schedule.")]
+ScheduleName = Annotated[
+    Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a schedule.")
+]
 
 
 class ScheduleQuery(RequestModel):
     """Which schedules to list. An omitted parameter does not filter."""
 
-    module: Storable | None = Field(None, description="The declaring module; blank for schedules without one.")
+    module: Storable | None = Field(
+        None, description="The declaring module; blank for schedules without one."
+    )
     job_type: Storable | None = Field(None, min_length=1)
-    name: Storable | None = Field(None, min_length=1, max_length=200, description="Part of the name.")
+    name: Storable | None = Field(
+        None, min_length=1, max_length=200, description="Part of the name."
+    )
     enabled: bool | None = None
     limit: int = Field(100, ge=1, le=500, description="Schedules on a page, at most.")
-    cursor: str | None = Field(None, pattern="^[A-Za-z0-9_-]{1,2000}$", description="`next` of the previous page.")
+    cursor: str | None = Field(
+        None, pattern="^[A-Za-z0-9_-]{1,2000}$", description="`next` of the previous page."
+    )
 
 
 class TickQuery(RequestModel):
     """Which part of the ledger to read."""
 
     limit: int = Field(100, ge=1, le=1000)
-    before: AwareDatetime | None = Field(None, description="Only nominal times before this; `next` of the last part.")
+    before: AwareDatetime | None = Field(
+        None, description="Only nominal times before this; `next` of the last part."
+    )
 
 
 class Started(View):
@@ -75,16 +85,18 @@ class ErrorQuery(RequestModel):
 @router.get("/", responses=documented(400))
 async def list_schedules(
     services: ServicesHere, actor: Reader, query: Annotated[ScheduleQuery, Query()]
-) -> ScheduleList:  # fmt: skip
+) -> ScheduleList:
     """List schedules by module and name; those that this version cannot read are left out."""
-    found = await services.on_thread(partial(page_of, services.reads_for(actor), **query.model_dump()))
+    found = await services.on_thread(
+        partial(page_of, services.reads_for(actor), **query.model_dump())
+    )
     return services.schedule_views.page(found)
 
 
 @router.post("/", status_code=201, responses=documented(400, 413))
 async def add_schedule(
     services: ServicesHere, actor: Staff, schedule: Annotated[NewSchedule, Body()]
-) -> ScheduleDetail:  # fmt: skip
+) -> ScheduleDetail:
     """Add a schedule of a job type; for staff."""
     name = schedule.get("name")
     add = partial(
@@ -100,12 +112,19 @@ async def add_schedule(
     return services.schedule_views.detail(added)
 
 
-@router.put("/by-name/{name:path}/", responses={**documented(400, 404, 413), 201: {"model": PutResult}})
+@router.put(
+    "/by-name/{name:path}/", responses={**documented(400, 404, 413), 201: {"model": PutResult}}
+)
 async def put_schedule(
-    services: ServicesHere, actor: Staff, name: ScheduleName, schedule: Annotated[WantedSchedule, Body()],
+    services: ServicesHere,
+    actor: Staff,
+    name: ScheduleName,
+    schedule: Annotated[WantedSchedule, Body()],
     response: Response,
-) -> PutResult:  # fmt: skip
-    """Add a schedule, or make the one of this name what the body says; an omitted option has its default. For staff."""
+) -> PutResult:
+    """Add a schedule, or make the one of this name what the body says; an omitted option has its
+    default. For staff.
+    """
     put = partial(
         services.schedules.put,
         name,
@@ -117,52 +136,84 @@ async def put_schedule(
     async with services.audited(actor, "schedule.put", name):
         result = await services.change(put)
     response.status_code = 201 if result.outcome == "created" else 200
-    return PutResult(outcome=result.outcome, schedule=services.schedule_views.detail(result.schedule))
+    return PutResult(
+        outcome=result.outcome, schedule=services.schedule_views.detail(result.schedule)
+    )
 
 
 @router.post("/{schedule_id}/reset/", responses=documented(400, 404))
-async def reset_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
-    """Take back what was changed of a declared schedule at run time. A paused schedule stays paused. For staff."""
+async def reset_schedule(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId
+) -> ScheduleDetail:
+    """Take back what was changed of a declared schedule at run time.
+
+    A paused schedule stays paused. For staff.
+    """
     async with services.audited(actor, "schedule.reset", str(schedule_id)):
         reset = await services.change(partial(services.schedules.reset, schedule_id))
     return services.schedule_views.detail(reset)
 
 
 @router.get("/{schedule_id}/", responses=documented(400, 404))
-async def get_schedule(services: ServicesHere, _actor: Reader, schedule_id: ScheduleId) -> ScheduleDetail:
+async def get_schedule(
+    services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
+) -> ScheduleDetail:
     """Read one schedule, with its policies and its next starts."""
     return services.schedule_views.detail(await _view(services, schedule_id))
 
 
 @router.patch("/{schedule_id}/", responses=documented(400, 404, 413))
 async def alter_schedule(
-    services: ServicesHere, actor: Staff, schedule_id: ScheduleId, changes: Annotated[ScheduleOptions, Body()]
+    services: ServicesHere,
+    actor: Staff,
+    schedule_id: ScheduleId,
+    changes: Annotated[ScheduleOptions, Body()],
 ) -> ScheduleDetail:
-    """Change the given options and no others; the next start changes only if the times do. For staff."""
-    alter = partial(services.schedules.alter, schedule_id, config=changes.get("params"), **options_in(changes))
-    async with services.audited(actor, "schedule.alter", str(schedule_id), ", ".join(sorted(changes)) or None):
+    """Change the given options and no others; the next start changes only if the times do.
+
+    For staff.
+    """
+    alter = partial(
+        services.schedules.alter, schedule_id, config=changes.get("params"), **options_in(changes)
+    )
+    async with services.audited(
+        actor, "schedule.alter", str(schedule_id), ", ".join(sorted(changes)) or None
+    ):
         altered = await services.change(alter)
     return services.schedule_views.detail(altered)
 
 
 @router.delete("/{schedule_id}/", status_code=204, responses=documented(400, 404))
 async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> None:
-    """Delete a schedule that no module declares, with its ledger; its running job continues. For staff."""
+    """Delete a schedule that no module declares, with its ledger; its running job continues.
+
+    For staff.
+    """
     async with services.audited(actor, "schedule.delete", str(schedule_id)):
         await services.change(partial(services.schedules.delete, schedule_id))
 
 
 @router.post("/{schedule_id}/skip/", responses=documented(400, 404))
-async def skip_next_time(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
-    """Skip the next nominal time, once; repeating the request before that time changes nothing. For staff."""
+async def skip_next_time(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId
+) -> ScheduleDetail:
+    """Skip the next nominal time, once; repeating the request before that time changes nothing.
+
+    For staff.
+    """
     async with services.audited(actor, "schedule.skip", str(schedule_id)):
         skipped = await services.change(partial(services.schedules.skip_next, schedule_id))
     return services.schedule_views.detail(skipped)
 
 
 @router.delete("/{schedule_id}/skip/", responses=documented(400, 404))
-async def undo_skip(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
-    """Take back the skipping of the next nominal time, or a next start that was moved. For staff."""
+async def undo_skip(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId
+) -> ScheduleDetail:
+    """Take back the skipping of the next nominal time, or a next start that was moved.
+
+    For staff.
+    """
     async with services.audited(actor, "schedule.undo_skip", str(schedule_id)):
         kept = await services.change(partial(services.schedules.undo_skip, schedule_id))
     return services.schedule_views.detail(kept)
@@ -184,13 +235,17 @@ async def backfill_schedule(
     )
     if wanted.dry_run:
         return BackfillResult.model_validate(await services.change(backfill))
-    async with services.audited(actor, "schedule.backfill", str(schedule_id), f"{wanted.start} to {wanted.end}"):
+    async with services.audited(
+        actor, "schedule.backfill", str(schedule_id), f"{wanted.start} to {wanted.end}"
+    ):
         found = await services.change(backfill)
     return BackfillResult.model_validate(found)
 
 
 @router.delete("/{schedule_id}/backfill/", responses=documented(400, 404))
-async def undo_backfill(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> BackfillRemoved:
+async def undo_backfill(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId
+) -> BackfillRemoved:
     """Remove the past times that still wait; runs that have begun go on. For staff."""
     async with services.audited(actor, "schedule.undo_backfill", str(schedule_id)):
         removed = await services.change(partial(services.schedules.undo_backfill, schedule_id))
@@ -208,7 +263,9 @@ async def pause_schedule(
 
 
 @router.post("/{schedule_id}/resume/", responses=documented(400, 404))
-async def resume_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
+async def resume_schedule(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId
+) -> ScheduleDetail:
     """Enable it: the next start is computed from now on, and missed times are not caught up."""
     async with services.audited(actor, "schedule.resume", str(schedule_id)):
         resumed = await services.change(partial(services.schedules.resume, schedule_id))
@@ -225,7 +282,10 @@ async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: Schedu
 
 @router.get("/{schedule_id}/ticks/", responses=documented(400, 404))
 async def list_ticks(
-    services: ServicesHere, actor: Reader, schedule_id: ScheduleId, query: Annotated[TickQuery, Query()]
+    services: ServicesHere,
+    actor: Reader,
+    schedule_id: ScheduleId,
+    query: Annotated[TickQuery, Query()],
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
     schedules = services.schedules.listing_from(services.reads_for(actor))
@@ -234,19 +294,26 @@ async def list_ticks(
 
 
 @router.get("/{schedule_id}/statistics/", responses=documented(400, 404))
-async def get_schedule_statistics(services: ServicesHere, _actor: Reader, schedule_id: ScheduleId) -> StatisticsItem:
+async def get_schedule_statistics(
+    services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
+) -> StatisticsItem:
     """Read the statistics of its runs."""
     return statistics_item(await _view(services, schedule_id))
 
 
 @router.get("/{schedule_id}/errors/", responses=documented(400, 404))
 async def list_schedule_errors(
-    services: ServicesHere, actor: Reader, schedule_id: ScheduleId, query: Annotated[ErrorQuery, Query()]
+    services: ServicesHere,
+    actor: Reader,
+    schedule_id: ScheduleId,
+    query: Annotated[ErrorQuery, Query()],
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
     schedules = services.schedules.listing_from(services.reads_for(actor))
     errors = partial(schedules.errors, schedule_id, limit=query.limit)
-    return FailedRunList(errors=[FailedRunItem.model_validate(run) for run in await services.on_thread(errors)])
+    return FailedRunList(
+        errors=[FailedRunItem.model_validate(run) for run in await services.on_thread(errors)]
+    )
 
 
 async def _view(services: Services, schedule_id: int) -> ScheduleView:

@@ -1,4 +1,6 @@
-"""`/api/session/`: the current user, and a session cookie for browsers, which cannot send a token with each request."""
+"""`/api/session/`: the current user, and a session cookie for browsers, which cannot send a token
+with each request.
+"""
 
 from typing import Annotated
 
@@ -31,7 +33,10 @@ class Me(View):
     id: str
     roles: Annotated[list[str], BeforeValidator(sorted)]
     sees_all: bool = Field(
-        description="May see the jobs of all owners, schedules, queues, nodes, the overview and the audit log."
+        description=(
+            "May see the jobs of all owners, schedules, queues, nodes, the overview and the audit"
+            " log."
+        )
     )
     changes_all: bool = Field(description="May change all of these.")
     changes_own: bool = Field(description="May start jobs, and cancel those it owns.")
@@ -45,7 +50,10 @@ async def who_am_i(actor: Authenticated) -> Me:
 
 @router.post("/", responses=documented(400, 413, 429))
 async def log_in(request: Request, response: Response, services: ServicesHere, login: Login) -> Me:
-    """Exchange a token for a session, in a cookie that scripts cannot read. Only if the settings have tokens."""
+    """Exchange a token for a session, in a cookie that scripts cannot read.
+
+    Only if the settings have tokens.
+    """
     built_in = services.authenticate
     if not isinstance(built_in, BuiltIn) or not built_in.tokens:
         raise Refused("log-in by token is not set up; see HORAE_TOKENS", code="ERROR_NO_TOKENS")
@@ -63,9 +71,18 @@ async def log_in(request: Request, response: Response, services: ServicesHere, l
 async def enter(request: Request, services: ServicesHere, key: Key) -> Response:
     """Exchange the login link, which works once, for a session, and redirect to the dashboard."""
     built_in = services.authenticate
-    prefetched = "prefetch" in request.headers.get("sec-purpose", request.headers.get("purpose", ""))
-    if prefetched or not isinstance(built_in, BuiltIn) or not built_in.is_by_link or not built_in.link.spend(key):
-        raise NotAuthenticated("this link was used already, or is from an earlier start; start again for a new one")
+    prefetched = "prefetch" in request.headers.get(
+        "sec-purpose", request.headers.get("purpose", "")
+    )
+    if (
+        prefetched
+        or not isinstance(built_in, BuiltIn)
+        or not built_in.is_by_link
+        or not built_in.link.spend(key)
+    ):
+        raise NotAuthenticated(
+            "this link was used already, or is from an earlier start; start again for a new one"
+        )
     place = Place.of(request)
     response = RedirectResponse(place.path, 303)
     sessions.give(response, place, await built_in.begin(place))

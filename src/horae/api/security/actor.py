@@ -9,7 +9,9 @@ from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id
 
 if TYPE_CHECKING:
-    from starlette.requests import Request  # a program that only makes actors needs no web framework
+    from starlette.requests import (
+        Request,
+    )  # a program that only makes actors needs no web framework
 
 
 class Role(StrEnum):
@@ -24,9 +26,9 @@ class Role(StrEnum):
 class Actor:
     """An authenticated user.
 
-    `owner` starts jobs, and sees and cancels those it started; `read_only` sees everything and changes nothing; `staff`
-    sees and changes everything. `id` is the owner of the jobs that the actor starts: a text of 1 to 200 characters
-    without control characters, else `InvalidRequest`.
+    `owner` starts jobs, and sees and cancels those it started; `read_only` sees everything and
+    changes nothing; `staff` sees and changes everything. `id` is the owner of the jobs that the
+    actor starts: a text of 1 to 200 characters without control characters, else `InvalidRequest`.
     """
 
     id: str
@@ -63,7 +65,10 @@ class Actor:
 
 
 class Authenticate(Protocol):
-    """An application's function that identifies the user of a request, or returns None. May be a coroutine function."""
+    """An application's function that identifies the user of a request, or returns None.
+
+    May be a coroutine function.
+    """
 
     def __call__(self, request: "Request", /) -> Actor | Awaitable[Actor | None] | None:
         """Identify the user."""

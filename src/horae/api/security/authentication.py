@@ -1,4 +1,6 @@
-"""Built-in authentication: a token of the settings, a browser session, or by explicit choice this machine."""
+"""Built-in authentication: a token of the settings, a browser session, or by explicit choice this
+machine.
+"""
 
 import hmac
 from collections.abc import Callable
@@ -40,10 +42,16 @@ class BuiltIn:
         """Identify the user of a request."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme:
-            return await self._by_header(request, given.strip()) if scheme.lower() == "bearer" else None
+            return (
+                await self._by_header(request, given.strip())
+                if scheme.lower() == "bearer"
+                else None
+            )
         place = Place.of(request)
         if key := request.cookies.get(place.cookie):
-            token_hash = await self._database.in_thread(partial(self._sessions.token_of, place, key))
+            token_hash = await self._database.in_thread(
+                partial(self._sessions.token_of, place, key)
+            )
             if token_hash is not None and (actor := self._actors().get(token_hash)) is not None:
                 return actor
         return from_this_machine(request) if self._local_staff else None
@@ -88,7 +96,13 @@ def address_of(request: HTTPConnection) -> str:
 
 
 def from_this_machine(request: HTTPConnection) -> Actor | None:
-    """Return the actor `local`, staff, for a request from this machine, to a local name and not cross-site."""
+    """Return the actor `local`, staff, for a request from this machine, to a local name and not
+    cross-site.
+    """
     peer = None if request.client is None else request.client.host
-    near = is_loopback(peer) and is_loopback(host_name(request.headers)) and not was_forwarded(request.headers)
+    near = (
+        is_loopback(peer)
+        and is_loopback(host_name(request.headers))
+        and not was_forwarded(request.headers)
+    )
     return LOCAL if near and is_same_site(request.headers) else None

@@ -9,21 +9,27 @@ ANY_NAME = "*"
 
 
 def check_exposure(host: str, settings: Settings, authenticate: Authenticate | None = None) -> None:
-    """Raise `ConfigurationError` for a host that other machines can reach without authentication."""
+    """Raise `ConfigurationError` for a host that other machines can reach without
+    authentication.
+    """
     if settings.local_staff and not is_loopback(host):
         raise ConfigurationError(
-            f"local_staff (HORAE_LOCAL_STAFF): {host!r} (HORAE_HOST) can be reached from other machines; use 127.0.0.1"
+            f"local_staff (HORAE_LOCAL_STAFF): {host!r} (HORAE_HOST) can be reached from other"
+            " machines; use 127.0.0.1"
         )
     if is_loopback(host) or settings.tokens or authenticate is not None:
         return
     raise ConfigurationError(
-        f"host (HORAE_HOST): {host!r} can be reached from other machines, and there is no authentication: set "
-        "HORAE_TOKENS, or give the application an `authenticate` function; 127.0.0.1 needs neither"
+        f"host (HORAE_HOST): {host!r} can be reached from other machines, and there is no"
+        " authentication: set HORAE_TOKENS, or give the application an `authenticate` function;"
+        " 127.0.0.1 needs neither"
     )
 
 
 def allowed_hosts(settings: Settings, *, known: bool) -> tuple[str, ...]:
-    """Return the permitted host names: those of the settings; else any with authentication, else local ones."""
+    """Return the permitted host names: those of the settings; else any with authentication, else
+    local ones.
+    """
     if settings.allowed_hosts is not None:
         return tuple(name.lower() for name in settings.allowed_hosts)
     return (ANY_NAME,) if known else ()

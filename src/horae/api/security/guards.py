@@ -1,4 +1,6 @@
-"""ASGI middleware around every request: error responses, security headers, host, origin and size checks."""
+"""ASGI middleware around every request: error responses, security headers, host, origin and size
+checks.
+"""
 
 from collections.abc import Collection
 from typing import Final
@@ -14,8 +16,8 @@ from horae.api.security.origin import SAFE_METHODS, host_name, is_same_site
 MOST_DIGITS: Final = 18
 """Digits of a content length; Python refuses to parse numbers of thousands of digits."""
 CONTENT_POLICY: Final = (
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
-    "frame-ancestors 'none'"
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action"
+    " 'self'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS: Final = {
     "content-security-policy": CONTENT_POLICY,
@@ -57,9 +59,13 @@ class ErrorResponses:
 
 
 class RequestGuard:
-    """Refuses unknown host names, changes requested by pages of other sites, and bodies that are too large."""
+    """Refuses unknown host names, changes requested by pages of other sites, and bodies that are
+    too large.
+    """
 
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], trusted: Collection[str], max_body: int) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: tuple[str, ...], trusted: Collection[str], max_body: int
+    ) -> None:
         self._app, self._hosts, self._trusted, self._max_body = app, hosts, trusted, max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,21 +77,29 @@ class RequestGuard:
 
     def _check(self, method: str, headers: Headers) -> None:
         if not is_allowed(host_name(headers), self._hosts):
-            raise problems.Refused("host name not allowed; see HORAE_ALLOWED_HOSTS", code="ERROR_HOST_NOT_ALLOWED")
+            raise problems.Refused(
+                "host name not allowed; see HORAE_ALLOWED_HOSTS", code="ERROR_HOST_NOT_ALLOWED"
+            )
         if method not in SAFE_METHODS and not is_same_site(headers, self._trusted):
             raise problems.PermissionDenied(
                 "changes from pages of other sites are not allowed; see HORAE_TRUSTED_ORIGINS",
                 code="ERROR_CROSS_SITE_REQUEST",
             )
         length = headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and (len(length) > MOST_DIGITS or int(length) > self._max_body):
+        if (
+            length.isascii()
+            and length.isdigit()
+            and (len(length) > MOST_DIGITS or int(length) > self._max_body)
+        ):
             raise too_large(self._max_body)
 
 
 def too_large(limit: int) -> problems.Refused:
     """Return the error for a body above the limit."""
     return problems.Refused(
-        f"the body is larger than {limit} bytes; see HORAE_MAX_BODY", status=413, code=problems.STATUS_CODES[413]
+        f"the body is larger than {limit} bytes; see HORAE_MAX_BODY",
+        status=413,
+        code=problems.STATUS_CODES[413],
     )
 
 

@@ -1,4 +1,7 @@
-"""Delays the responses to wrong tokens, so that tokens cannot be guessed. A valid token is never delayed."""
+"""Delays the responses to wrong tokens, so that tokens cannot be guessed.
+
+A valid token is never delayed.
+"""
 
 import asyncio
 import time
@@ -28,7 +31,9 @@ class LoginLimits:
     longest_delay: float = 5.0
     """Seconds by which a response is delayed, at most."""
     most_delayed: int = 50
-    """Responses that are delayed at a time; further wrong tokens are refused, so that they take no memory."""
+    """Responses that are delayed at a time; further wrong tokens are refused, so that they take no
+    memory.
+    """
     remembered: int = 1000
     """Wrong tokens that are counted, at most, so that they take no more memory."""
 
@@ -42,14 +47,18 @@ class TooManyGuesses(Refused):
 class LoginThrottle:
     """Counts wrong tokens, by address and in all. Used on one event loop."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, limits: LoginLimits = LoginLimits()) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, limits: LoginLimits = LoginLimits()
+    ) -> None:
         self._clock, self._limits = clock, limits
         self._wrong: deque[tuple[float, str]] = deque(maxlen=limits.remembered)
         self._delayed = 0
         self._warning = ThrottledWarning()
 
     async def wrong(self, address: str) -> None:
-        """Count a wrong token and wait as long as its response is delayed; raises `TooManyGuesses`."""
+        """Count a wrong token and wait as long as its response is delayed; raises
+        `TooManyGuesses`.
+        """
         delay = self.delay_after(address)
         self._warning.warn("a log-in from %s failed: unknown token", address)
         if self._delayed >= self._limits.most_delayed:
@@ -68,4 +77,8 @@ class LoginThrottle:
         self._wrong.append((now, address))
         own = sum(other == address for _, other in self._wrong) - limits.undelayed
         over = max(own, (len(self._wrong) - limits.undelayed_in_all) // 10)
-        return min(limits.first_delay * 2.0 ** min(over - 1, 10), limits.longest_delay) if over > 0 else 0.0
+        return (
+            min(limits.first_delay * 2.0 ** min(over - 1, 10), limits.longest_delay)
+            if over > 0
+            else 0.0
+        )

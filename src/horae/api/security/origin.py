@@ -5,7 +5,14 @@ from collections.abc import Collection, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-FORWARDED: Final = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
+FORWARDED: Final = (
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+)
 """Headers of proxies; the peer address of such a request is not that of the user."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -43,7 +50,9 @@ def is_same_site(headers: Mapping[str, str], trusted: Collection[str] = ()) -> b
 
 def was_forwarded(headers: Mapping[str, str]) -> bool:
     """Return whether the request came through a proxy."""
-    return any(name in headers for name in FORWARDED) or any(name.startswith("x-forwarded-") for name in headers)
+    return any(name in headers for name in FORWARDED) or any(
+        name.startswith("x-forwarded-") for name in headers
+    )
 
 
 def _netloc(origin: str) -> str | None:

@@ -1,4 +1,6 @@
-"""Browser sessions: a cookie with an opaque key, bound to the host and path for which it was made."""
+"""Browser sessions: a cookie with an opaque key, bound to the host and path for which it was
+made.
+"""
 
 import hashlib
 import secrets
@@ -18,7 +20,10 @@ NAME: Final = "horae_session"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The host and path of a session. Cookies are shared between ports, so each has a name of its own."""
+    """The host and path of a session.
+
+    Cookies are shared between ports, so each has a name of its own.
+    """
 
     host: str
     path: str
@@ -28,7 +33,11 @@ class Place:
     def of(cls, request: HTTPConnection) -> "Place":
         """Return the host and path of a request."""
         secure = request.scope.get("scheme") in ("https", "wss")
-        return cls(request.headers.get("host", "").lower(), f"{request.scope.get('root_path', '')}/", secure)
+        return cls(
+            request.headers.get("host", "").lower(),
+            f"{request.scope.get('root_path', '')}/",
+            secure,
+        )
 
     @property
     def cookie(self) -> str:
@@ -60,7 +69,9 @@ class Sessions:
             return None
         token_hash, wants_renewal = found
         if wants_renewal:
-            with suppress(DatabaseBusy):  # a later request will do it; this one does not wait for a lock
+            with suppress(
+                DatabaseBusy
+            ):  # a later request will do it; this one does not wait for a lock
                 self._database.transact_at_once(sessions.renew, place.hash_of(key))
         return token_hash
 
@@ -72,14 +83,21 @@ class Sessions:
 def give(response: Response, place: Place, key: str) -> None:
     """Set a cookie that scripts cannot read and that cross-site requests do not carry."""
     response.set_cookie(
-        place.cookie, key, max_age=int(sessions.LONGEST), path=place.path, secure=place.secure, httponly=True,
+        place.cookie,
+        key,
+        max_age=int(sessions.LONGEST),
+        path=place.path,
+        secure=place.secure,
+        httponly=True,
         samesite="strict",
-    )  # fmt: skip
+    )
 
 
 def take_back(response: Response, place: Place) -> None:
     """Delete the cookie."""
-    response.delete_cookie(place.cookie, path=place.path, secure=place.secure, httponly=True, samesite="strict")
+    response.delete_cookie(
+        place.cookie, path=place.path, secure=place.secure, httponly=True, samesite="strict"
+    )
 
 
 def _hash(*parts: str) -> str:

@@ -11,7 +11,9 @@ from horae.errors import ConfigurationError
 
 SHORTEST_SECRET: Final = 16
 """Characters of a secret, at least; shorter ones could be guessed."""
-FORM: Final = "id:role:secret, such as alice:owner:…; the roles are owner, read_only and staff, joined by +"
+FORM: Final = (
+    "id:role:secret, such as alice:owner:…; the roles are owner, read_only and staff, joined by +"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,9 @@ class Token:
 
 
 def tokens_of(entries: Iterable[str]) -> list[Token]:
-    """Parse the tokens of the settings; the text of a `ConfigurationError` contains no part of them."""
+    """Parse the tokens of the settings; the text of a `ConfigurationError` contains no part of
+    them.
+    """
     tokens = [_token(number, entry) for number, entry in enumerate(entries, 1)]
     if len({token.digest for token in tokens}) < len(tokens):
         raise ConfigurationError("tokens (HORAE_TOKENS): two of them have the same secret")
@@ -42,7 +46,7 @@ def _token(number: int, entry: str) -> Token:
         raise ConfigurationError(f"tokens (HORAE_TOKENS): number {number} is not {FORM}")
     if len(secret) < SHORTEST_SECRET or not (secret.isascii() and secret.isprintable()):
         raise ConfigurationError(
-            f"tokens (HORAE_TOKENS): the secret of number {number} needs at least {SHORTEST_SECRET} characters, all of "
-            "them printable ASCII, as `openssl rand -hex 24` makes them"
+            f"tokens (HORAE_TOKENS): the secret of number {number} needs at least {SHORTEST_SECRET}"
+            " characters, all of them printable ASCII, as `openssl rand -hex 24` makes them"
         )
     return Token(Actor(name, frozenset(Role(role) for role in roles.split("+"))), digest_of(secret))

@@ -1,8 +1,9 @@
-"""Limits on the connections of clients: how many there are, and how long each step of a request may take.
+"""Limits on the connections of clients: how many there are, and how long each step of a request may
+take.
 
-uvicorn limits only the time between two requests. Here the header, the body and the reading of the response have a time
-limit as well. When the table is full, a new connection replaces the least active one, so that idle connections cannot
-lock out clients that send requests.
+uvicorn limits only the time between two requests. Here the header, the body and the reading of the
+response have a time limit as well. When the table is full, a new connection replaces the least
+active one, so that idle connections cannot lock out clients that send requests.
 """
 
 import asyncio
@@ -23,7 +24,10 @@ LARGEST_HEADER: Final = 64 * 1024
 """Bytes of an incomplete header; ten thousand IDs in a query are more, but arrive in one piece."""
 CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks of the time limits."""
-REFUSAL: Final = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+REFUSAL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length:"
+    b" 0\r\n\r\n"
+)
 
 log = guarded_log("horae.api")
 
@@ -40,7 +44,9 @@ class Bounds:
 
 
 class Phase(IntEnum):
-    """The phase of a connection; of a full table the connection in the lowest phase is closed first."""
+    """The phase of a connection; of a full table the connection in the lowest phase is closed
+    first.
+    """
 
     IDLE = 0
     HEADER = 1
@@ -72,7 +78,10 @@ class ConnectionTable:
         return len(self._open)
 
     def admit(self, connection: "Connection") -> bool:
-        """Add a connection; a full table closes the least active one first. False if all are being answered."""
+        """Add a connection; a full table closes the least active one first.
+
+        False if all are being answered.
+        """
         if len(self._open) >= self._bounds.connections:
             self._full.warn(
                 "limit of %d connections reached: closing idle ones; see HORAE_MAX_CONNECTIONS",
@@ -94,7 +103,10 @@ class ConnectionTable:
         """Close connections that exceed their time limit, until cancelled."""
         while True:
             await asyncio.sleep(
-                min(CHECK_INTERVAL, *(limit / 2 for limit in self._limits.values() if limit is not None))
+                min(
+                    CHECK_INTERVAL,
+                    *(limit / 2 for limit in self._limits.values() if limit is not None),
+                )
             )
             self.close_slow()
 
@@ -108,9 +120,11 @@ class ConnectionTable:
 
 
 class _Parser(h11.Connection):
-    """Refuses requests whose length a proxy may read in another way, so that it takes one request for two.
+    """Refuses requests whose length a proxy may read in another way, so that it takes one request
+    for two.
 
-    RFC 9112, section 6.1: `Content-Length` beside `Transfer-Encoding` may be an attempt at request smuggling.
+    RFC 9112, section 6.1: `Content-Length` beside `Transfer-Encoding` may be an attempt at request
+    smuggling.
     """
 
     @override
@@ -119,7 +133,9 @@ class _Parser(h11.Connection):
         if isinstance(event, h11.Request):
             names = {name.lower() for name, _ in event.headers}
             if {b"content-length", b"transfer-encoding"} <= names:
-                raise h11.RemoteProtocolError("a request has both Content-Length and Transfer-Encoding")
+                raise h11.RemoteProtocolError(
+                    "a request has both Content-Length and Transfer-Encoding"
+                )
         return event
 
 
@@ -145,17 +161,22 @@ class Connection(H11Protocol):
         return Phase.HEADER if self.timeout_keep_alive_task is None else Phase.IDLE
 
     def spent(self, now: float) -> float:
-        """Return for how many seconds it has been in this phase of this request, as observed by earlier calls."""
+        """Return for how many seconds it has been in this phase of this request, as observed by
+        earlier calls.
+        """
         step = (self.phase, self.cycle)
         if step != self._step:
             self._step, self._since = step, now
         return now - self._since
 
     @override
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+    # As uvicorn's own
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._admitted = self.table.admit(self)
         if self._admitted:
-            self.conn = _Parser(h11.SERVER, self.config.h11_max_incomplete_event_size or LARGEST_HEADER)
+            self.conn = _Parser(
+                h11.SERVER, self.config.h11_max_incomplete_event_size or LARGEST_HEADER
+            )
             super().connection_made(transport)
         else:
             transport.write(REFUSAL)

@@ -19,14 +19,19 @@ LAST_REQUESTS: Final = 5
 BACKLOG: Final = 2048
 """Connections that the operating system queues before they are accepted."""
 ACCEPTED_AT_ONCE: Final = 1
-"""Connections that asyncio accepts per round of its loop; it logs a lack of file descriptors once for each."""
+"""Connections that asyncio accepts per round of its loop; it logs a lack of file descriptors once
+for each.
+"""
 
 
 class HttpServer:
     """An HTTP server: listens from its creation, and answers requests while `run` runs."""
 
-    def __init__(self, app: LazyInterface, host: str, port: int, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - frozen
-        """Raises `ConfigurationError` if it cannot listen, or must not: other machines need authentication."""
+    # Frozen
+    def __init__(self, app: LazyInterface, host: str, port: int, bounds: Bounds = Bounds()) -> None:  # noqa: B008
+        """Raises `ConfigurationError` if it cannot listen, or must not: other machines need
+        authentication.
+        """
         app.may_listen(host)
         self._app = app
         self._bounds = bounds
@@ -83,7 +88,9 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to the node, and unaccepted connections to the operating system."""
+    """A uvicorn server that leaves signals to the node, and unaccepted connections to the operating
+    system.
+    """
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

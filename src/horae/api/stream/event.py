@@ -21,7 +21,10 @@ class JobStreamEvent(JobView):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A change to publish: event name, JSON on one line, and the job's owner. Without an owner only staff get it."""
+    """A change to publish: event name, JSON on one line, and the job's owner.
+
+    Without an owner only staff get it.
+    """
 
     name: str
     data: str
@@ -30,7 +33,9 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A message with its recipients: `owner` is the owner of its job, and the flags name who receives it."""
+    """A message with its recipients: `owner` is the owner of its job, and the flags name who
+    receives it.
+    """
 
     number: int
     message: bytes
@@ -54,5 +59,9 @@ def message(name: str, data: str, event_id: str) -> bytes:
 
 
 def hello(event_id: str, *, resumed: bool) -> bytes:
-    """Return the first message of a stream; unless `resumed`, the client has to read its data again."""
-    return f"retry: {RETRY}\n".encode() + message("hello", json.dumps({"resumed": resumed}), event_id)
+    """Return the first message of a stream; unless `resumed`, the client has to read its data
+    again.
+    """
+    return f"retry: {RETRY}\n".encode() + message(
+        "hello", json.dumps({"resumed": resumed}), event_id
+    )

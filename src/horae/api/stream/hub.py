@@ -1,9 +1,11 @@
-"""Publishes changes to all event streams of a process: one thread polls the database, by default once a second.
+"""Publishes changes to all event streams of a process: one thread polls the database, by default
+once a second.
 
-A hint causes a poll at once, as does progress that the live store announces; without listeners nothing is polled.
-Recent events are kept, so that a client that lost its connection can resume. A client that cannot get every event is
-told to read its data again: by a `hello` without `resumed`, or by a `reset`. While the database cannot be read, clients
-are told so by `unavailable`, and by a `reset` when it can be read again.
+A hint causes a poll at once, as does progress that the live store announces; without listeners
+nothing is polled. Recent events are kept, so that a client that lost its connection can resume. A
+client that cannot get every event is told to read its data again: by a `hello` without `resumed`,
+or by a `reset`. While the database cannot be read, clients are told so by `unavailable`, and by a
+`reset` when it can be read again.
 """
 
 import secrets
@@ -29,7 +31,11 @@ class Hub:
     """Sends every listener the events that it may see. Thread-safe."""
 
     def __init__(
-        self, sources: Callable[[], Sequence[Source]], wakeup: WakeupChannel, live: LiveStore, timing: HubTiming
+        self,
+        sources: Callable[[], Sequence[Source]],
+        wakeup: WakeupChannel,
+        live: LiveStore,
+        timing: HubTiming,
     ) -> None:
         """`sources` makes new ones, which report the changes from then on."""
         self._make_sources, self._wakeup, self._live, self._timing = sources, wakeup, live, timing
@@ -51,7 +57,10 @@ class Hub:
         return len(self._listeners.connected)
 
     def join(self, listener: Listener, last_event_id: str | None) -> None:
-        """Add a listener, which resumes after `last_event_id` if those events are kept. Call it on its loop."""
+        """Add a listener, which resumes after `last_event_id` if those events are kept.
+
+        Call it on its loop.
+        """
         with self._lock:
             if self._closing:
                 listener.close()
@@ -60,7 +69,9 @@ class Hub:
             self._listeners.add(listener)
             if self._polled and not self._incomplete:
                 listener.offer([self._hello(missed), *(missed or ())])
-            else:  # greeted after the next poll, or a change between the client's read and that poll would be lost
+            else:
+                # Greeted after the next poll, or a change between the client's read and that poll
+                # would be lost
                 self._ungreeted.append(listener)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
@@ -118,12 +129,15 @@ class Hub:
         """Publish what has changed; return whether the database could be read."""
         try:
             found = [(source, source.poll(self._listeners.may_see)) for source in sources]
-        except Exception as error:  # noqa: BLE001 - whatever the error, the listeners are still there
+        except Exception as error:  # noqa: BLE001
+            # Whatever the error, the listeners are still there
             log.warning("cannot read what has changed, trying again: %s", error)
             with self._lock:
                 if not self._incomplete:
                     self._publish([self._notice("unavailable", to_all=True)])
-                self._incomplete = True  # what one source found before another failed is not found again
+                self._incomplete = (
+                    True  # what one source found before another failed is not found again
+                )
             return False
         updates = [update for _, each in found for update in each or ()]
         overflowed = [source for source, each in found if each is None]
@@ -141,7 +155,12 @@ class Hub:
     def _events(self, updates: Sequence[Update]) -> list[Event]:
         few = len(updates) <= self._timing.most_each
         events = [
-            Event(number, message(each.name, each.data, self._event_id(number)), each.owner, to_staff=few)
+            Event(
+                number,
+                message(each.name, each.data, self._event_id(number)),
+                each.owner,
+                to_staff=few,
+            )
             for number, each in enumerate(updates, self._number + 1)
         ]
         self._number += len(events)
@@ -173,10 +192,15 @@ class Hub:
         oldest = self._recent[0].number if self._recent else self._number + 1
         if int(number) < oldest - 1:
             return None
-        return [event for event in self._recent if event.number > int(number) and event.is_for(listener.actor)]
+        return [
+            event
+            for event in self._recent
+            if event.number > int(number) and event.is_for(listener.actor)
+        ]
 
     def _hello(self, missed: Sequence[Event] | None) -> Event:
-        # A client that resumes keeps the id that it sent until it has received the first event that it missed.
+        # A client that resumes keeps the id that it sent until it has received the first event that
+        # it missed.
         number = self._number if not missed else missed[0].number - 1
         return Event(number, hello(self._event_id(number), resumed=missed is not None), to_all=True)
 

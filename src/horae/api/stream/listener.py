@@ -1,4 +1,6 @@
-"""The clients of event streams: each with its queue of messages, and all of them by what they may see."""
+"""The clients of event streams: each with its queue of messages, and all of them by what they may
+see.
+"""
 
 import asyncio
 from collections import Counter
@@ -13,7 +15,8 @@ from horae.domain.jobs.owner import EVERYBODY, Whose
 class Listener:
     """Queues the messages for one client on its event loop, until it is closed or falls behind."""
 
-    def __init__(self, actor: Actor, limits: ListenerLimits = ListenerLimits()) -> None:  # noqa: B008 - immutable
+    # Immutable
+    def __init__(self, actor: Actor, limits: ListenerLimits = ListenerLimits()) -> None:  # noqa: B008
         self.actor = actor
         self.loop = asyncio.get_running_loop()
         self.closed = False
@@ -27,7 +30,10 @@ class Listener:
         if self.closed:
             return
         self._size += sum(len(event.message) for event in events)
-        if len(self._messages) + len(events) > self._limits.messages or self._size > self._limits.size:
+        if (
+            len(self._messages) + len(events) > self._limits.messages
+            or self._size > self._limits.size
+        ):
             self.close()
             return
         self._messages.extend(event.message for event in events)
@@ -40,7 +46,9 @@ class Listener:
         self._ready.set()
 
     async def take(self, timeout: float) -> bytes:  # noqa: ASYNC109 - silence is no error here
-        """Return all queued messages once there are any; nothing after `timeout` seconds or once closed."""
+        """Return all queued messages once there are any; nothing after `timeout` seconds or once
+        closed.
+        """
         try:
             async with asyncio.timeout(timeout):
                 await self._ready.wait()
@@ -55,7 +63,10 @@ class Listener:
 
 
 class Listeners:
-    """The listeners of this process, and those that left recently, whose events are kept. Not thread-safe."""
+    """The listeners of this process, and those that left recently, whose events are kept.
+
+    Not thread-safe.
+    """
 
     def __init__(self, linger: float) -> None:
         """`linger`: for how many seconds events are kept for a client that left."""

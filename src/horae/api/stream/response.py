@@ -1,4 +1,6 @@
-"""The response of an event stream: sends the messages of a listener, and heartbeats while there are none."""
+"""The response of an event stream: sends the messages of a listener, and heartbeats while there are
+none.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -15,12 +17,19 @@ from horae.api.stream.timing import StreamTiming
 
 
 class EventStream(Response):
-    """Server-sent events for one listener, until it disconnects, falls behind or reaches its lifetime."""
+    """Server-sent events for one listener, until it disconnects, falls behind or reaches its
+    lifetime.
+    """
 
     media_type = "text/event-stream"
 
     def __init__(
-        self, hub: Hub, stream_limit: StreamLimit, timing: StreamTiming, listener: Listener, last_event_id: str | None
+        self,
+        hub: Hub,
+        stream_limit: StreamLimit,
+        timing: StreamTiming,
+        listener: Listener,
+        last_event_id: str | None,
     ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
@@ -33,7 +42,9 @@ class EventStream(Response):
             await self._stream(receive, send)
 
     async def _stream(self, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
         self._hub.join(self._listener, self._last_event_id)
         try:
             async with asyncio.TaskGroup() as group:

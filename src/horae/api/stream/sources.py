@@ -1,4 +1,6 @@
-"""Where updates come from: each source polls the database and returns what has changed since its previous poll."""
+"""Where updates come from: each source polls the database and returns what has changed since its
+previous poll.
+"""
 
 import time
 from collections import deque
@@ -28,7 +30,9 @@ class Source(Protocol):
         ...
 
     def poll(self, wanted: Wanted) -> list[Update] | None:
-        """Return what has changed since the previous poll; nothing at the first one, None if it is too much."""
+        """Return what has changed since the previous poll; nothing at the first one, None if it is
+        too much.
+        """
         ...
 
 
@@ -46,10 +50,16 @@ class JobSource:
     def poll(self, wanted: Wanted) -> list[Update] | None:
         """Return what has changed since the previous poll."""
         changes = self._watch.changes(wanted)
-        return None if changes is None else [Update("job", self._rendered(each), each.job.owner) for each in changes]
+        return (
+            None
+            if changes is None
+            else [Update("job", self._rendered(each), each.job.owner) for each in changes]
+        )
 
     def _rendered(self, changed: Changed) -> str:
-        return to_json({**self._views.view(changed.job).model_dump(), "change": changed.change}).decode()
+        return to_json(
+            {**self._views.view(changed.job).model_dump(), "change": changed.change}
+        ).decode()
 
 
 class ScheduleGone(BaseModel):
@@ -59,11 +69,15 @@ class ScheduleGone(BaseModel):
 
 
 class ScheduleSource:
-    """Reports changes of schedules while a listener may see them: one indexed statement for each poll."""
+    """Reports changes of schedules while a listener may see them: one indexed statement for each
+    poll.
+    """
 
     staff_only = True
 
-    def __init__(self, database: Database, items: ScheduleItems, timing: ScheduleSourceTiming) -> None:
+    def __init__(
+        self, database: Database, items: ScheduleItems, timing: ScheduleSourceTiming
+    ) -> None:
         self._database, self._items, self._timing = database, items, timing
         self._hinted: deque[int] = deque(maxlen=timing.rows)
         self._versions: dict[int, int] = {}
@@ -78,7 +92,9 @@ class ScheduleSource:
         """Return what has changed since the previous poll."""
         last, self._polled_at = self._polled_at, time.monotonic()
         hinted = {self._hinted.popleft() for _ in range(len(self._hinted))}
-        if not wanted(None):  # changes may be reported twice when a listener arrives, which does no harm
+        if not wanted(
+            None
+        ):  # changes may be reported twice when a listener arrives, which does no harm
             self._versions = {}
             return []
         within = self._timing.late + (0.0 if last is None else self._polled_at - last)
@@ -94,7 +110,9 @@ class ScheduleSource:
     def _updates(self, changed: list[int], hinted: set[int]) -> list[Update]:
         if not changed and not hinted:
             return []
-        rows = {row.id: row for row in self._database.autocommit(reading.by_ids, [*changed, *hinted])}
+        rows = {
+            row.id: row for row in self._database.autocommit(reading.by_ids, [*changed, *hinted])
+        }
         views = views_of(self._database, [rows[key] for key in changed if key in rows])
         deleted = [key for key in (*changed, *sorted(hinted)) if key not in rows]
         return [

@@ -28,10 +28,13 @@ class StreamLimit:
         with self._lock:
             if self._taken[actor_id] >= self._most_each:
                 raise TooManyStreams(
-                    f"limit of {self._most_each} event streams per user reached; see HORAE_MAX_STREAMS_EACH"
+                    f"limit of {self._most_each} event streams per user reached; see"
+                    " HORAE_MAX_STREAMS_EACH"
                 )
             if self._taken.total() >= self._most:
-                raise TooManyStreams(f"limit of {self._most} event streams reached; see HORAE_MAX_STREAMS")
+                raise TooManyStreams(
+                    f"limit of {self._most} event streams reached; see HORAE_MAX_STREAMS"
+                )
             self._taken[actor_id] += 1
         try:
             yield

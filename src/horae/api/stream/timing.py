@@ -1,4 +1,5 @@
-"""When the services of event streams act, and how much they keep and send: one frozen value for each.
+"""When the services of event streams act, and how much they keep and send: one frozen value for
+each.
 
 Times are in seconds.
 """
@@ -22,7 +23,10 @@ class StreamTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerLimits:
-    """How much waits for one client. One that falls further behind is disconnected, and connects again."""
+    """How much waits for one client.
+
+    One that falls further behind is disconnected, and connects again.
+    """
 
     messages: int = 1000
     """Messages, at most."""
@@ -45,7 +49,9 @@ class HubTiming:
     kept: int = 5000
     """Events that a client may have missed and can still resume from, at most."""
     most_each: int = 200
-    """Updates in one poll that are sent to staff one by one; if there are more, staff get one `reset`."""
+    """Updates in one poll that are sent to staff one by one; if there are more, staff get one
+    `reset`.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +59,9 @@ class JobWatchTiming:
     """How far back a poll for changed jobs reads, and how many it handles."""
 
     late: float = 2.0
-    """How much later than its time a change may become visible: its transaction was open for so long."""
+    """How much later than its time a change may become visible: its transaction was open for so
+    long.
+    """
     rows: int = 5000
     """Rows of each kind that a poll reads, at most; if there are more, clients get a `reset`."""
     new_for: int = 3

@@ -38,7 +38,10 @@ Wanted = Callable[[str | None], bool]
 
 
 class JobWatch:
-    """Polls one database on behalf of all listeners. Each poll takes a few statements, which indexes answer."""
+    """Polls one database on behalf of all listeners.
+
+    Each poll takes a few statements, which indexes answer.
+    """
 
     def __init__(self, components: Components, jobs: Jobs, timing: JobWatchTiming) -> None:
         self._components, self._jobs, self._timing = components, jobs, timing
@@ -49,7 +52,9 @@ class JobWatch:
         self._since: datetime | None = None
 
     def changes(self, wanted: Wanted) -> list[Changed] | None:
-        """Return what has changed since the previous poll; nothing at the first one, None if it is too much."""
+        """Return what has changed since the previous poll; nothing at the first one, None if it is
+        too much.
+        """
         first = self._since is None
         scan = self._scan()
         before, self._versions = self._versions, dict(scan.versions)
@@ -58,9 +63,17 @@ class JobWatch:
         reports, self._reports = self._reports, self._read(scan)
         if first or scan.truncated:
             return [] if first else None
-        changed = {version.id: version for version in scan.versions.values() if version != before.get(version.id)}
-        changed.update(self._components.database.autocommit(events.versions_of, released) if released else {})
-        reported = [job_id for job_id, report in self._reports.items() if report != reports.get(job_id)]
+        changed = {
+            version.id: version
+            for version in scan.versions.values()
+            if version != before.get(version.id)
+        }
+        changed.update(
+            self._components.database.autocommit(events.versions_of, released) if released else {}
+        )
+        reported = [
+            job_id for job_id, report in self._reports.items() if report != reports.get(job_id)
+        ]
         owners = {job_id: scan.versions[job_id].owner for job_id in reported} | {
             version.id: version.owner for version in changed.values()
         }
@@ -72,7 +85,9 @@ class JobWatch:
             self._since, newest = database.autocommit(events.scan_start)
             self._newest.append(newest)
         since = self._since - timedelta(seconds=self._timing.late)
-        scan = database.autocommit(events.scan, after=self._newest[0], since=since, limit=self._timing.rows)
+        scan = database.autocommit(
+            events.scan, after=self._newest[0], since=since, limit=self._timing.rows
+        )
         self._since = scan.now
         self._newest.append(scan.newest)
         return scan
@@ -80,7 +95,9 @@ class JobWatch:
     def _read(self, scan: ChangeScan) -> Mapping[JobId, LiveReport]:
         running = {job_id: scan.versions[job_id].lease for job_id in scan.held}
         reports = self._components.live.read(list(running))
-        return {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
+        return {
+            job_id: report for job_id, report in reports.items() if report.lease == running[job_id]
+        }
 
     def _load(self, job_ids: list[JobId], before: Mapping[JobId, JobVersion]) -> list[Changed]:
         if not job_ids:

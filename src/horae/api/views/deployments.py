@@ -34,5 +34,9 @@ def deployment_list(found: Sequence[Deployment]) -> DeploymentList:
     """Return the view of all deployments."""
     keys: dict[int | None, str] = {each.id: each.key for each in found}
     return DeploymentList.model_validate(
-        {"deployments": [{**attributes(each), "replaced_by": keys.get(each.replaced_by)} for each in found]}
+        {
+            "deployments": [
+                {**attributes(each), "replaced_by": keys.get(each.replaced_by)} for each in found
+            ]
+        }
     )

@@ -28,7 +28,9 @@ class LogLines(View):
 
     lines: list[LogLineView]
     dropped: int = Field(description="Lines of the whole job that were not kept.")
-    next: str | None = Field(description="Where to continue, as `after`; null before the first line.")
+    next: str | None = Field(
+        description="Where to continue, as `after`; null before the first line."
+    )
     more: bool = Field(description="Whether more lines are there already.")
 
 

@@ -42,8 +42,10 @@ class JobView(View):
     id: int
     type: str
     state: str = Field(
-        description="`pending`, `finished`, `failed` or `cancelled`; while the job runs `started`, or the label that "
-        "the job has given itself, which is never one of these words.",
+        description=(
+            "`pending`, `finished`, `failed` or `cancelled`; while the job runs `started`, or the"
+            " label that the job has given itself, which is never one of these words."
+        ),
         examples=["started"],
     )
     progress_percentage: int = Field(ge=0, le=100)
@@ -54,14 +56,20 @@ class JobView(View):
     updated_on: datetime = Field(validation_alias="updated_at")
     error_code: str | None = Field(
         None,
-        description="The limit that has ended the job, for programs: `expired`, `pending_timeout`, `hard_time_limit` "
-        "or `schedule_time_limit`; null for other jobs.",
+        description=(
+            "The limit that has ended the job, for programs: `expired`, `pending_timeout`,"
+            " `hard_time_limit` or `schedule_time_limit`; null for other jobs."
+        ),
     )
-    started_on: datetime | None = Field(validation_alias="started_at", description="When the latest attempt began.")
+    started_on: datetime | None = Field(
+        validation_alias="started_at", description="When the latest attempt began."
+    )
     finished_on: datetime | None = Field(
         validation_alias="finished_at", description="When the job ended, whatever the outcome."
     )
-    due_on: datetime = Field(validation_alias="run_at", description="The earliest start of the job.")
+    due_on: datetime = Field(
+        validation_alias="run_at", description="The earliest start of the job."
+    )
     label: str | None = Field(description="The label that the job has set while it runs.")
     owner: str | None
     queue: str
@@ -69,35 +77,55 @@ class JobView(View):
     attempt: int = Field(description="Which attempt this is, from 1; 0 before the first.")
     max_attempts: int
     retry_reason: str | None = Field(
-        None, description="Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs."
+        None,
+        description=(
+            "Why the job is pending again; its next attempt is due at `due_on`. Null for other"
+            " jobs."
+        ),
     )
     expires_on: datetime | None = Field(
-        None, validation_alias="expires_at", description="When the job fails if it has not begun; null: never."
+        None,
+        validation_alias="expires_at",
+        description="When the job fails if it has not begun; null: never.",
     )
     node: str | None = Field(
-        validation_alias="node_id", description="The node that holds the job; briefly also after it was cancelled."
+        validation_alias="node_id",
+        description="The node that holds the job; briefly also after it was cancelled.",
     )
     cancelled_by: str | None
     schedule_id: int | None = Field(None, description="The schedule that it was started for.")
-    tags: list[str] = Field([], description="The tags of the job and of its type, by which it can be found.")
+    tags: list[str] = Field(
+        [], description="The tags of the job and of its type, by which it can be found."
+    )
     group_id: int | None = Field(None, description="The group of which it is a member.")
     waits_for: str | None = Field(
         None,
-        description="What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.",
+        description=(
+            "What holds a pending job back even when it is due: `jobs` that must end first, or a"
+            " `limit`."
+        ),
     )
 
 
 class JobDetail(JobView):
     """A job as on its own page."""
 
-    params: Any = Field(None, description="The parameters, secret ones masked; null where the type is unknown here.")
+    params: Any = Field(
+        None, description="The parameters, secret ones masked; null where the type is unknown here."
+    )
     result: Any = Field(None, description="What the job returned.")
-    error: str | None = Field(None, description="Why the job failed, for its developer; shown to staff.")
+    error: str | None = Field(
+        None, description="Why the job failed, for its developer; shown to staff."
+    )
     unique_key: str | None = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
     weight: int = Field(1, description="How much the job counts under the limits of its type.")
-    waiting_reason: str | None = Field(None, description="Why a pending job has not started, in one sentence.")
-    queue_is_paused: bool = Field(default=False, description="The job is pending, and its queue is paused.")
+    waiting_reason: str | None = Field(
+        None, description="Why a pending job has not started, in one sentence."
+    )
+    queue_is_paused: bool = Field(
+        default=False, description="The job is pending, and its queue is paused."
+    )
 
 
 class JobList(View):
@@ -115,7 +143,9 @@ class AttemptView(View):
     started_on: datetime = Field(validation_alias="started_at")
     finished_on: datetime = Field(validation_alias="finished_at")
     outcome: str = Field(
-        description="`finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`."
+        description=(
+            "`finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`."
+        )
     )
     error: str | None = Field(description="Shown to staff.")
     traceback: str | None = Field(description="Shown to staff.")
@@ -137,7 +167,10 @@ def response_model_of(job_type: JobType[Any]) -> type[BaseModel]:
 
 
 class JobViews:
-    """Makes views of jobs, with what their types add. Call it on a thread: a type may query its tables."""
+    """Makes views of jobs, with what their types add.
+
+    Call it on a thread: a type may query its tables.
+    """
 
     def __init__(self, database: Database, registry: Registry) -> None:
         self._database, self._registry = database, registry
@@ -148,7 +181,9 @@ class JobViews:
         return self.views([job])[0]
 
     def views(self, jobs: Sequence[Job]) -> list[JobView]:
-        """Return jobs as in a list; what their types keep in tables is read with one statement for each type."""
+        """Return jobs as in a list; what their types keep in tables is read with one statement for
+        each type.
+        """
         described = [job for job in jobs if self._describes(job)]
         added = self._added_to([job for job in described if job.is_whole])
         long = [job for job in described if not job.is_whole]
@@ -171,7 +206,9 @@ class JobViews:
         return JobList(jobs=self.views(page.jobs), next=page.next)
 
     def _is_paused(self, job: Job) -> bool:
-        return job.state is JobState.PENDING and self._database.autocommit(queues.is_paused, job.queue)
+        return job.state is JobState.PENDING and self._database.autocommit(
+            queues.is_paused, job.queue
+        )
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
         """Return what the types of jobs add to them."""
@@ -183,13 +220,20 @@ class JobViews:
         stored = self._database.autocommit(reading.get_many, [job.id for job in jobs])
         whole = {job.id: job for job in stored}
         return [
-            replace(job, params=whole[job.id].params, result=whole[job.id].result, meta=whole[job.id].meta)
+            replace(
+                job,
+                params=whole[job.id].params,
+                result=whole[job.id].result,
+                meta=whole[job.id].meta,
+            )
             for job in jobs
             if job.id in whole
         ]
 
     def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
-        """Return jobs with what their types keep in tables; a job that cannot be read is left out."""
+        """Return jobs with what their types keep in tables; a job that cannot be read is left
+        out.
+        """
         try:
             return {job.id: job for job in self._hooks.with_parameters_of_all(jobs)}
         except Exception:
@@ -202,7 +246,9 @@ class JobViews:
         return job_type is not None and has_hook(job_type, "describe")
 
     def _added(self, job: Job) -> Mapping[str, Any]:
-        """Return what the type adds; nothing if it fails, so that the other jobs are still shown."""
+        """Return what the type adds; nothing if it fails, so that the other jobs are still
+        shown.
+        """
         job_type = self._registry.find(job.type)
         if job_type is None or not has_hook(job_type, "describe"):
             return {}

@@ -15,11 +15,20 @@ class LimitItem(View):
     name: str
     allows: str | None = Field(description="The numbers in force, in words.")
     declared: dict[str, Any] | None = Field(
-        description="The numbers in the code: `concurrency`; or `amount`, `period` (microseconds), `burst`, `window`."
+        description=(
+            "The numbers in the code: `concurrency`; or `amount`, `period` (microseconds), `burst`,"
+            " `window`."
+        )
     )
-    changed: dict[str, Any] | None = Field(description="The numbers that replace them, set at run time.")
-    held_back: int = Field(description="Due jobs that wait only because of this limit, as far as nodes have looked.")
-    held_back_since: datetime | None = Field(description="Since when the one is due that has waited longest.")
+    changed: dict[str, Any] | None = Field(
+        description="The numbers that replace them, set at run time."
+    )
+    held_back: int = Field(
+        description="Due jobs that wait only because of this limit, as far as nodes have looked."
+    )
+    held_back_since: datetime | None = Field(
+        description="Since when the one is due that has waited longest."
+    )
     keys: int = Field(description="How many keys hold jobs back.")
 
     @classmethod

@@ -33,20 +33,33 @@ class QueueItem(View):
     paused: Annotated[bool, BeforeValidator(_is_set)] = Field(validation_alias="paused_at")
     paused_on: datetime | None = Field(validation_alias="paused_at")
     note: str | None = Field(description="Why it is paused.")
-    concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
-    fair_by: str | None = Field(description="Who takes turns in it; null: its jobs start in the order they are due.")
-    limits: dict[str, Any] | None = Field(description="Its limits by key, with their keys and numbers, by name.")
+    concurrency_limit: int | None = Field(
+        description="Jobs that may run at a time, over all nodes; null for no limit."
+    )
+    fair_by: str | None = Field(
+        description="Who takes turns in it; null: its jobs start in the order they are due."
+    )
+    limits: dict[str, Any] | None = Field(
+        description="Its limits by key, with their keys and numbers, by name."
+    )
     declared: dict[str, Any] | None = Field(
-        description="What the code of a deployed module declares for these; changes at run time stay until it changes."
+        description=(
+            "What the code of a deployed module declares for these; changes at run time stay until"
+            " it changes."
+        )
     )
     backend: Annotated[str, BeforeValidator(_backend)] = Field(
-        description="What runs its jobs unless their type names something else: `horae`, `celery` or `celery:QUEUE`."
+        description=(
+            "What runs its jobs unless their type names something else: `horae`, `celery` or"
+            " `celery:QUEUE`."
+        )
     )
     pending: int = Field(description="Pending jobs, including those that are due later.")
     due: int = Field(description="Pending jobs that are due.")
     started: int
     oldest_seconds: Annotated[float | None, BeforeValidator(_positive)] = Field(
-        validation_alias="oldest_due", description="How long its longest waiting job has been due; null for none."
+        validation_alias="oldest_due",
+        description="How long its longest waiting job has been due; null for none.",
     )
 
 
@@ -70,12 +83,19 @@ class NodeItem(View):
     slots: int = Field(validation_alias="concurrency", description="Jobs that it runs at a time.")
     slots_used: int = Field(description="How many of these are taken.")
     running: int = Field(
-        description="Jobs that it holds; more than it has slots if it has claimed the next ones, or if bodies wait."
+        description=(
+            "Jobs that it holds; more than it has slots if it has claimed the next ones, or if"
+            " bodies wait."
+        )
     )
     started_on: datetime = Field(validation_alias="started_at")
     heartbeat_on: datetime = Field(validation_alias="heartbeat_at")
-    heartbeat_age: float = Field(validation_alias="silence", description="Seconds since its last heartbeat.")
-    ring_share: float = Field(ge=0, le=1, description="The share of all schedules of which it is the first owner.")
+    heartbeat_age: float = Field(
+        validation_alias="silence", description="Seconds since its last heartbeat."
+    )
+    ring_share: float = Field(
+        ge=0, le=1, description="The share of all schedules of which it is the first owner."
+    )
     alive: bool
     cause_of_death: str | None
 
@@ -87,7 +107,9 @@ class DeadNodeItem(View):
     name: str
     host: Annotated[str, BeforeValidator(_host_name)]
     pid: int
-    died_on: datetime = Field(validation_alias="died_at", description="When another node found it dead.")
+    died_on: datetime = Field(
+        validation_alias="died_at", description="When another node found it dead."
+    )
 
 
 class NodeList(View):
@@ -115,13 +137,16 @@ class MinuteItem(View):
     failed: int
     cancelled: int
     mean_pick_up_seconds: float | None = Field(
-        validation_alias="mean_pick_up", description="From due to started, of the jobs that ended then."
+        validation_alias="mean_pick_up",
+        description="From due to started, of the jobs that ended then.",
     )
     longest_pick_up_seconds: float | None = Field(validation_alias="longest_pick_up")
 
 
 class PercentilesItem(View):
-    """The distribution of a duration over the latest jobs that ended in the last hour, at most 1,000."""
+    """The distribution of a duration over the latest jobs that ended in the last hour, at most
+    1,000.
+    """
 
     count: int
     p50_seconds: float | None = Field(validation_alias="p50")
@@ -142,12 +167,20 @@ class OverviewItem(View):
 
     at: datetime
     states: StateCounts
-    ready: int = Field(description="Jobs that wait only for a free slot: they are due and their queue is not paused.")
-    throughput: list[MinuteItem] = Field(description="The last hour by minutes; those without an end are left out.")
+    ready: int = Field(
+        description=(
+            "Jobs that wait only for a free slot: they are due and their queue is not paused."
+        )
+    )
+    throughput: list[MinuteItem] = Field(
+        description="The last hour by minutes; those without an end are left out."
+    )
     queues: list[QueueItem]
     pick_up: PercentilesItem = Field(description="From due to started.")
     duration: PercentilesItem = Field(description="From started to ended.")
-    lateness: PercentilesItem = Field(description="Of scheduled jobs: from the nominal time to fired.")
+    lateness: PercentilesItem = Field(
+        description="Of scheduled jobs: from the nominal time to fired."
+    )
     nodes_alive: int
     nodes_dead: int
     slots: int

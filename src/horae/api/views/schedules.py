@@ -22,7 +22,11 @@ class TriggerItem(View):
     """What makes a schedule due."""
 
     kind: Literal["cron", "interval"]
-    text: str = Field(description="The expression or interval, and after semicolons what differs from the default.")
+    text: str = Field(
+        description=(
+            "The expression or interval, and after semicolons what differs from the default."
+        )
+    )
 
 
 class StatisticsItem(View):
@@ -36,8 +40,12 @@ class StatisticsItem(View):
     total_successes: int
     total_failures: int
     total_crashes: int
-    open_runs: int = Field(description="Runs in progress or pending, which no other count includes.")
-    mean_duration_seconds: float | None = Field(description="Mean of the successful runs; null without any.")
+    open_runs: int = Field(
+        description="Runs in progress or pending, which no other count includes."
+    )
+    mean_duration_seconds: float | None = Field(
+        description="Mean of the successful runs; null without any."
+    )
     consecutive_failures: int
     consecutive_crashes: int
 
@@ -47,11 +55,15 @@ class ScheduleItem(View):
 
     id: int
     name: str
-    module: str = Field(description="The module that declares it; empty for one that was added at run time.")
+    module: str = Field(
+        description="The module that declares it; empty for one that was added at run time."
+    )
     job_type: str
     trigger: TriggerItem
     timezone: str
-    words: str = Field(description="The trigger in a sentence.", examples=["At 03:00 (Europe/Berlin)."])
+    words: str = Field(
+        description="The trigger in a sentence.", examples=["At 03:00 (Europe/Berlin)."]
+    )
     queue: str
     priority: int
     state: str = Field(description="`idle`, `executing`, `terminating` or `disabled`.")
@@ -60,7 +72,9 @@ class ScheduleItem(View):
     pause_note: str | None
     job_id: int | None = Field(description="The job of the run in progress.")
     next_start_on: datetime | None = Field(validation_alias="next_start")
-    version: int = Field(description="Increases with each change, so that clients can order responses.")
+    version: int = Field(
+        description="Increases with each change, so that clients can order responses."
+    )
     statistics: StatisticsItem
 
 
@@ -76,7 +90,9 @@ class SkipItem(View):
 class ScheduleDetail(ScheduleItem):
     """A schedule as on its own page."""
 
-    params: Any = Field(None, description="The parameters of its jobs, secret ones masked; null if unknown here.")
+    params: Any = Field(
+        None, description="The parameters of its jobs, secret ones masked; null if unknown here."
+    )
     overlap: str
     catch_up: str
     catch_up_limit: int
@@ -88,19 +104,34 @@ class ScheduleDetail(ScheduleItem):
     backoff: str
     exclude: list[str] = Field(description="The entries of its exclusion calendar.")
     overrides: dict[str, Any] = Field(
-        description="What was changed of a declared schedule at run time: the declared value of each changed field."
+        description=(
+            "What was changed of a declared schedule at run time: the declared value of each"
+            " changed field."
+        )
     )
-    started_on: datetime | None = Field(validation_alias="started_at", description="When the run in progress started.")
+    started_on: datetime | None = Field(
+        validation_alias="started_at", description="When the run in progress started."
+    )
     created_on: datetime = Field(validation_alias="created_at")
-    next_runs: list[datetime] = Field(description="The next starts, as far as they are known; none if it is disabled.")
-    next_skips: list[SkipItem] = Field(description="The nominal times up to the last of these that will be skipped.")
-    skip_reason: Literal["requested", "replaced"] | None = Field(
-        description="Why a nominal time is skipped once: on request, or because the next start was moved."
+    next_runs: list[datetime] = Field(
+        description="The next starts, as far as they are known; none if it is disabled."
     )
-    skip_until: datetime | None = Field(description="The last nominal time that is skipped for this reason.")
+    next_skips: list[SkipItem] = Field(
+        description="The nominal times up to the last of these that will be skipped."
+    )
+    skip_reason: Literal["requested", "replaced"] | None = Field(
+        description=(
+            "Why a nominal time is skipped once: on request, or because the next start was moved."
+        )
+    )
+    skip_until: datetime | None = Field(
+        description="The last nominal time that is skipped for this reason."
+    )
     moved_start: datetime | None = Field(description="When the next run starts once, instead.")
     backfill_next: datetime | None = Field(description="The first past time that waits to be run.")
-    waiting_reason: str | None = Field(description="Why the run in progress has not started, if it is pending.")
+    waiting_reason: str | None = Field(
+        description="Why the run in progress has not started, if it is pending."
+    )
 
 
 class BackfillResult(View):
@@ -145,7 +176,9 @@ class TickItem(View):
     job_id: int | None
     retried_as: int | None = Field(description="The newest job that repeats its run.")
     decided_on: datetime = Field(validation_alias="decided_at")
-    decided_by: str | None = Field(description="The node that decided; null for a decision by a user.")
+    decided_by: str | None = Field(
+        description="The node that decided; null for a decision by a user."
+    )
     waiting_reason: str | None = Field(description="Why its run has not started, if it is pending.")
 
 
@@ -189,7 +222,9 @@ class ScheduleItems:
         params = shown_parameters(self._registry, view.job_type, view.config)
         overrides = dict(view.overrides)
         if "params" in overrides:
-            overrides["params"] = shown_parameters(self._registry, view.job_type, overrides["params"])
+            overrides["params"] = shown_parameters(
+                self._registry, view.job_type, overrides["params"]
+            )
         next_runs, change = view.upcoming(NEXT_RUNS), view.change
         more = {
             "params": params,
@@ -210,7 +245,11 @@ class ScheduleItems:
 def statistics_item(view: ScheduleView) -> StatisticsItem:
     """Return the statistics of a schedule."""
     found = view.statistics
-    mean = found.total_duration.total_seconds() / found.total_successes if found.total_successes else None
+    mean = (
+        found.total_duration.total_seconds() / found.total_successes
+        if found.total_successes
+        else None
+    )
     more = {"open_runs": view.open_runs, "mean_duration_seconds": mean}
     return StatisticsItem.model_validate({**attributes(found), **more})
 

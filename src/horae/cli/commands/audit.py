@@ -24,15 +24,18 @@ def audit(
     *,
     since: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Check only what happened since: 2h, 7d, or an ISO time. [everything kept]"),
+        typer.Option(
+            metavar="TIME",
+            help="Check only what happened since: 2h, 7d, or an ISO time. [everything kept]",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recompute what must always hold from the tables, and print what contradicts it.
 
-    Checks that each nominal time has one decision, runs do not overlap, attempts are fenced, ended jobs have not
-    changed, statistics add up, limits hold and nothing is stuck. Reads only. Exits with 1 if there is a finding, and
-    with 2 if the database cannot be read.
+    Checks that each nominal time has one decision, runs do not overlap, attempts are fenced, ended
+    jobs have not changed, statistics add up, limits hold and nothing is stuck. Reads only. Exits
+    with 1 if there is a finding, and with 2 if the database cannot be read.
     """
     start = None if since is None else _start(since)
     try:

@@ -14,7 +14,9 @@ from horae.client.operations.audit import Audit
 def changes(
     context: typer.Context,
     *,
-    actor: Annotated[str | None, typer.Option(metavar="NAME", help="Only changes by this actor.")] = None,
+    actor: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only changes by this actor.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")] = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -22,10 +24,16 @@ def changes(
     with opened(context) as horae:
         found = Audit(horae.components.database).page(actor=actor, limit=limit).entries
     columns: Columns = {
-        "AT": "at", "BY": "actor", "THROUGH": "channel", "ACTION": "action", "TARGET": "target",
-        "BEFORE": lambda entry: _in_line(entry.before), "AFTER": lambda entry: _in_line(entry.after),
-        "OUTCOME": "outcome", "NOTE": "note",
-    }  # fmt: skip
+        "AT": "at",
+        "BY": "actor",
+        "THROUGH": "channel",
+        "ACTION": "action",
+        "TARGET": "target",
+        "BEFORE": lambda entry: _in_line(entry.before),
+        "AFTER": lambda entry: _in_line(entry.after),
+        "OUTCOME": "outcome",
+        "NOTE": "note",
+    }
     print_list("changes", found, columns, empty="No changes are recorded.", as_json=as_json)
 
 
@@ -33,5 +41,8 @@ def _in_line(values: Any) -> str | None:
     """Return changed values in one line."""
     if values is None:
         return None
-    text = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
-    return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004 - about a third of a wide terminal
+    text = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
+    )
+    # About a third of a wide terminal
+    return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004

@@ -15,18 +15,26 @@ from horae.domain.cron.wall_clock import DstFold, DstGap
 cron_app = typer.Typer(help="Evaluate and explain cron expressions.", no_args_is_help=True)
 
 Expression = Annotated[
-    str, typer.Argument(metavar="EXPR", help="Cron expression of 5, 6 or 7 fields, in quotes: '0 3 * * *'.")
+    str,
+    typer.Argument(
+        metavar="EXPR", help="Cron expression of 5, 6 or 7 fields, in quotes: '0 3 * * *'."
+    ),
 ]
 Timezone = Annotated[str, typer.Option(metavar="ZONE", help="IANA time zone.")]
-Gap = Annotated[DstGap, typer.Option(help="Times skipped when clocks go forward: shift past the gap, or skip.")]
+Gap = Annotated[
+    DstGap, typer.Option(help="Times skipped when clocks go forward: shift past the gap, or skip.")
+]
 Fold = Annotated[DstFold, typer.Option(help="Times repeated when clocks go back: which one fires.")]
-After = Annotated[str | None, typer.Option(metavar="ISO", help="Start time; without an offset it is in ZONE. [now]")]
+After = Annotated[
+    str | None,
+    typer.Option(metavar="ISO", help="Start time; without an offset it is in ZONE. [now]"),
+]
 Count = Annotated[int, typer.Option(min=1, max=10_000, help="Number of times.")]
 Inclusive = Annotated[bool, typer.Option("--inclusive", help="Include the start time itself.")]
 
 
 @cron_app.command("next")
-def next_fires(  # noqa: PLR0913 - one argument for each option
+def next_fires(
     expression: Expression,
     *,
     after: After = None,
@@ -39,7 +47,10 @@ def next_fires(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Print the next times an expression fires, one per line, with their offset from UTC."""
     cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
-    fires = [fire.isoformat() for fire in cron.upcoming(_moment(after, timezone), count, inclusive=inclusive)]
+    fires = [
+        fire.isoformat()
+        for fire in cron.upcoming(_moment(after, timezone), count, inclusive=inclusive)
+    ]
     if as_json:
         typer.echo(json.dumps(fires))
         return
@@ -62,7 +73,12 @@ def explain(
     cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
     words, changes = in_words(cron), None if timezone == "UTC" else daylight_saving_in_words(cron)
     if as_json:
-        said = {"expression": expression, "words": words, "timezone": timezone, "daylight_saving": changes}
+        said = {
+            "expression": expression,
+            "words": words,
+            "timezone": timezone,
+            "daylight_saving": changes,
+        }
         typer.echo(json.dumps(said))
         return
     typer.echo(words)

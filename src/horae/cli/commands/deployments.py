@@ -1,4 +1,6 @@
-"""`horae schema`, `deploy`, `deployments`, `ring`: the schedules of a module, and which nodes fire them."""
+"""`horae schema`, `deploy`, `deployments`, `ring`: the schedules of a module, and which nodes fire
+them.
+"""
 
 from typing import Annotated
 
@@ -10,12 +12,15 @@ from horae.cli.printing.output import Columns, print_fields, print_json, print_l
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to
 from horae.client.schedules.ring import ring_of
 
-deployments_app = typer.Typer(help="List, scale and end deployments of modules.", no_args_is_help=True)
+deployments_app = typer.Typer(
+    help="List, scale and end deployments of modules.", no_args_is_help=True
+)
 
 App = Annotated[
     str | None,
     typer.Argument(
-        metavar="MODULE:APP", help="The application, such as app:horae. Default: that of --app or HORAE_APP."
+        metavar="MODULE:APP",
+        help="The application, such as app:horae. Default: that of --app or HORAE_APP.",
     ),
 ]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the deployment.")]
@@ -25,10 +30,16 @@ Replicas = Annotated[int, typer.Option(min=0, help="Wanted nodes; 0 stops the sc
 def schema(context: typer.Context, app: App = None, *, as_json: AsJson = False) -> None:
     """Print the schedules of an application, as a deployment stores them."""
     horae = target_of(context).chosen(app)
-    print_json({"module": horae.module, "schema": horae.schema}) if as_json else typer.echo(horae.schema, nl=False)
+    (
+        print_json({"module": horae.module, "schema": horae.schema})
+        if as_json
+        else typer.echo(horae.schema, nl=False)
+    )
 
 
-def deploy(context: typer.Context, app: App = None, *, min_replicas: Replicas = 1, as_json: AsJson = False) -> None:
+def deploy(
+    context: typer.Context, app: App = None, *, min_replicas: Replicas = 1, as_json: AsJson = False
+) -> None:
     """Make the schedules of an application the current version of its module.
 
     Also works for a version that was replaced before.
@@ -51,10 +62,17 @@ def list_deployments(context: typer.Context, *, as_json: AsJson = False) -> None
         found = horae.deployments.list()
         keys = {deployment.id: deployment.key for deployment in found}
     columns: Columns = {
-        "KEY": "key", "MODULE": "module", "REPLICAS": "min_replicas", "CREATED": "created_at", "ENDED": "ended_at",
+        "KEY": "key",
+        "MODULE": "module",
+        "REPLICAS": "min_replicas",
+        "CREATED": "created_at",
+        "ENDED": "ended_at",
         "REPLACED BY": lambda item: keys.get(item.replaced_by),
-    }  # fmt: skip
-    empty = "No deployments. A node deploys its application when it starts; or run: horae deploy app:horae"
+    }
+    empty = (
+        "No deployments. A node deploys its application when it starts; or run: horae deploy"
+        " app:horae"
+    )
     print_list("deployments", found, columns, empty=empty, as_json=as_json)
 
 
@@ -66,7 +84,10 @@ def show(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    print_fields((name, getattr(found, name)) for name in ("key", "module", "min_replicas", "created_at", "ended_at"))
+    print_fields(
+        (name, getattr(found, name))
+        for name in ("key", "module", "min_replicas", "created_at", "ended_at")
+    )
     typer.echo(found.schema, nl=False)
 
 
@@ -83,7 +104,11 @@ def scale(
     """Set the replicas of a deployment: 0 stops its schedules, more than 0 starts them again."""
     with opened(context) as horae:
         found = horae.deployments.scale(key, min_replicas)
-    print_json(found) if as_json else typer.echo(f"deployment {found.key} has {found.min_replicas} replicas")
+    (
+        print_json(found)
+        if as_json
+        else typer.echo(f"deployment {found.key} has {found.min_replicas} replicas")
+    )
 
 
 @deployments_app.command()
@@ -99,8 +124,12 @@ def ring(context: typer.Context, *, as_json: AsJson = False) -> None:
     with opened(context) as horae:
         shares = ring_of(horae.components.database)
     columns: Columns = {
-        "NODE": "node", "NAME": "name", "FIRST OWNER OF": "first", "SECOND OWNER OF": "second",
-        "SCHEDULES": "schedules", "SHARE": lambda share: f"{share.share:.0%}",
-    }  # fmt: skip
+        "NODE": "node",
+        "NAME": "name",
+        "FIRST OWNER OF": "first",
+        "SECOND OWNER OF": "second",
+        "SCHEDULES": "schedules",
+        "SHARE": lambda share: f"{share.share:.0%}",
+    }
     empty = "No node fires schedules. Start one: horae run module:attribute"
     print_list("nodes", shares, columns, empty=empty, as_json=as_json)

@@ -49,8 +49,9 @@ from horae.types.routes import Routes
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Check the database, nodes, queues and schedules.
 
-    Prints one line for each check: ok, a warning or a problem, with advice. Exits with 1 if there is a problem. Changes
-    nothing and reads no query texts. With --app, it also checks the application's job types.
+    Prints one line for each check: ok, a warning or a problem, with advice. Exits with 1 if there
+    is a problem. Changes nothing and reads no query texts. With --app, it also checks the
+    application's job types.
     """
     target = target_of(context)
     database = shown(target.horae.settings.database)
@@ -85,7 +86,9 @@ def examine(horae: Horae) -> Iterator[Finding]:
 def _examined(horae: Horae) -> Iterator[Finding]:
     """Yield the findings of all checks; stops early if the database cannot be used."""
     if (file := missing_file(horae.settings.database)) is not None:
-        yield warning("connection", f"there is no file {file}", "The first start creates it; check the name.")
+        yield warning(
+            "connection", f"there is no file {file}", "The first start creates it; check the name."
+        )
         return
     with closing(opened_database(horae.settings, threads=1)) as database:
         found: list[Finding] = []
@@ -96,19 +99,26 @@ def _examined(horae: Horae) -> Iterator[Finding]:
             return
         yield check_clock(database)
         on_server = list(
-            examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
+            examine_file(database, horae.registry)
+            if database.dialect == SQLITE
+            else examine_server(database)
         )
         yield from on_server
         if database.dialect != SQLITE:
             yield check_pooler(database)
-        read_only = any(finding.check == SERVER and finding.level is Level.PROBLEM for finding in on_server)
+        read_only = any(
+            finding.check == SERVER and finding.level is Level.PROBLEM for finding in on_server
+        )
         yield from _connections(horae, database, with_hints=not read_only)
         yield from _work(horae, database)
         yield check_rows(database)
 
 
 def _connections(horae: Horae, database: Database, *, with_hints: bool) -> Iterator[Finding]:
-    """Check what processes use to reach each other. A server that is read-only passes no hints on."""
+    """Check what processes use to reach each other.
+
+    A server that is read-only passes no hints on.
+    """
     given = horae.settings
     with closing(Adapters(given, database)) as adapters:
         yield from check_replica(adapters.replica)
@@ -137,8 +147,13 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     seen = look(database)
     alive = living(seen)
     dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death]
-    routes, seen_queues = Routes(horae.registry, horae.settings.queue_backends), database.autocommit(queues.view)
-    yield from system_findings(database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes)
+    routes, seen_queues = (
+        Routes(horae.registry, horae.settings.queue_backends),
+        database.autocommit(queues.view),
+    )
+    yield from system_findings(
+        database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes
+    )
     yield from wait_findings(BodyWaits(database, horae.components.live).hindrances())
     yield from _journals(horae, database, alive)
     left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())

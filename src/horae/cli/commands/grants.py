@@ -16,20 +16,28 @@ LONGEST_IDENTIFIER = 63
 
 
 def grants(
-    kind: Annotated[Privileges, typer.Argument(metavar="KIND", help="enqueue, read-only, worker or web.")],
+    kind: Annotated[
+        Privileges, typer.Argument(metavar="KIND", help="enqueue, read-only, worker or web.")
+    ],
     *,
-    role: Annotated[str, typer.Option("--to", metavar="ROLE", help="Role of the database that gets the privileges.")],
+    role: Annotated[
+        str,
+        typer.Option("--to", metavar="ROLE", help="Role of the database that gets the privileges."),
+    ],
     schema: Annotated[str, typer.Option(metavar="NAME", help="Schema of the tables.")] = "public",
     as_json: AsJson = False,
 ) -> None:
     """Print the privileges that a PostgreSQL role needs, as SQL.
 
-    `enqueue` starts jobs and reads nothing of others; `read-only` reads everything and writes nothing; `worker` runs
-    nodes; `web` also serves the HTTP API. None of them may change tables: `horae migrate` needs their owner. Run the
-    statements as that owner, once the role exists, and again after each migration: they are idempotent.
+    `enqueue` starts jobs and reads nothing of others; `read-only` reads everything and writes
+    nothing; `worker` runs nodes; `web` also serves the HTTP API. None of them may change tables:
+    `horae migrate` needs their owner. Run the statements as that owner, once the role exists, and
+    again after each migration: they are idempotent.
     """
     for name in (role, schema):
         if not name or "\0" in name or len(name.encode()) > LONGEST_IDENTIFIER:
-            raise InvalidRequest(f"{quoted(name)} is no name in PostgreSQL: expected 1 to {LONGEST_IDENTIFIER} bytes")
+            raise InvalidRequest(
+                f"{quoted(name)} is no name in PostgreSQL: expected 1 to {LONGEST_IDENTIFIER} bytes"
+            )
     sql = statements(kind, role, schema)
     print_json({"sql": sql}) if as_json else typer.echo(sql, nl=False)

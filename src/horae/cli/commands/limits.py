@@ -1,4 +1,6 @@
-"""`horae limits`: list limits by key with what they hold back, change their numbers, take changes back."""
+"""`horae limits`: list limits by key with what they hold back, change their numbers, take changes
+back.
+"""
 
 from operator import itemgetter
 from typing import Annotated, Any
@@ -14,7 +16,10 @@ from horae.storage.operations.limits import LimitView
 
 limits_app = typer.Typer(help="List, change and reset limits by key.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the limit, as `horae limits list` shows it.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The name of the limit, as `horae limits list` shows it."),
+]
 
 
 @limits_app.command("list")
@@ -35,20 +40,33 @@ def list_limits(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 @limits_app.command("set")
-def set_limit(  # noqa: PLR0913 - the numbers of a limit
+def set_limit(
     context: typer.Context,
     name: Name,
     *,
-    rate: Annotated[str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")] = None,
-    burst: Annotated[int | None, typer.Option(metavar="N", help="Starts at once after a pause.")] = None,
-    window: Annotated[str | None, typer.Option(metavar="WINDOW", help="`bucket` (the default) or `sliding`.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")
+    ] = None,
+    burst: Annotated[
+        int | None, typer.Option(metavar="N", help="Starts at once after a pause.")
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(metavar="WINDOW", help="`bucket` (the default) or `sliding`.")
+    ] = None,
     concurrency: Annotated[int | None, typer.Option(metavar="N", help="Jobs at a time.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the numbers of a limit until `horae limits reset`, also across deployments; running jobs continue."""
+    """Replace the numbers of a limit until `horae limits reset`, also across deployments; running
+    jobs continue.
+    """
     if window is not None and window not in ("bucket", "sliding"):
         raise InvalidRequest(f"window is {quoted(window)}, expected 'bucket' or 'sliding'")
-    given: dict[str, Any] = {"rate": rate, "burst": burst, "window": window, "concurrency": concurrency}
+    given: dict[str, Any] = {
+        "rate": rate,
+        "burst": burst,
+        "window": window,
+        "concurrency": concurrency,
+    }
     with opened(context) as horae:
         _print(horae.limits.set(name, **given), as_json=as_json)
 

@@ -13,18 +13,26 @@ from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
 from horae.storage.migrations.version import BASE
 
-migrate_app = typer.Typer(help="Create the tables of the database and bring them up to date.", no_args_is_help=True)
+migrate_app = typer.Typer(
+    help="Create the tables of the database and bring them up to date.", no_args_is_help=True
+)
 
 DatabaseUrl = Annotated[
-    str, typer.Option("--database", envvar="HORAE_DATABASE", metavar="URL", help="URL of the database.")
+    str,
+    typer.Option("--database", envvar="HORAE_DATABASE", metavar="URL", help="URL of the database."),
 ]
-AsSql = Annotated[bool, typer.Option("--sql", help="Print the SQL statements instead of running them.")]
+AsSql = Annotated[
+    bool, typer.Option("--sql", help="Print the SQL statements instead of running them.")
+]
 Start = Annotated[
     str | None,
     typer.Option(
         "--from",
         metavar="REVISION",
-        help="With --sql: revision to start from, instead of the database's. `base` is an empty database.",
+        help=(
+            "With --sql: revision to start from, instead of the database's. `base` is an empty"
+            " database."
+        ),
     ),
 ]
 DEFAULT_DATABASE = "sqlite:///horae.db"
@@ -45,7 +53,9 @@ def up(
 
 @migrate_app.command()
 def down(
-    revision: Annotated[str, typer.Argument(help="Revision to downgrade to; `base` drops every table.")],
+    revision: Annotated[
+        str, typer.Argument(help="Revision to downgrade to; `base` drops every table.")
+    ],
     *,
     database: DatabaseUrl = DEFAULT_DATABASE,
     sql: AsSql = False,
@@ -63,8 +73,11 @@ def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False)
         print_status(runner.status(opened), as_json=as_json)
 
 
-def migrate(database: str, revision: str, *, up: bool, sql: bool, start: str | None, as_json: bool) -> None:
-    """Migrate the database to a revision and print its status, or print the statements that would do it.
+def migrate(
+    database: str, revision: str, *, up: bool, sql: bool, start: str | None, as_json: bool
+) -> None:
+    """Migrate the database to a revision and print its status, or print the statements that would
+    do it.
 
     `start`: the revision from which the statements lead; None for that of the database.
     """

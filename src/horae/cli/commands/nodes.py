@@ -14,7 +14,8 @@ from horae.storage.operations import nodes
 from horae.storage.operations.nodes import DeadNode
 
 OUTCOMES: Final[Mapping[str, str]] = {"pending": "retried"}
-"""The outcome of a dead node's job, by the job's state; other states name the outcome themselves."""
+"""The outcome of a dead node's job, by the job's state; other states name the outcome themselves.
+"""
 
 nodes_app = typer.Typer(help="List nodes.", no_args_is_help=True)
 
@@ -23,8 +24,8 @@ nodes_app = typer.Typer(help="List nodes.", no_args_is_help=True)
 def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List the nodes, alive or dead.
 
-    A live node removes a dead one from the list and rescues its jobs. For an hour after that the dead node is listed
-    separately, with the outcome of the jobs that it held.
+    A live node removes a dead one from the list and rescues its jobs. For an hour after that the
+    dead node is listed separately, with the outcome of the jobs that it held.
     """
     with opened(context) as horae:
         seen = look(horae.components.database)
@@ -43,9 +44,20 @@ def as_values(node: SeenNode) -> dict[str, Any]:
     """Return a node as `--json` prints it; the fields are documented and stable."""
     view = node.view
     stored = (
-        "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "slots_used", "running",
-        "started_at", "heartbeat_at",
-    )  # fmt: skip
+        "id",
+        "name",
+        "host",
+        "pid",
+        "version",
+        "roles",
+        "queues",
+        "types",
+        "concurrency",
+        "slots_used",
+        "running",
+        "started_at",
+        "heartbeat_at",
+    )
     return {
         **{name: getattr(view, name) for name in stored},
         "host": node.host_name,
@@ -64,7 +76,12 @@ def lock_of(node: SeenNode) -> str | None:
 
 
 def _outcomes(node: DeadNode) -> str:
-    return ", ".join(f"{count} {OUTCOMES.get(state, state)}" for state, count in sorted(node.jobs.items())) or "none"
+    return (
+        ", ".join(
+            f"{count} {OUTCOMES.get(state, state)}" for state, count in sorted(node.jobs.items())
+        )
+        or "none"
+    )
 
 
 COLUMNS: Final[Columns] = {
@@ -75,7 +92,9 @@ COLUMNS: Final[Columns] = {
     "ROLES": lambda node: ", ".join(node.view.roles),
     "QUEUES": lambda node: "all" if node.view.queues is None else ", ".join(node.view.queues),
     "SLOTS": lambda node: f"{node.view.slots_used}/{node.view.concurrency}",
-    "HEARTBEAT": lambda node: "by file lock" if node.view.lock_key is None else brief(node.view.silence),
+    "HEARTBEAT": lambda node: (
+        "by file lock" if node.view.lock_key is None else brief(node.view.silence)
+    ),
     "LOCK": lock_of,
     "STATE": lambda node: "alive" if node.alive else "dead",
     "REASON": "cause_of_death",

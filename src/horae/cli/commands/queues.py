@@ -27,9 +27,13 @@ DEPTH_COLUMNS: Final[Columns] = {
     "OLDEST DUE": lambda each: brief(each.oldest_due),
     "WORK": lambda each: brief(each.work_seconds),
     "SLOTS": "slots",
-    "AHEAD": lambda each: "no node serves it" if each.seconds_ahead is None else brief(each.seconds_ahead),
+    "AHEAD": lambda each: (
+        "no node serves it" if each.seconds_ahead is None else brief(each.seconds_ahead)
+    ),
 }
-queues_app = typer.Typer(help="List, pause, resume and limit queues, and let owners take turns.", no_args_is_help=True)
+queues_app = typer.Typer(
+    help="List, pause, resume and limit queues, and let owners take turns.", no_args_is_help=True
+)
 
 
 @queues_app.command("list")
@@ -61,17 +65,21 @@ def show_depth(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much work each queue has, for an autoscaler: due jobs, and the time that they will take.
+    """Show how much work each queue has, for an autoscaler: due jobs, and the time that they will
+    take.
 
-    The time is computed from the mean durations of the job types and the slots of the live nodes. Jobs that wait for a
-    limit by key, or for other jobs, are not counted: more nodes would not start them sooner.
+    The time is computed from the mean durations of the job types and the slots of the live nodes.
+    Jobs that wait for a limit by key, or for other jobs, are not counted: more nodes would not
+    start them sooner.
     """
     with opened(context) as horae:
         database = horae.components.database
         found = depths(database, living(look(database)))
     chosen = [depth_named(found, name) for name in names] if names else found.queues
     if as_json:
-        print_json({"queues": [as_values(each) for each in chosen], "total": as_values(found.total)})
+        print_json(
+            {"queues": [as_values(each) for each in chosen], "total": as_values(found.total)}
+        )
         return
     print_table(DEPTH_COLUMNS, [*chosen, *([] if names else [found.total])])
 
@@ -81,7 +89,9 @@ def pause(
     context: typer.Context,
     name: Queue,
     *,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")] = None,
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Pause the queue: no node starts a job of it; running jobs continue."""
@@ -90,8 +100,16 @@ def pause(
         horae.queues.pause(name, note)
     if name not in known:
         meant = did_you_mean(name, known)
-        typer.echo(f"no job, node or declaration names queue {name!r} yet; it is paused all the same{meant}", err=True)
-    print_json({"name": name, "paused": True}) if as_json else typer.echo(f"queue {name!r} is paused")
+        typer.echo(
+            f"no job, node or declaration names queue {name!r} yet; it is paused all the"
+            f" same{meant}",
+            err=True,
+        )
+    (
+        print_json({"name": name, "paused": True})
+        if as_json
+        else typer.echo(f"queue {name!r} is paused")
+    )
 
 
 @queues_app.command()
@@ -101,26 +119,42 @@ def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> N
         was_paused = horae.queues.resume(name)
     if not was_paused:
         typer.echo(f"queue {name!r} was not paused", err=True)
-    print_json({"name": name, "paused": False}) if as_json else typer.echo(f"queue {name!r} is open")
+    (
+        print_json({"name": name, "paused": False})
+        if as_json
+        else typer.echo(f"queue {name!r} is open")
+    )
 
 
 @queues_app.command()
-def limit(  # noqa: PLR0913 - the numbers of a limit
+def limit(
     context: typer.Context,
     name: Queue,
-    concurrency_limit: Annotated[str | None, typer.Argument(metavar="[N]", help="Maximum number, or `none`.")] = None,
+    concurrency_limit: Annotated[
+        str | None, typer.Argument(metavar="[N]", help="Maximum number, or `none`.")
+    ] = None,
     *,
-    rate: Annotated[str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")] = None,
-    burst: Annotated[int | None, typer.Option(metavar="N", help="Starts at once after a pause.")] = None,
-    key: Annotated[str | None, typer.Option(metavar="FORMAT", help="Limit by parameter: {customer_id}.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")
+    ] = None,
+    burst: Annotated[
+        int | None, typer.Option(metavar="N", help="Starts at once after a pause.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Limit by parameter: {customer_id}.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Limit how many jobs of the queue run at a time, over all nodes, or start in a period; running jobs continue.
+    """Limit how many jobs of the queue run at a time, over all nodes, or start in a period; running
+    jobs continue.
 
-    With --rate or --key it is a limit by key, which `horae limits` lists; `--rate none` removes these from the queue.
+    With --rate or --key it is a limit by key, which `horae limits` lists; `--rate none` removes
+    these from the queue.
     """
     if rate is not None or key is not None:
-        _limit_by_key(context, name, _read_key_limit(concurrency_limit, rate, burst, key), as_json=as_json)
+        _limit_by_key(
+            context, name, _read_key_limit(concurrency_limit, rate, burst, key), as_json=as_json
+        )
         return
     most = _read_limit(concurrency_limit or "")
     with opened(context) as horae:
@@ -128,7 +162,11 @@ def limit(  # noqa: PLR0913 - the numbers of a limit
     if as_json:
         print_json({"name": name, "concurrency_limit": most})
     else:
-        typer.echo(f"queue {name!r} has no limit" if most is None else f"queue {name!r} runs at most {most} at a time")
+        typer.echo(
+            f"queue {name!r} has no limit"
+            if most is None
+            else f"queue {name!r} runs at most {most} at a time"
+        )
 
 
 @queues_app.command()
@@ -136,7 +174,9 @@ def fair(
     context: typer.Context,
     name: Queue,
     *,
-    by: Annotated[str, typer.Option(metavar="WHO", help="`owner`, the name of a parameter, or `none`.")],
+    by: Annotated[
+        str, typer.Option(metavar="WHO", help="`owner`, the name of a parameter, or `none`.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Let owners take turns in the queue, or the values of a parameter, within each priority."""
@@ -151,17 +191,25 @@ def fair(
 
 @queues_app.command()
 def reset(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
-    """Give the queue the limits and the turns that code declares for it, instead of those set at run time."""
+    """Give the queue the limits and the turns that code declares for it, instead of those set at
+    run time.
+    """
     with opened(context) as horae:
         horae.queues.reset(name)
-    print_json({"name": name, "reset": True}) if as_json else typer.echo(f"queue {name!r} is as it is declared")
+    (
+        print_json({"name": name, "reset": True})
+        if as_json
+        else typer.echo(f"queue {name!r} is as it is declared")
+    )
 
 
 @queues_app.command()
 def backend(
     context: typer.Context,
     name: Queue,
-    system: Annotated[str, typer.Argument(metavar="BACKEND", help="`horae`, `celery` or `celery:QUEUE`.")],
+    system: Annotated[
+        str, typer.Argument(metavar="BACKEND", help="`horae`, `celery` or `celery:QUEUE`.")
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -181,10 +229,14 @@ def _limit_by_key(context: typer.Context, name: str, limit: Limit | None, *, as_
         print_json({"name": name, "limit": made})
     else:
         allowed = "" if limit is None else f" {made!r}: {limit.numbers.text}"
-        typer.echo(f"queue {name!r} has {'no limits by key' if limit is None else 'the limit'}{allowed}")
+        typer.echo(
+            f"queue {name!r} has {'no limits by key' if limit is None else 'the limit'}{allowed}"
+        )
 
 
-def _read_key_limit(concurrency: str | None, rate: str | None, burst: int | None, key: str | None) -> Limit | None:
+def _read_key_limit(
+    concurrency: str | None, rate: str | None, burst: int | None, key: str | None
+) -> Limit | None:
     if rate == "none":
         return None
     most = None if concurrency is None else _read_limit(concurrency)
@@ -195,12 +247,16 @@ def _read_limit(text: str) -> int | None:
     if text == "none":
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
-        raise InvalidRequest(f"{quoted(text)} is not a limit; expected a number of at least 1, or none")
+        raise InvalidRequest(
+            f"{quoted(text)} is not a limit; expected a number of at least 1, or none"
+        )
     return int(text)
 
 
 def _limit_of(queue: QueueView) -> str:
-    """Return the limits of a queue: its number of jobs at a time, and what it allows for each key."""
+    """Return the limits of a queue: its number of jobs at a time, and what it allows for each
+    key.
+    """
     limits = [] if queue.concurrency_limit is None else [str(queue.concurrency_limit)]
     for limit in (queue.limits or {}).values():
         key = f" by {limit['key']}" if limit.get("key") else ""

@@ -29,52 +29,89 @@ if TYPE_CHECKING:
 
 Apps = Annotated[
     list[str] | None,
-    typer.Argument(metavar="APP...", help="Applications to run, as module:attribute. Default: --app or HORAE_APP."),
+    typer.Argument(
+        metavar="APP...",
+        help="Applications to run, as module:attribute. Default: --app or HORAE_APP.",
+    ),
 ]
 Concurrency = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Maximum number of jobs that run at a time, over all applications."),
+    typer.Option(
+        min=1, metavar="N", help="Maximum number of jobs that run at a time, over all applications."
+    ),
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Maximum number of jobs in child processes at a time, beside the others."),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Maximum number of jobs in child processes at a time, beside the others.",
+    ),
 ]
-MaxJobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Replace a child process after so many jobs.")]
+MaxJobs = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Replace a child process after so many jobs.")
+]
 MaxMemory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Replace a child process that uses more memory after a job, such as 500MB."),
+    typer.Option(
+        metavar="SIZE",
+        help="Replace a child process that uses more memory after a job, such as 500MB.",
+    ),
 ]
 QueueNames = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all.")
+    str | None,
+    typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all."),
 ]
 Roles = Annotated[
     str | None,
-    typer.Option(metavar="NAMES", help="What the process does: worker, scheduler, web, with commas. Default: all."),
+    typer.Option(
+        metavar="NAMES",
+        help="What the process does: worker, scheduler, web, with commas. Default: all.",
+    ),
 ]
 Worker = Annotated[bool | None, typer.Option("--worker/--no-worker", help="Run jobs.")]
-Scheduler = Annotated[bool | None, typer.Option("--scheduler/--no-scheduler", help="Fire schedules.")]
-Api = Annotated[bool | None, typer.Option("--api/--no-api", help="Serve the HTTP API and the dashboard.")]
+Scheduler = Annotated[
+    bool | None, typer.Option("--scheduler/--no-scheduler", help="Fire schedules.")
+]
+Api = Annotated[
+    bool | None, typer.Option("--api/--no-api", help="Serve the HTTP API and the dashboard.")
+]
 Host = Annotated[str | None, typer.Option(metavar="NAME", help="Address to listen on. [127.0.0.1]")]
-Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one. [8080]")]
+Port = Annotated[
+    int | None,
+    typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one. [8080]"),
+]
 LocalStaff = Annotated[
     bool,
     typer.Option(
-        "--local-staff", help="Give every user of this machine the staff role; only with a host such as 127.0.0.1."
+        "--local-staff",
+        help="Give every user of this machine the staff role; only with a host such as 127.0.0.1.",
     ),
 ]
-Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the node in lists. Default: the host name.")]
+Name = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Name of the node in lists. Default: the host name."),
+]
 Grace = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="How long running jobs may continue after a signal, such as 30s. [30s]"),
+    typer.Option(
+        metavar="TIME", help="How long running jobs may continue after a signal, such as 30s. [30s]"
+    ),
 ]
 Format = Annotated[
     LogFormat | None,
-    typer.Option("--log-format", metavar="FORMAT", help="Format of the log on stderr: text or json. Default: text."),
+    typer.Option(
+        "--log-format",
+        metavar="FORMAT",
+        help="Format of the log on stderr: text or json. Default: text.",
+    ),
 ]
 Level = Annotated[
     LogLevel | None,
     typer.Option(
-        "--log-level", metavar="LEVEL", help="Lowest level to log: debug, info, warning or error. Default: info."
+        "--log-level",
+        metavar="LEVEL",
+        help="Lowest level to log: debug, info, warning or error. Default: info.",
     ),
 ]
 
@@ -104,23 +141,27 @@ def run(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Run a node in the foreground, with the HTTP API and the dashboard.
 
-    The node runs jobs, fires schedules and takes over the jobs of nodes that died. When it is ready it prints one line
-    with the address of the dashboard. --roles limits it to some of this: `--roles worker` only runs jobs, `--roles web`
-    is a web server and no node. --no-worker, --no-scheduler and --no-api take away one role each. The HTTP API needs
-    the packages of the extra `web`; without them leave out the role web.
+    The node runs jobs, fires schedules and takes over the jobs of nodes that died. When it is ready
+    it prints one line with the address of the dashboard. --roles limits it to some of this:
+    `--roles worker` only runs jobs, `--roles web` is a web server and no node. --no-worker,
+    --no-scheduler and --no-api take away one role each. The HTTP API needs the packages of the
+    extra `web`; without them leave out the role web.
 
-    SIGTERM or SIGINT (Ctrl-C) shuts it down in order: it claims no more jobs, lets running ones continue for the grace
-    period, cancels the rest, records their outcome and exits. A second signal exits at once, with 128 plus the
-    number of the signal; other nodes then rescue its jobs.
+    SIGTERM or SIGINT (Ctrl-C) shuts it down in order: it claims no more jobs, lets running ones
+    continue for the grace period, cancels the rest, records their outcome and exits. A second
+    signal exits at once, with 128 plus the number of the signal; other nodes then rescue its jobs.
 
-    Without tokens and without an authenticate function, the line has a login link that works once, for one browser.
+    Without tokens and without an authenticate function, the line has a login link that works once,
+    for one browser.
 
-    Several applications share the process and --concurrency (by default that of the first application). Each has its
-    own node, on the database that its code names, and its own port: the next one up if the first is taken.
+    Several applications share the process and --concurrency (by default that of the first
+    application). Each has its own node, on the database that its code names, and its own port: the
+    next one up if the first is taken.
 
-    Options that are not given default to the application's code, then to HORAE_CONCURRENCY, HORAE_PROCESSES,
-    HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_ROLES, HORAE_QUEUES, HORAE_NODE_NAME, HORAE_GRACE,
-    HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
+    Options that are not given default to the application's code, then to HORAE_CONCURRENCY,
+    HORAE_PROCESSES, HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_ROLES, HORAE_QUEUES,
+    HORAE_NODE_NAME, HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and
+    HORAE_LOG_LEVEL.
     """
     context.with_resource(ending_in_order())
     given = {
@@ -128,11 +169,17 @@ def run(  # noqa: PLR0913 - one argument for each option
         "processes": processes,
         "max_jobs_per_child": max_jobs_per_child,
         "max_child_memory": max_child_memory,
-        "queues": None if queues is None else tuple(part.strip() for part in queues.split(",") if part.strip()),
+        "queues": (
+            None
+            if queues is None
+            else tuple(part.strip() for part in queues.split(",") if part.strip())
+        ),
         "name": name,
         "grace": None if grace is None else duration(grace),
     }
-    options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+    options: dict[str, Any] = {
+        option: value for option, value in given.items() if value is not None
+    }
     switches = {Role.WORKER: worker, Role.SCHEDULER: scheduler, Role.WEB: api}
     horaes = applications(target_of(context), apps or [])
     if local_staff:
@@ -152,24 +199,38 @@ def run(  # noqa: PLR0913 - one argument for each option
             stack.callback(server.close)
         kept = [role for role in chosen if role is not Role.WEB or servers]
         is_node = not {Role.WORKER, Role.SCHEDULER}.isdisjoint(chosen)
-        nodes = [horae.node(slots=slots, roles=kept, **options) for horae in horaes] if is_node else []
+        nodes = (
+            [horae.node(slots=slots, roles=kept, **options) for horae in horaes] if is_node else []
+        )
         tune_garbage_collector()
-        on_ready = partial(announce, horaes, nodes, servers, {**options, "roles": kept}, as_json=as_json)
+        on_ready = partial(
+            announce, horaes, nodes, servers, {**options, "roles": kept}, as_json=as_json
+        )
         if not Service(nodes, servers, on_ready).run():
             raise typer.Exit(FAILED)
 
 
-def chosen_roles(settings: Sequence[Role], named: str | None, switches: Mapping[Role, bool | None]) -> tuple[Role, ...]:
-    """Return the roles of this process. Raises `InvalidRequest` for unknown names, `ConfigurationError` for no role."""
+def chosen_roles(
+    settings: Sequence[Role], named: str | None, switches: Mapping[Role, bool | None]
+) -> tuple[Role, ...]:
+    """Return the roles of this process.
+
+    Raises `InvalidRequest` for unknown names, `ConfigurationError` for no role.
+    """
     given = [role for role, wanted in switches.items() if wanted is not None]
     if named is not None and given:
         raise ConfigurationError(
-            "--roles names all roles; do not combine it with --no-worker, --no-scheduler or --no-api"
+            "--roles names all roles; do not combine it with --no-worker, --no-scheduler or"
+            " --no-api"
         )
     roles = parse_roles(settings if named is None else named)
-    found = tuple(role for role in Role if (role in roles if switches[role] is None else switches[role]))
+    found = tuple(
+        role for role in Role if (role in roles if switches[role] is None else switches[role])
+    )
     if not found:
-        raise ConfigurationError("--no-worker, --no-scheduler and --no-api together leave nothing to run")
+        raise ConfigurationError(
+            "--no-worker, --no-scheduler and --no-api together leave nothing to run"
+        )
     return found
 
 
@@ -182,15 +243,20 @@ def applications(target: Target, references: Sequence[str]) -> list[Horae]:
     for reference in named:
         horae = target.load(reference)
         if any(horae is other for other in loaded):
-            raise ConfigurationError(f"application {reference!r} is named twice; one node per application is enough")
+            raise ConfigurationError(
+                f"application {reference!r} is named twice; one node per application is enough"
+            )
         loaded.append(horae)
     return loaded
 
 
 def serve(horaes: Sequence[Horae], host: str | None, port: int | None) -> "list[HttpServer]":
-    """Return a listening server for each application; raises `ConfigurationError`, also without `horae[web]`."""
+    """Return a listening server for each application; raises `ConfigurationError`, also without
+    `horae[web]`.
+    """
     with web_packages_required():
-        from horae.cli.serving.web import servers_of  # noqa: PLC0415 - an extra, which `--no-api` does not need
+        # An extra, which `--no-api` does not need
+        from horae.cli.serving.web import servers_of  # noqa: PLC0415
     return servers_of(horaes, host, port)
 
 
@@ -203,12 +269,16 @@ def announce(
     as_json: bool,
 ) -> None:
     """Print that everything is ready: a line of text, or of JSON if the log is JSON."""
-    ready = [_described(horae, node, options) for horae, node in zip(horaes, nodes, strict=bool(nodes))]
+    ready = [
+        _described(horae, node, options) for horae, node in zip(horaes, nodes, strict=bool(nodes))
+    ]
     urls = [server.entrance for server in servers]
     if as_json:
         print_json({"event": "ready", "version": version("horae"), "nodes": ready, "urls": urls})
     else:
-        typer.echo(f"horae {version('horae')} is ready: {'; '.join([*map(_in_words, ready), *urls])}")
+        typer.echo(
+            f"horae {version('horae')} is ready: {'; '.join([*map(_in_words, ready), *urls])}"
+        )
     for node in ready:
         if Role.WORKER in node["roles"] and not node["types"]:
             log.warning("node %s has no job types, so it will run no jobs", node["id"])

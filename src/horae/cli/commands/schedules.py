@@ -24,11 +24,15 @@ from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.views import ScheduleView
 from horae.types.registry import Registry
 
-schedules_app = typer.Typer(help="List, add, change, pause and run schedules.", no_args_is_help=True)
+schedules_app = typer.Typer(
+    help="List, add, change, pause and run schedules.", no_args_is_help=True
+)
 
 Schedule = Annotated[str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or ID.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
-Config = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Parameter of its jobs. Repeatable.")]
+Config = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="Parameter of its jobs. Repeatable.")
+]
 
 
 @schedules_app.command("list")
@@ -51,12 +55,22 @@ def list_schedules(
         "STATE": lambda schedule: schedule.disabled_reason or schedule.state,
         "NEXT START": "next_start",
         "RUNS": lambda schedule: schedule.statistics.total_runs + schedule.open_runs,
-        "FAILED": lambda schedule: schedule.statistics.total_failures + schedule.statistics.total_crashes,
+        "FAILED": lambda schedule: (
+            schedule.statistics.total_failures + schedule.statistics.total_crashes
+        ),
         "NOTE": note_of,
     }
-    empty = "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae schedules add"
+    empty = (
+        "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae"
+        " schedules add"
+    )
     print_list(
-        "schedules", found, columns, empty=empty, as_json=as_json, values=lambda each: as_values(each, horae.registry)
+        "schedules",
+        found,
+        columns,
+        empty=empty,
+        as_json=as_json,
+        values=lambda each: as_values(each, horae.registry),
     )
 
 
@@ -84,7 +98,8 @@ def add(
     job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
     *,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the schedule. Default: that of the job type.")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the schedule. Default: that of the job type."),
     ] = None,
     config: Config = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Add the schedule paused.")] = False,
@@ -97,7 +112,9 @@ def add(
     with opened(context):
         kind = horae.registry.get(job_type)
         given = parameters(kind, config or [], None)
-        schedule = horae.schedules.add(job_type, name=name, config=given, enabled=not disabled, **chosen)
+        schedule = horae.schedules.add(
+            job_type, name=name, config=given, enabled=not disabled, **chosen
+        )
     _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
 
 
@@ -110,21 +127,31 @@ def put(
     *,
     config: Config = None,
     enabled: Annotated[
-        bool | None, typer.Option("--enabled/--disabled", help="Default: leave a paused schedule paused.")
+        bool | None,
+        typer.Option("--enabled/--disabled", help="Default: leave a paused schedule paused."),
     ] = None,
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Add a schedule, or change it to the given options; others get their defaults (needs --app or HORAE_APP)."""
+    """Add a schedule, or change it to the given options; others get their defaults (needs --app or
+    HORAE_APP).
+    """
     chosen = chosen_of(options)
     horae = target_of(context).application
     with opened(context):
         given = parameters(horae.registry.get(job_type), config or [], None)
         result = horae.schedules.put(name, job_type, config=given, enabled=enabled, **chosen)
     if as_json:
-        print_json({"outcome": result.outcome, "schedule": as_values(result.schedule, horae.registry)})
+        print_json(
+            {"outcome": result.outcome, "schedule": as_values(result.schedule, horae.registry)}
+        )
     else:
-        _print(horae.registry, result.schedule, as_json, f"schedule {result.schedule.id} ({name}) {result.outcome}")
+        _print(
+            horae.registry,
+            result.schedule,
+            as_json,
+            f"schedule {result.schedule.id} ({name}) {result.outcome}",
+        )
 
 
 @schedules_app.command()
@@ -153,7 +180,12 @@ def reset(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fals
     """Take back what was changed of a declared schedule at run time."""
     with opened(context) as horae:
         schedule = horae.schedules.reset(reference_of(reference))
-    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is as its module declares it")
+    _print(
+        horae.registry,
+        schedule,
+        as_json,
+        f"schedule {schedule.id} ({schedule.name}) is as its module declares it",
+    )
 
 
 @schedules_app.command("next")
@@ -193,10 +225,18 @@ def backfill(  # noqa: PLR0913 - the options of a command
     reference: Schedule,
     *,
     start: Annotated[str | None, typer.Option(metavar="ISO", help="First nominal time.")] = None,
-    end: Annotated[str | None, typer.Option(metavar="ISO", help="End; this time itself is not run.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=LARGEST_LIMIT, help="Maximum number of times.")] = DEFAULT_LIMIT,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the times and add none.")] = False,
-    failed: Annotated[bool, typer.Option("--failed", help="Also run times again whose run failed.")] = False,
+    end: Annotated[
+        str | None, typer.Option(metavar="ISO", help="End; this time itself is not run.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=LARGEST_LIMIT, help="Maximum number of times.")
+    ] = DEFAULT_LIMIT,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count the times and add none.")
+    ] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Also run times again whose run failed.")
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the times that still wait.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -211,12 +251,17 @@ def backfill(  # noqa: PLR0913 - the options of a command
         raise typer.BadParameter("--start and --end are needed, or --undo")
     first, until = moment(start, "--start"), moment(end, "--end")
     with opened(context) as horae:
-        found = horae.schedules.backfill(key, first, until, limit=limit, dry_run=dry_run, failed=failed)
+        found = horae.schedules.backfill(
+            key, first, until, limit=limit, dry_run=dry_run, failed=failed
+        )
     if as_json:
         print_json(asdict(found))
         return
     done = "would be added" if dry_run else "added"
-    typer.echo(f"{found.added} of {found.times} times {done}; {found.known} known, {found.excluded} more excluded")
+    typer.echo(
+        f"{found.added} of {found.times} times {done}; {found.known} known, {found.excluded} more"
+        " excluded"
+    )
 
 
 @schedules_app.command()
@@ -224,7 +269,9 @@ def pause(
     context: typer.Context,
     reference: Schedule,
     *,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")] = None,
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Pause a schedule: no run starts; a running one continues."""
@@ -239,7 +286,12 @@ def resume(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fal
     with opened(context) as horae:
         schedule = horae.schedules.resume(reference_of(reference))
     never = "; next start: never" if schedule.next_start is None else ""
-    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is enabled{never}")
+    _print(
+        horae.registry,
+        schedule,
+        as_json,
+        f"schedule {schedule.id} ({schedule.name}) is enabled{never}",
+    )
 
 
 @schedules_app.command()
@@ -259,7 +311,9 @@ def delete(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fal
 
 
 @schedules_app.command()
-def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_json: AsJson = False) -> None:
+def ticks(
+    context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_json: AsJson = False
+) -> None:
     """Show the decision about each nominal time and its reason, newest first."""
     with opened(context) as horae:
         found = horae.schedules.ticks(reference_of(reference), limit=limit)
@@ -271,7 +325,9 @@ def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_
         "REASON": "reason",
         "JOB": "job_id",
         "RETRIED AS": "retried_as",
-        "LATE BY": lambda tick: tick.decided_at - tick.nominal_time if tick.decision == "fired" else None,
+        "LATE BY": lambda tick: (
+            tick.decided_at - tick.nominal_time if tick.decision == "fired" else None
+        ),
         "WAITS": "waiting_reason",
     }
     print_list("ticks", found, columns, empty="No nominal time has passed yet.", as_json=as_json)
@@ -289,7 +345,8 @@ def stats(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fals
 def errors(
     context: typer.Context,
     reference: Annotated[
-        str | None, typer.Argument(metavar="[NAME|ID]", help="The schedule, by name or ID. Default: all.")
+        str | None,
+        typer.Argument(metavar="[NAME|ID]", help="The schedule, by name or ID. Default: all."),
     ] = None,
     *,
     limit: Limit = 50,
@@ -300,13 +357,18 @@ def errors(
         key = None if reference is None else reference_of(reference)
         found = horae.schedules.errors(key, limit=limit)
     columns: Columns = {
-        "SCHEDULE": "schedule_id", "JOB": "job_id", "NOMINAL TIME": "nominal_time", "ENDED": "finished_at",
-        "OUTCOME": "outcome", "ERROR": "error",
-    }  # fmt: skip
+        "SCHEDULE": "schedule_id",
+        "JOB": "job_id",
+        "NOMINAL TIME": "nominal_time",
+        "ENDED": "finished_at",
+        "OUTCOME": "outcome",
+        "ERROR": "error",
+    }
     print_list("errors", found, columns, empty="No run has failed.", as_json=as_json)
 
 
-def _print(registry: Registry, schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001 - passed on
+# Passed on
+def _print(registry: Registry, schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001
     if as_json:
         print_json(as_values(schedule, registry))
         return

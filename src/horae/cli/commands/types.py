@@ -11,13 +11,22 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
-from horae.cli.printing.output import Columns, brief, print_fields, print_json, print_list, print_table
+from horae.cli.printing.output import (
+    Columns,
+    brief,
+    print_fields,
+    print_json,
+    print_list,
+    print_table,
+)
 from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.limits.limit import Limit
 from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType
 
-types_app = typer.Typer(help="List the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True)
+types_app = typer.Typer(
+    help="List the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True
+)
 
 
 @types_app.command("list")
@@ -33,7 +42,9 @@ def list_types(context: typer.Context, *, as_json: AsJson = False) -> None:
         "SOFT LIMIT": lambda kind: brief(kind["soft_time_limit"]),
         "DESCRIPTION": lambda kind: (kind["description"] or "").partition("\n")[0],
     }
-    print_list("types", found, columns, empty="The application declares no job types.", as_json=as_json)
+    print_list(
+        "types", found, columns, empty="The application declares no job types.", as_json=as_json
+    )
 
 
 @types_app.command()
@@ -49,7 +60,9 @@ def show(
         print_json(kind)
         return
     print_fields(
-        (field.replace("_", " "), text_of(field, value)) for field, value in kind.items() if field != "parameters"
+        (field.replace("_", " "), text_of(field, value))
+        for field, value in kind.items()
+        if field != "parameters"
     )
     required = kind["parameters"].get("required", [])
     typer.echo()
@@ -58,11 +71,15 @@ def show(
         "TYPE": lambda item: _kind(item[1]),
         "DEFAULT": lambda item: "required" if item[0] in required else repr(item[1].get("default")),
     }
-    print_table(columns, kind["parameters"].get("properties", {}).items(), empty="It has no parameters.")
+    print_table(
+        columns, kind["parameters"].get("properties", {}).items(), empty="It has no parameters."
+    )
 
 
 def as_values(job_type: JobType[Any]) -> dict[str, Any]:
-    """Return a job type as `--json` prints it, in documented fields: seconds, and parameters as a JSON schema."""
+    """Return a job type as `--json` prints it, in documented fields: seconds, and parameters as a
+    JSON schema.
+    """
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     return {
         "name": job_type.type,
@@ -76,7 +93,9 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
         "grace": _seconds(job_type.time_limits.grace),
         "pending_timeout": _seconds(job_type.time_limits.pending),
         "expires": _seconds(job_type.time_limits.expires),
-        "keep": {state.value: seconds for state, seconds in sorted(job_type.retention.seconds.items())},
+        "keep": {
+            state.value: seconds for state, seconds in sorted(job_type.retention.seconds.items())
+        },
         "unique": _rule(job_type.uniqueness, Unique),
         "debounce": _rule(job_type.uniqueness, Debounce),
         "limits": [
@@ -97,7 +116,10 @@ def _rule(rule: Unique | Debounce | None, kind: type) -> dict[str, Any] | None:
     if rule is None or not isinstance(rule, kind):
         return None
     values = {each.name: getattr(rule, each.name) for each in fields(rule)}
-    return {name: _seconds(value) if isinstance(value, timedelta) else _plain(value) for name, value in values.items()}
+    return {
+        name: _seconds(value) if isinstance(value, timedelta) else _plain(value)
+        for name, value in values.items()
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -119,16 +141,27 @@ def _seconds(length: Any) -> float | None:
 def text_of(field: str, value: Any) -> object:
     """Return the value of a field as it is shown to people."""
     if field == "keep":
-        return ", ".join(f"{state} {brief(seconds)}" for state, seconds in value.items()) or "as configured"
+        return (
+            ", ".join(f"{state} {brief(seconds)}" for state, seconds in value.items())
+            or "as configured"
+        )
     if field == "limits":
-        return "; ".join(f"{each['allows']}{' by ' + each['key'] if each['key'] else ''}" for each in value)
+        return "; ".join(
+            f"{each['allows']}{' by ' + each['key'] if each['key'] else ''}" for each in value
+        )
     if isinstance(value, dict):
         return ", ".join(
-            f"{name.replace('_', ' ')} {_plain_text(each)}" for name, each in value.items() if each is not None
+            f"{name.replace('_', ' ')} {_plain_text(each)}"
+            for name, each in value.items()
+            if each is not None
         )
     if isinstance(value, list):
         return _plain_text(value)
-    return brief(value) if field in ("soft_time_limit", "grace", "pending_timeout", "expires") else value
+    return (
+        brief(value)
+        if field in ("soft_time_limit", "grace", "pending_timeout", "expires")
+        else value
+    )
 
 
 def _plain_text(value: object) -> str:
@@ -144,4 +177,6 @@ def _key(limit: Limit) -> str | None:
 
 def _kind(schema: dict[str, Any]) -> str:
     options = schema.get("anyOf", [schema])
-    return " or ".join(option.get("type") or option.get("$ref", "any").rpartition("/")[2] for option in options)
+    return " or ".join(
+        option.get("type") or option.get("$ref", "any").rpartition("/")[2] for option in options
+    )

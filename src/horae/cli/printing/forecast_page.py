@@ -44,7 +44,10 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A step chart over the period. `line`: the height of the number of slots, if it is in the chart."""
+    """A step chart over the period.
+
+    `line`: the height of the number of slots, if it is in the chart.
+    """
 
     title: str
     kind: str
@@ -69,7 +72,9 @@ def forecast_page(
     measured: Mapping[str, Bodies],
 ) -> str:
     """Return the page. It shows the first `limit` entries of each list, and counts the others."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["at"] = partial(_at, zone)
     environment.filters["brief"] = brief
     environment.filters["number"] = lambda count: f"{count:,}"
@@ -120,7 +125,10 @@ def totals(forecast: Forecast) -> Totals:
     return Totals(
         runs=forecast.fired,
         late=sum(schedule.late for schedule in schedules),
-        skipped=sum(schedule.count(Decision.SKIPPED) + schedule.count(Decision.COALESCED) for schedule in schedules),
+        skipped=sum(
+            schedule.count(Decision.SKIPPED) + schedule.count(Decision.COALESCED)
+            for schedule in schedules
+        ),
         missed=sum(schedule.count(Decision.MISSED) for schedule in schedules),
         ended_badly=sum(schedule.failures + schedule.crashes for schedule in schedules),
     )
@@ -142,7 +150,9 @@ def charts_of(forecast: Forecast) -> list[Chart]:
 
 def _chart(title: str, kind: str, values: Sequence[int], top: int, slots: int | None) -> Chart:
     step = WIDTH / len(values)
-    points = " ".join(f"V{_height(value, top):g}H{(index + 1) * step:g}" for index, value in enumerate(values))
+    points = " ".join(
+        f"V{_height(value, top):g}H{(index + 1) * step:g}" for index, value in enumerate(values)
+    )
     line = None if slots is None else _height(slots, top)
     return Chart(title, kind, f"M0 {HEIGHT} {points} V{HEIGHT}Z", top, line)
 
@@ -157,7 +167,11 @@ def _cells(forecast: Forecast, schedule: ScheduleForecast, zone: str) -> Iterato
         parts = [counted(stretch.runs, "run")]
         if stretch.dropped:
             parts.append(f"{stretch.dropped:,} not run")
-        shown = "" if stretch.colour in {Colour.ON_TIME, Colour.NOTHING} else f" ({stretch.colour.value})"
+        shown = (
+            ""
+            if stretch.colour in {Colour.ON_TIME, Colour.NOTHING}
+            else f" ({stretch.colour.value})"
+        )
         kind = stretch.colour.value.replace(" ", "-")
         yield Cell(kind, f"{schedule.name}, {moment:%a %Y-%m-%d %H:%M}: {', '.join(parts)}{shown}")
 

@@ -22,9 +22,16 @@ from horae.domain.forecast.scenario import Bodies
 from horae.domain.schedules.tick import Decision
 
 
-def print_forecast(forecast: Forecast, zone: str, limit: int, *, measured: Mapping[str, Bodies]) -> None:
-    """Print the schedules, those with trouble first, then storms, changes of the clocks, and slots."""
-    _print(f"{at(forecast.start, zone)} to {at(forecast.end, zone)} ({zone}), {counted(forecast.nodes, 'node')}")
+def print_forecast(
+    forecast: Forecast, zone: str, limit: int, *, measured: Mapping[str, Bodies]
+) -> None:
+    """Print the schedules, those with trouble first, then storms, changes of the clocks, and
+    slots.
+    """
+    _print(
+        f"{at(forecast.start, zone)} to {at(forecast.end, zone)} ({zone}),"
+        f" {counted(forecast.nodes, 'node')}"
+    )
     _print(durations_sentence(forecast, measured))
     _print("")
     shown = sorted(forecast.schedules, key=trouble)
@@ -54,9 +61,14 @@ def print_forecast(forecast: Forecast, zone: str, limit: int, *, measured: Mappi
 
 
 def print_comparison(comparison: Comparison, zone: str, limit: int) -> None:
-    """Print the schedules that differ, with their runs that would be added (+), moved (~) or dropped (-)."""
+    """Print the schedules that differ, with their runs that would be added (+), moved (~) or
+    dropped (-).
+    """
     after = comparison.after
-    _print(f"{at(after.start, zone)} to {at(after.end, zone)} ({zone}), deployed schedules against this code")
+    _print(
+        f"{at(after.start, zone)} to {at(after.end, zone)} ({zone}), deployed schedules against"
+        " this code"
+    )
     for schedule in comparison.schedules:
         _print("")
         _print(f"{schedule.name}: {'; '.join(schedule.texts) or 'same definition, but other runs'}")
@@ -71,7 +83,10 @@ def print_comparison(comparison: Comparison, zone: str, limit: int) -> None:
 
 def _others(forecast: Forecast) -> Iterable[str]:
     if forecast.other_jobs:
-        yield f"{counted(forecast.other_jobs, 'other job')} in between, {forecast.others_waited:,} of which wait."
+        yield (
+            f"{counted(forecast.other_jobs, 'other job')} in between, {forecast.others_waited:,} of"
+            " which wait."
+        )
 
 
 def _part(title: str, lines: Sequence[str], limit: int, noun: str) -> None:

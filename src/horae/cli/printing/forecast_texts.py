@@ -47,7 +47,9 @@ def trouble(schedule: ScheduleForecast) -> tuple[int, int, int, int, str]:
 def slots_sentence(forecast: Forecast, zone: str) -> str:
     """Return how many slots are needed, and what happens with those that there are."""
     condition = "Without outages, " if forecast.storms else ""
-    enough = f"{counted(forecast.slots_needed, 'slot')} would be enough for each job to start at once"
+    enough = (
+        f"{counted(forecast.slots_needed, 'slot')} would be enough for each job to start at once"
+    )
     have = "unlimited slots" if forecast.slots is None else counted(forecast.slots, "slot")
     if not forecast.waiting.count:
         return f"{condition}{enough}; the nodes have {have}."
@@ -69,7 +71,11 @@ def outage_sentences(forecast: Forecast, zone: str) -> list[str]:
     """Return what follows each outage, and from when no node is up until the end."""
     sentences = [storm_sentence(storm, zone) for storm in forecast.storms]
     down = forecast.down_since
-    return sentences if down is None else [*sentences, f"no node is up from {at(down, zone)} until the end"]
+    return (
+        sentences
+        if down is None
+        else [*sentences, f"no node is up from {at(down, zone)} until the end"]
+    )
 
 
 def change_text(change: RunChange, zone: str) -> str:
@@ -87,7 +93,11 @@ def verdict(comparison: Comparison) -> str:
     """Return the result of a comparison in one sentence."""
     if not comparison.different:
         return "No run would be added, moved or dropped."
-    parts = [f"{comparison.count(effect):,} {effect.value}" for effect in Effect if comparison.count(effect)]
+    parts = [
+        f"{comparison.count(effect):,} {effect.value}"
+        for effect in Effect
+        if comparison.count(effect)
+    ]
     return f"Runs that would change: {', '.join(parts)}."
 
 
@@ -95,5 +105,6 @@ def durations_sentence(forecast: Forecast, measured: Mapping[str, Bodies]) -> st
     """Return where the durations come from."""
     known = sum(schedule.name in measured for schedule in forecast.schedules)
     return (
-        f"Durations: measured for {known} of {counted(len(forecast.schedules), 'schedule')}, otherwise as given or 1s."
+        f"Durations: measured for {known} of {counted(len(forecast.schedules), 'schedule')},"
+        " otherwise as given or 1s."
     )

@@ -29,12 +29,18 @@ def forecast_values(forecast: Forecast, limit: int) -> dict[str, Any]:
         "outages": [_storm(storm) for storm in forecast.storms],
         "clock_changes": [
             {
-                "schedule": surprise.schedule, "at": surprise.at, "timezone": surprise.zone, "change": surprise.change,
-                "local_times": surprise.wall, "times": surprise.times, "runs": surprise.fires, "text": surprise.text,
+                "schedule": surprise.schedule,
+                "at": surprise.at,
+                "timezone": surprise.zone,
+                "change": surprise.change,
+                "local_times": surprise.wall,
+                "times": surprise.times,
+                "runs": surprise.fires,
+                "text": surprise.text,
             }
             for surprise in forecast.surprises
         ],
-    }  # fmt: skip
+    }
 
 
 def schedule_values(schedule: ScheduleForecast, limit: int) -> dict[str, Any]:
@@ -69,7 +75,10 @@ def comparison_values(comparison: Comparison, limit: int) -> dict[str, Any]:
         "end": comparison.after.end,
         "different": comparison.different,
         **{effect.value: comparison.count(effect) for effect in Effect},
-        "slots_needed": {"before": comparison.before.slots_needed, "after": comparison.after.slots_needed},
+        "slots_needed": {
+            "before": comparison.before.slots_needed,
+            "after": comparison.after.slots_needed,
+        },
         "schedules": [_schedule_comparison(schedule, limit) for schedule in comparison.schedules],
     }
 
@@ -90,9 +99,13 @@ def _change(change: RunChange) -> dict[str, Any]:
 
 def _storm(storm: Storm) -> dict[str, Any]:
     return {
-        "start": storm.start, "end": storm.back, "late_runs": storm.late, "not_run": storm.dropped,
-        "most_waiting": storm.most_waiting, "over": storm.over,
-    }  # fmt: skip
+        "start": storm.start,
+        "end": storm.back,
+        "late_runs": storm.late,
+        "not_run": storm.dropped,
+        "most_waiting": storm.most_waiting,
+        "over": storm.over,
+    }
 
 
 def _run(run: PlannedRun) -> dict[str, Any]:
@@ -101,9 +114,12 @@ def _run(run: PlannedRun) -> dict[str, Any]:
 
 def _ticks(ticks: Ticks) -> dict[str, Any]:
     return {
-        "first": ticks.first, "last": ticks.last, "count": ticks.count, "decision": ticks.decision,
+        "first": ticks.first,
+        "last": ticks.last,
+        "count": ticks.count,
+        "decision": ticks.decision,
         "reason": ticks.reason,
-    }  # fmt: skip
+    }
 
 
 def _seconds(length: timedelta) -> float:

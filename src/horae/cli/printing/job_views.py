@@ -13,12 +13,19 @@ from horae.domain.jobs.job import Job, JobState, WaitsFor
 from horae.storage.jobs.reading import Attempt
 from horae.types.registry import Registry
 
-WAITS: Final = {WaitsFor.JOBS: "waits for other jobs", WaitsFor.LIMIT: "waits for a limit or a turn"}
+WAITS: Final = {
+    WaitsFor.JOBS: "waits for other jobs",
+    WaitsFor.LIMIT: "waits for a limit or a turn",
+}
 
 
 def as_values(job: Job, registry: Registry) -> dict[str, Any]:
     """Return a job as `--json` prints it; the fields are documented and stable."""
-    return {**asdict(job), "params": shown_parameters(registry, job.type, job.params), "error_code": job.error_code}
+    return {
+        **asdict(job),
+        "params": shown_parameters(registry, job.type, job.params),
+        "error_code": job.error_code,
+    }
 
 
 def _note(job: Job) -> str | None:
@@ -31,20 +38,33 @@ def _note(job: Job) -> str | None:
 
 
 COLUMNS: Final[Columns] = {
-    "ID": "id", "TYPE": "type", "STATE": "state.value", "PROGRESS": lambda job: f"{job.progress_percentage}%",
-    "NOTE": _note, "OWNER": "owner", "QUEUE": "queue", "CREATED": "created_at",
-}  # fmt: skip
+    "ID": "id",
+    "TYPE": "type",
+    "STATE": "state.value",
+    "PROGRESS": lambda job: f"{job.progress_percentage}%",
+    "NOTE": _note,
+    "OWNER": "owner",
+    "QUEUE": "queue",
+    "CREATED": "created_at",
+}
 ATTEMPT_COLUMNS: Final[Columns] = {
-    "ATTEMPT": "attempt", "LEASE": "lease", "NODE": "node_id", "STARTED": "started_at", "FINISHED": "finished_at",
-    "OUTCOME": "outcome.value", "ERROR": "error",
-}  # fmt: skip
+    "ATTEMPT": "attempt",
+    "LEASE": "lease",
+    "NODE": "node_id",
+    "STARTED": "started_at",
+    "FINISHED": "finished_at",
+    "OUTCOME": "outcome.value",
+    "ERROR": "error",
+}
 
 
 def print_job(job: Job, registry: Registry, attempts: Sequence[Attempt], **more: Any) -> None:
     """Print all fields of a job, further ones, and its attempts."""
     values = as_values(job, registry)
     if values["params"] is None and job.params is not None:
-        values["params"] = "not shown, as it is not known which are secret; name the program with --app"
+        values["params"] = (
+            "not shown, as it is not known which are secret; name the program with --app"
+        )
     shown = {
         **values,
         **more,

@@ -15,7 +15,9 @@ from rich.text import Text
 from horae.cli.escaping import printable
 
 Columns: TypeAlias = Mapping[str, str | Callable[[Any], object]]
-"""The columns of a table by their headings: each an attribute of the items, or a function of an item."""
+"""The columns of a table by their headings: each an attribute of the items, or a function of an
+item.
+"""
 
 WIDE: Final = 10_000
 """Columns of a pipe, so that no text is cut or wrapped."""
@@ -50,9 +52,14 @@ def print_json(value: Any) -> None:
 
 
 def print_list(
-    name: str, items: Sequence[Any], columns: Columns, *, empty: str, as_json: bool,
+    name: str,
+    items: Sequence[Any],
+    columns: Columns,
+    *,
+    empty: str,
+    as_json: bool,
     values: Callable[[Any], Any] = lambda item: item,
-) -> None:  # fmt: skip
+) -> None:
     """Print items as a table, or as JSON under a name; `values` converts an item to JSON."""
     if as_json:
         print_json({name: [values(item) for item in items]})
@@ -62,7 +69,9 @@ def print_list(
 
 def print_table(columns: Columns, items: Iterable[Any], *, empty: str = "") -> None:
     """Print a row for each item, or the text `empty` without items."""
-    read = [attrgetter(column) if isinstance(column, str) else column for column in columns.values()]
+    read = [
+        attrgetter(column) if isinstance(column, str) else column for column in columns.values()
+    ]
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for item in items:
         table.add_row(*(cell(column(item)) for column in read))

@@ -18,9 +18,19 @@ from horae.types.schedule import RuleKeywords
 LONGEST_NUMBER: Final = 19
 """Digits of an ID that fits the column; longer numbers are names."""
 _STORED: Final = (
-    "queue", "priority", "state", "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start",
-    "last_tick", "overrides", "waiting_reason",
-)  # fmt: skip
+    "queue",
+    "priority",
+    "state",
+    "enabled",
+    "disabled_reason",
+    "pause_note",
+    "job_id",
+    "started_at",
+    "next_start",
+    "last_tick",
+    "overrides",
+    "waiting_reason",
+)
 
 
 def reference_of(text: str) -> int | str:
@@ -44,7 +54,11 @@ def as_values(schedule: ScheduleView, registry: Registry) -> dict[str, Any]:
         "module": schedule.module or None,
         "job_type": schedule.job_type,
         "config": shown_parameters(registry, schedule.job_type, schedule.config),
-        "trigger": {"kind": rules.trigger.kind, "text": rules.trigger.text, "timezone": rules.trigger.timezone},
+        "trigger": {
+            "kind": rules.trigger.kind,
+            "text": rules.trigger.text,
+            "timezone": rules.trigger.timezone,
+        },
         **{name: values[name] for name in RuleKeywords.__annotations__ if name != "exclude"},
         "exclude": list(rules.exclude),
         **{name: getattr(schedule, name) for name in _STORED},
@@ -57,7 +71,9 @@ def as_values(schedule: ScheduleView, registry: Registry) -> dict[str, Any]:
 
 
 def note_of(schedule: ScheduleView) -> str:
-    """Return what differs from the rules of a schedule at present: its pause, or a change of its next start."""
+    """Return what differs from the rules of a schedule at present: its pause, or a change of its
+    next start.
+    """
     notes = [schedule.pause_note] if schedule.pause_note else []
     if (change := schedule.change) is not None and change.start is not None:
         notes.append("next start moved")
@@ -69,7 +85,9 @@ def note_of(schedule: ScheduleView) -> str:
 
 
 def declared_in_words(schedule: ScheduleView) -> list[str]:
-    """Return the fields that were changed at run time, each with the value that the module declares for it."""
+    """Return the fields that were changed at run time, each with the value that the module declares
+    for it.
+    """
     declared = {
         name: f"{was['text']} ({was['timezone']})" if name == "trigger" else was
         for name, was in schedule.overrides.items()
@@ -80,7 +98,12 @@ def declared_in_words(schedule: ScheduleView) -> list[str]:
 def print_next(starts: Sequence[datetime], skipped: Sequence[Ticks], *, as_json: bool) -> None:
     """Print the next starts of a schedule and the nominal times that it will skip, in order."""
     rows: list[dict[str, Any]] = [
-        {"nominal_time": ticks.first, "until": ticks.last, "count": ticks.count, "reason": ticks.reason.value}
+        {
+            "nominal_time": ticks.first,
+            "until": ticks.last,
+            "count": ticks.count,
+            "reason": ticks.reason.value,
+        }
         for ticks in skipped
     ]
     if as_json:

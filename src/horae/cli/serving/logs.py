@@ -1,4 +1,6 @@
-"""The log of `horae run`: text or JSON on stderr; every record has its job, type, lease and node."""
+"""The log of `horae run`: text or JSON on stderr; every record has its job, type, lease and
+node.
+"""
 
 import logging
 import sys
@@ -17,7 +19,8 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 log = guarded_log("horae.cli")
 CHATTY: Final = ("aiosqlite", "alembic", "asyncio")
-"""Libraries that log every step; the log of a node is about jobs, so only their warnings are kept."""
+"""Libraries that log every step; the log of a node is about jobs, so only their warnings are kept.
+"""
 
 
 def configure(log_format: LogFormat, log_level: LogLevel) -> None:
@@ -39,7 +42,9 @@ def configure(log_format: LogFormat, log_level: LogLevel) -> None:
 
 
 def handler(log_format: LogFormat) -> logging.Handler:
-    """Return a handler: JSON for a log collector, colours for a terminal, plain lines for everything else."""
+    """Return a handler: JSON for a log collector, colours for a terminal, plain lines for
+    everything else.
+    """
     if log_format == "json" or not sys.stderr.isatty():
         return lines_on_stderr(as_json=log_format == "json")
     lines = RichHandler(console=Console(stderr=True), show_path=False, rich_tracebacks=False)

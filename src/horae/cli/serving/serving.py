@@ -1,4 +1,6 @@
-"""Runs nodes and servers in the foreground until a signal: the first shuts down in order, the second exits at once."""
+"""Runs nodes and servers in the foreground until a signal: the first shuts down in order, the
+second exits at once.
+"""
 
 import asyncio
 import os
@@ -22,19 +24,33 @@ if TYPE_CHECKING:
     from horae.api.serving.server import HttpServer  # needs the extra `web`
 
 LAST_RESORT: Final = 4.8
-"""Seconds that the process may take to exit after the grace period of its nodes, and after they have stopped."""
-SETTLED: Final = b"all jobs are settled, but a thread or task of theirs does not end: exiting without waiting for it\n"
-LATE: Final = b"the grace period is over, but a thread or task does not end: exiting without waiting for it\n"
-UNBEGUN: Final = b"stopped before a node has begun, but a thread does not end: exiting without waiting for it\n"
+"""Seconds that the process may take to exit after the grace period of its nodes, and after they
+have stopped.
+"""
+SETTLED: Final = (
+    b"all jobs are settled, but a thread or task of theirs does not end: exiting without waiting"
+    b" for it\n"
+)
+LATE: Final = (
+    b"the grace period is over, but a thread or task does not end: exiting without waiting for it\n"
+)
+UNBEGUN: Final = (
+    b"stopped before a node has begun, but a thread does not end: exiting without waiting for it\n"
+)
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 log = guarded_log("horae.cli")
 
 
 class Service:
-    """Nodes and servers in one event loop. The servers answer requests until the last node has stopped."""
+    """Nodes and servers in one event loop.
 
-    def __init__(self, nodes: Sequence[Node], servers: "Sequence[HttpServer]", announce: Callable[[], None]) -> None:
+    The servers answer requests until the last node has stopped.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], servers: "Sequence[HttpServer]", announce: Callable[[], None]
+    ) -> None:
         """`announce` is called when all nodes claim jobs and all servers answer."""
         self._nodes, self._servers = nodes, servers
         self._announce = announce
@@ -68,7 +84,9 @@ class Service:
         self._loop = None
         for node in self._nodes:
             node.give_up_calls()
-        end_for_certain(int(self.failed))  # before the loop waits for tasks that ignore being cancelled
+        end_for_certain(
+            int(self.failed)
+        )  # before the loop waits for tasks that ignore being cancelled
 
     async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
@@ -101,7 +119,10 @@ class Service:
 
     def _on_signal(self, number: int) -> None:
         if self._ordered:
-            os.write(2, b"second signal: exiting at once; other nodes will rescue the jobs that ran here\n")
+            os.write(
+                2,
+                b"second signal: exiting at once; other nodes will rescue the jobs that ran here\n",
+            )
             os._exit(128 + number)
         self._ordered = True
         if self._loop is not None:
@@ -115,7 +136,9 @@ class Service:
 
 @contextmanager
 def ending_in_order() -> Generator[None]:
-    """Let SIGTERM end the program with 0 until `listen` is called: to load an application may take long."""
+    """Let SIGTERM end the program with 0 until `listen` is called: to load an application may take
+    long.
+    """
     usual = signal.getsignal(signal.SIGTERM)
     if usual is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
         yield
@@ -136,18 +159,26 @@ def _end_unbegun(number: int, _frame: FrameType | None) -> None:
 
 
 def listen(on_signal: Callable[[int], None]) -> None:
-    """Call `on_signal` for each signal on a thread of its own, so that a body which blocks the loop cannot delay it."""
+    """Call `on_signal` for each signal on a thread of its own, so that a body which blocks the loop
+    cannot delay it.
+    """
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
-    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)  # written at once, whatever the main thread does
+    signal.set_wakeup_fd(
+        write_end, warn_on_full_buffer=False
+    )  # written at once, whatever the main thread does
     for number in SIGNALS:
         signal.signal(number, _ignore)
-    threading.Thread(target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True).start()
+    threading.Thread(
+        target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True
+    ).start()
     os.register_at_fork(after_in_child=_restore_signals)
 
 
 def _restore_signals() -> None:
-    """Detach a fork from the pipe that it shares with the node: a signal to the fork is not meant for the node."""
+    """Detach a fork from the pipe that it shares with the node: a signal to the fork is not meant
+    for the node.
+    """
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
@@ -165,8 +196,14 @@ def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:
 
 
 def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
-    """Exit after `seconds`, even if a body, a hook or a closing connection never ends, unless no thread can start."""
-    starts(threading.Thread(target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True))
+    """Exit after `seconds`, even if a body, a hook or a closing connection never ends, unless no
+    thread can start.
+    """
+    starts(
+        threading.Thread(
+            target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True
+        )
+    )
 
 
 def _end_later(code: int, seconds: float, text: bytes) -> None:

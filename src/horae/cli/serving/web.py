@@ -14,10 +14,11 @@ log = guarded_log("horae.cli")
 
 
 def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> list[HttpServer]:
-    """Return a listening server for each application; one whose port is taken by another gets the next port.
+    """Return a listening server for each application; one whose port is taken by another gets the
+    next port.
 
-    Raises `ConfigurationError` for an address that cannot or must not be used. If the default port is taken by another
-    process (likely another node), the node still runs jobs and only warns.
+    Raises `ConfigurationError` for an address that cannot or must not be used. If the default port
+    is taken by another process (likely another node), the node still runs jobs and only warns.
     """
     servers: list[HttpServer] = []
     taken: set[int] = set()
@@ -26,7 +27,11 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
         while number and number in taken:
             number += 1
         taken.add(number)
-        chosen = host is not None or port is not None or {"host", "port"} & horae.settings.model_fields_set
+        chosen = (
+            host is not None
+            or port is not None
+            or {"host", "port"} & horae.settings.model_fields_set
+        )
         try:
             servers.append(_server(horae, host or horae.settings.host, number))
         except ConfigurationError as error:
@@ -34,7 +39,9 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
                 for server in servers:
                     server.close()
                 raise
-            log.warning("no HTTP API and no dashboard: %s; use --port 0 for a free port, or --no-api", error)
+            log.warning(
+                "no HTTP API and no dashboard: %s; use --port 0 for a free port, or --no-api", error
+            )
     return servers
 
 
@@ -50,7 +57,9 @@ def _server(horae: Horae, host: str, port: int) -> HttpServer:
 
 
 def bounds_of(settings: Settings) -> Bounds:
-    """Return the limits for clients; connections use at most half of the process's file descriptors."""
+    """Return the limits for clients; connections use at most half of the process's file
+    descriptors.
+    """
     return Bounds(
         connections=max(8, min(settings.max_connections, descriptor_limit() // 2)),
         header=settings.header_timeout.total_seconds(),

@@ -1,1 +1,3 @@
-"""The checks of `horae doctor`: each is a function that returns its findings, their meaning, and what to do."""
+"""The checks of `horae doctor`: each is a function that returns its findings, their meaning, and
+what to do.
+"""

@@ -41,7 +41,9 @@ def check_connection(database: Database) -> Finding:
         database.autocommit(doctor.clock)
     except DatabaseReadOnly as error:
         return problem(
-            "connection", str(error), "Promote a standby, or name the primary. No job runs until this works."
+            "connection",
+            str(error),
+            "Promote a standby, or name the primary. No job runs until this works.",
         )
     except Exception as error:
         complaint = doctor.database_error_of(error)
@@ -50,10 +52,13 @@ def check_connection(database: Database) -> Finding:
         return problem(
             "connection",
             f"the database does not answer: {complaint}",
-            "Check the URL, the server, the password and the network. No job runs until this works.",
+            "Check the URL, the server, the password and the network. No job runs until this"
+            " works.",
         )
     connecting, asking = opened - began, time.monotonic() - opened
-    return ok("connection", f"connects in {connecting * 1000:.0f} ms, answers in {asking * 1000:.1f} ms")
+    return ok(
+        "connection", f"connects in {connecting * 1000:.0f} ms, answers in {asking * 1000:.1f} ms"
+    )
 
 
 def check_migrations(database: Database) -> Finding:
@@ -66,14 +71,15 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
     if status.ahead and status.usable:
         return warning(
             "migrations",
-            f"a newer version has migrated the database (revision {status.current}; this program knows {status.head}), "
-            "and its tables are compatible with this program",
+            f"a newer version has migrated the database (revision {status.current}; this program"
+            f" knows {status.head}), and its tables are compatible with this program",
             "Replace this program by the newer version when convenient.",
         )
     if status.ahead:
         return problem(
             "migrations",
-            f"a newer version has migrated the database (revision {status.current}; this program knows {status.head})",
+            f"a newer version has migrated the database (revision {status.current}; this program"
+            f" knows {status.head})",
             "Upgrade this program.",
         )
     if not status.pending:
@@ -82,7 +88,8 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
         return warning(
             "migrations",
             f"revision {', '.join(status.pending)} is pending",
-            "No action needed: the next start migrates a SQLite file. To migrate it now, run `horae migrate up`.",
+            "No action needed: the next start migrates a SQLite file. To migrate it now, run `horae"
+            " migrate up`.",
         )
     return problem(
         "migrations",
@@ -97,14 +104,17 @@ def check_schema(database: Database) -> Iterator[Finding]:
     if schema.name is None:
         yield problem(
             "schema",
-            f"no schema of the search_path of role {schema.role} exists ({schema.search_path}), so no table is found",
+            f"no schema of the search_path of role {schema.role} exists ({schema.search_path}), so"
+            " no table is found",
             "Set search_path for this role or database.",
         )
     elif not schema.may_create:
         yield warning(
             "schema",
-            f"role {schema.role} may not create tables in schema {schema.name}, so it cannot migrate",
-            f"Run `horae migrate up` as a role that may, or GRANT CREATE ON SCHEMA {schema.name} TO {schema.role}.",
+            f"role {schema.role} may not create tables in schema {schema.name}, so it cannot"
+            " migrate",
+            f"Run `horae migrate up` as a role that may, or GRANT CREATE ON SCHEMA {schema.name} TO"
+            f" {schema.role}.",
         )
 
 
@@ -120,12 +130,16 @@ def check_clock(database: Database) -> Finding:
 def clock_finding(ahead: float, limits: Limits = USUAL) -> Finding:
     """`ahead`: seconds that the database's clock is ahead of this machine's."""
     if abs(ahead) <= limits.clock_tolerance:
-        return ok("clock", f"this machine and the database agree within {limits.clock_tolerance:g} s")
+        return ok(
+            "clock", f"this machine and the database agree within {limits.clock_tolerance:g} s"
+        )
     direction = "behind" if ahead > 0 else "ahead of"
     return warning(
         "clock",
-        f"this machine is {abs(ahead):.1f} s {direction} the database; jobs follow the database's clock",
-        "Synchronize the clock of this machine (NTP): times given with --run-at and in its log differ as much.",
+        f"this machine is {abs(ahead):.1f} s {direction} the database; jobs follow the database's"
+        " clock",
+        "Synchronize the clock of this machine (NTP): times given with --run-at and in its log"
+        " differ as much.",
     )
 
 
@@ -133,15 +147,20 @@ def check_pooler(database: Database) -> Finding:
     """Check how the database is reached, and what does not work that way."""
     if not database.pooled:
         return ok("pooler", "none: connections go directly to the server")
-    if database.prepared_statements and not pooler.keeps_prepared_statements(database.driver_arguments()):
+    if database.prepared_statements and not pooler.keeps_prepared_statements(
+        database.driver_arguments()
+    ):
         return warning(
             "pooler",
-            "the settings demand prepared statements, but the pooler does not keep track of them: unless it is in "
-            "session mode, statements fail at random",
-            "Set max_prepared_statements in PgBouncer 1.22 or newer, or unset HORAE_PREPARED_STATEMENTS.",
+            "the settings demand prepared statements, but the pooler does not keep track of them:"
+            " unless it is in session mode, statements fail at random",
+            "Set max_prepared_statements in PgBouncer 1.22 or newer, or unset"
+            " HORAE_PREPARED_STATEMENTS.",
         )
     return ok(
-        "pooler", f"connections go through a pooler: {database.without_sessions}; a silent node counts as dead late"
+        "pooler",
+        f"connections go through a pooler: {database.without_sessions}; a silent node counts as"
+        " dead late",
     )
 
 
@@ -153,7 +172,8 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Limits = USUAL) 
         return ok(
             "hints",
             "not available behind a pooler: nodes find work by polling, at most a second late",
-            "To have them, set HORAE_HINTS_DATABASE to a URL that leads to the server directly, or HORAE_REDIS.",
+            "To have them, set HORAE_HINTS_DATABASE to a URL that leads to the server directly, or"
+            " HORAE_REDIS.",
         )
     end = wakeup.subscribe(_ignore)
     try:
@@ -166,9 +186,10 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Limits = USUAL) 
         return ok("hints", "hints from other processes arrive")
     return warning(
         "hints",
-        "hints do not arrive; nodes find work by polling, at most a second late, and cancels take as long",
-        "Connect to PostgreSQL or Redis directly, by HORAE_HINTS_DATABASE to the same database, or set "
-        "HORAE_HINTS=false to stop trying.",
+        "hints do not arrive; nodes find work by polling, at most a second late, and cancels take"
+        " as long",
+        "Connect to PostgreSQL or Redis directly, by HORAE_HINTS_DATABASE to the same database, or"
+        " set HORAE_HINTS=false to stop trying.",
     )
 
 
@@ -184,11 +205,14 @@ def first_checks(database: Database) -> Iterator[Finding]:
 
 
 def refused_finding(complaint: str) -> Finding:
-    """Return the finding about a statement of a check that the database has refused, with its error text."""
+    """Return the finding about a statement of a check that the database has refused, with its error
+    text.
+    """
     return problem(
         "tables",
         f"cannot be read: {complaint}",
-        "If this role has no privileges, run what `horae grants` prints, as the owner of the tables.",
+        "If this role has no privileges, run what `horae grants` prints, as the owner of the"
+        " tables.",
     )
 
 
@@ -202,7 +226,9 @@ def check_rows(database: Database) -> Finding:
     for states in ([JobState.PENDING, JobState.STARTED], None):
         ids = database.autocommit(reading.newest, states, MOST_ROWS)
         for first in range(0, len(ids), JOBS_AT_ONCE):
-            database.autocommit(reading.page, JobFilter(ids=ids[first : first + JOBS_AT_ONCE], limit=None))
+            database.autocommit(
+                reading.page, JobFilter(ids=ids[first : first + JOBS_AT_ONCE], limit=None)
+            )
     for schedule in database.autocommit(schedule_reading.all_of)[:MOST_ROWS]:
         database.autocommit(ticks.page, schedule.id, 1)
     for small in (nodes.view, queues.view, deployments.page):
@@ -211,7 +237,9 @@ def check_rows(database: Database) -> Finding:
     found = unreadable_rows.remembered()
     if not found:
         return ok("rows", "all rows that were checked can be read")
-    named = "; ".join(f"{table} {key} ({why})" for (table, key), why in list(found.items())[:MOST_SHOWN])
+    named = "; ".join(
+        f"{table} {key} ({why})" for (table, key), why in list(found.items())[:MOST_SHOWN]
+    )
     more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
     return warning(
         "rows",

@@ -18,7 +18,9 @@ from horae.types.options import OptionsJobType
 from horae.types.registry import Registry
 
 
-def examine_file(database: Database, registry: Registry, limits: Limits = USUAL) -> Iterator[Finding]:
+def examine_file(
+    database: Database, registry: Registry, limits: Limits = USUAL
+) -> Iterator[Finding]:
     """Check the file: its journal mode, write lock, disk and write-ahead log."""
     file = Path(database.url.database or "")
     yield mode_finding(database.autocommit(doctor.journal_mode))
@@ -34,27 +36,49 @@ def mode_finding(mode: str) -> Finding:
         return ok("journal", "in WAL mode: readers and the writer do not wait for each other")
     return problem(
         "journal",
-        f"in {mode} mode, because the file system does not allow WAL: readers and the writer block each other",
+        f"in {mode} mode, because the file system does not allow WAL: readers and the writer block"
+        " each other",
         "Move the file to a local disk; network file systems cannot share a SQLite file.",
     )
 
 
 def lock_finding(
-    holder: Holder | None, views: Sequence[NodeView], started: list[Job], registry: Registry, limits: Limits = USUAL
+    holder: Holder | None,
+    views: Sequence[NodeView],
+    started: list[Job],
+    registry: Registry,
+    limits: Limits = USUAL,
 ) -> Finding:
-    """Report which process holds the write lock, and the jobs for which a node may hold it, as far as that is known."""
-    held = f"has held the write lock for longer than {limits.lock_timeout:g} s, so no job can start or end"
+    """Report which process holds the write lock, and the jobs for which a node may hold it, as far
+    as that is known.
+    """
+    held = (
+        f"has held the write lock for longer than {limits.lock_timeout:g} s, so no job can start"
+        " or end"
+    )
     if holder is None:
-        return problem("write lock", f"a process {held}", "Find the program that keeps a transaction open, and end it.")
+        return problem(
+            "write lock",
+            f"a process {held}",
+            "Find the program that keeps a transaction open, and end it.",
+        )
     node = _node_of(holder, views)
     if node is None:
         message = f"{holder}, which is not a node, {held}"
-        return problem("write lock", message, "Find out what that program does, and end its transaction.")
-    bodies = [job for job in started if job.node_id == node.id and _may_hold_lock(registry.find(job.type))]
+        return problem(
+            "write lock", message, "Find out what that program does, and end its transaction."
+        )
+    bodies = [
+        job for job in started if job.node_id == node.id and _may_hold_lock(registry.find(job.type))
+    ]
     names = ", ".join(f"job {job.id} ({job.type})" for job in bodies)
     message = f"{holder} of node {node.id} {held}"
     if not bodies:
-        return problem("write lock", f"{message}; it runs no job in a transaction", "Read the log of that node.")
+        return problem(
+            "write lock",
+            f"{message}; it runs no job in a transaction",
+            "Read the log of that node.",
+        )
     return warning(
         "write lock",
         f"{message}; it runs in a transaction: {names}",
@@ -73,7 +97,9 @@ def space_finding(free: float, limits: Limits = USUAL) -> Finding:
     """Check the free space on the disk."""
     figure = f"{free / GIGABYTE:.1f} GB are free"
     if free < limits.little_space:
-        return problem("disk", f"{figure}: writes will fail soon", "Free space on the disk of the database.")
+        return problem(
+            "disk", f"{figure}: writes will fail soon", "Free space on the disk of the database."
+        )
     if free < limits.enough_space:
         return warning("disk", figure, "Free space on the disk of the database.")
     return ok("disk", figure)
@@ -85,7 +111,8 @@ def wal_finding(size: int, limits: Limits = USUAL) -> Finding:
         return ok("WAL", f"{size / 1024**2:.1f} MB")
     return warning(
         "WAL",
-        f"{size / 1024**2:.0f} MB: a long read transaction keeps the log from being copied back into the file",
+        f"{size / 1024**2:.0f} MB: a long read transaction keeps the log from being copied back"
+        " into the file",
         "Find the program that keeps a read transaction open, and end it.",
     )
 

@@ -1,4 +1,6 @@
-"""The result of a check of `horae doctor`, and the limits beyond which a check reports something."""
+"""The result of a check of `horae doctor`, and the limits beyond which a check reports
+something.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,11 +15,15 @@ class Limits:
 
     clock_tolerance: float = 1.0  # difference between two clocks that no user notices
     hints_timeout: float = 6.0  # time for a first hint to arrive
-    redis_timeout: float = 2.0  # the same through Redis, which confirms a subscription after one round trip
+    redis_timeout: float = (
+        2.0  # the same through Redis, which confirms a subscription after one round trip
+    )
     lock_timeout: float = 1.0  # time that a well-behaved writer may hold SQLite's write lock
     little_space: float = 0.1 * GIGABYTE  # free on the disk: writes will fail soon
     enough_space: float = GIGABYTE  # free on the disk: nothing to report
-    large_wal: float = GIGABYTE / 4  # a write-ahead log of SQLite that was not checkpointed for long
+    large_wal: float = (
+        GIGABYTE / 4
+    )  # a write-ahead log of SQLite that was not checkpointed for long
     long_transaction: float = 60.0  # age of a transaction on PostgreSQL that delays vacuum
     many_dead_rows: int = 10_000  # fewer are never a problem
     share_of_dead_rows: float = 0.4  # of the live ones: twice the share at which autovacuum starts
@@ -37,7 +43,9 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report: what was checked, the result and its meaning, and what to do about it."""
+    """One line of the report: what was checked, the result and its meaning, and what to do about
+    it.
+    """
 
     check: str
     level: Level

@@ -16,8 +16,12 @@ TAKEN_WITHIN: Final = 60.0
 """Seconds within which a worker should take a message."""
 
 
-def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], database: Database) -> Iterator[Finding]:
-    """Check that each system is set up, that its broker answers, and that its workers take the messages."""
+def check_other_systems(
+    registry: Registry, queue_backends: Mapping[str, str], database: Database
+) -> Iterator[Finding]:
+    """Check that each system is set up, that its broker answers, and that its workers take the
+    messages.
+    """
     routes = Routes(registry, queue_backends)
     numbers, oldest = Counter[Place](), dict[Place, float]()
     for sent in database.autocommit(dispatching.sent_jobs):
@@ -27,10 +31,12 @@ def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], d
     for job_type, queue, number in database.autocommit(dispatching.held_in_lanes, routes.scope):
         yield problem(
             "limits",
-            f"{counted(number, 'job')} of type {quoted(job_type)} in queue {quoted(queue)} cannot start: another "
-            "system runs them, and limits by key and turns hold only for jobs that Horae's nodes run",
-            f"If the queue has them, remove them (`horae queues fair {queue} --by none`, `horae queues limit {queue} "
-            "--rate none`); if the job type has them, cancel the jobs and start them in another queue.",
+            f"{counted(number, 'job')} of type {quoted(job_type)} in queue {quoted(queue)} cannot"
+            " start: another system runs them, and limits by key and turns hold only for jobs that"
+            " Horae's nodes run",
+            f"If the queue has them, remove them (`horae queues fair {queue} --by none`, `horae"
+            f" queues limit {queue} --rate none`); if the job type has them, cancel the jobs and"
+            " start them in another queue.",
         )
     for place in sorted({*routes.places, *numbers}):
         not_taken = oldest.get(place, 0.0) >= TAKEN_WITHIN
@@ -39,7 +45,10 @@ def check_other_systems(registry: Registry, queue_backends: Mapping[str, str], d
 
 
 def _of_place(registry: Registry, place: Place, late: Finding | None) -> Iterator[Finding]:
-    """Check one queue of another system. `late`: what is wrong with its messages, if anything is."""
+    """Check one queue of another system.
+
+    `late`: what is wrong with its messages, if anything is.
+    """
     system, destination = place
     backend = registry.backends.get(system)
     if backend is None:
@@ -50,12 +59,17 @@ def _of_place(registry: Registry, place: Place, late: Finding | None) -> Iterato
         backend.check()
         waiting = backend.waiting(destination)
     except ConfigurationError as error:
-        yield problem(system, f"{error}", "Nodes and workers refuse to start with this; jobs wait, and none is lost.")
+        yield problem(
+            system,
+            f"{error}",
+            "Nodes and workers refuse to start with this; jobs wait, and none is lost.",
+        )
         return
     except Exception as error:  # noqa: BLE001 - each transport has errors of its own
         yield problem(
             system,
-            f"the broker does not answer for queue {destination}: {error}; jobs wait until it does, and none is lost",
+            f"the broker does not answer for queue {destination}: {error}; jobs wait until it does,"
+            " and none is lost",
             "Check the URL of the broker, its server, the password and the network.",
         )
         return
@@ -66,6 +80,8 @@ def _not_taken(place: Place, number: int, oldest: float) -> Finding:
     system, destination = place
     return warning(
         system,
-        f"no worker has taken {counted(number, 'message')} in queue {destination}, the oldest sent {oldest:.0f} s ago",
-        f"Start workers that take this queue, such as `celery -A module worker -Q {destination}`, or more of them.",
+        f"no worker has taken {counted(number, 'message')} in queue {destination}, the oldest sent"
+        f" {oldest:.0f} s ago",
+        f"Start workers that take this queue, such as `celery -A module worker -Q {destination}`,"
+        " or more of them.",
     )

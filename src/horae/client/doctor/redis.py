@@ -8,11 +8,17 @@ from horae.client.doctor.finding import Finding, ok, warning
 if TYPE_CHECKING:
     from horae.redis_access.access import RedisAccess
 
-CONSEQUENCE = "until this works, the database keeps live state, and nodes find work by polling; no job is lost"
+CONSEQUENCE = (
+    "until this works, the database keeps live state, and nodes find work by polling; no job is"
+    " lost"
+)
 
 
 def check_redis(servers: Iterable["RedisAccess"]) -> Iterator[Finding]:
-    """Check that each server answers and accepts writes. Never a problem: jobs run without Redis."""
+    """Check that each server answers and accepts writes.
+
+    Never a problem: jobs run without Redis.
+    """
     for server in servers:
         state = server.examine()
         if state.failure is not None:

@@ -8,7 +8,10 @@ from horae.storage.operations.doctor import database_error_of
 
 
 def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:
-    """Check that the replica answers, belongs to this database and is nearly up to date. Never a problem."""
+    """Check that the replica answers, belongs to this database and is nearly up to date.
+
+    Never a problem.
+    """
     if replica is None:
         return
     try:
@@ -19,7 +22,10 @@ def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:
             raise
         yield _unused(replica, reason)
         return
-    yield ok("replica", f"{replica.shown} follows the primary; it was {behind / 1024:.0f} kB of changes behind")
+    yield ok(
+        "replica",
+        f"{replica.shown} follows the primary; it was {behind / 1024:.0f} kB of changes behind",
+    )
 
 
 def _unused(replica: ReadReplica, reason: str) -> Finding:

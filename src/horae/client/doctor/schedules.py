@@ -1,4 +1,6 @@
-"""The checks of schedules: those that are late, fail, are disabled, or start a job type that no node knows."""
+"""The checks of schedules: those that are late, fail, are disabled, or start a job type that no
+node knows.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -31,12 +33,15 @@ def schedule_findings(
 
 
 def _without_scheduler(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
-    """Report that no live node fires schedules; once schedules are late, `_overdue` reports that as a problem."""
+    """Report that no live node fires schedules; once schedules are late, `_overdue` reports that as
+    a problem.
+    """
     enabled = sum(troubles.job_types.values())
     if enabled and alive and troubles.overdue is None and not _fires(alive):
         yield warning(
             CHECK,
-            f"{counted(enabled, 'enabled schedule')}, and no live node has the role scheduler, so none will start",
+            f"{counted(enabled, 'enabled schedule')}, and no live node has the role scheduler, so"
+            " none will start",
             "Start one: `horae run module:attribute --roles scheduler`.",
         )
 
@@ -49,26 +54,55 @@ def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Ite
     if overdue is None:
         return
     others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
-    what = f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but did not"
+    what = (
+        f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but"
+        " did not"
+    )
     if _fires(alive):
-        yield problem(CHECK, what, "Read the logs of the nodes: they cannot start schedules, or cannot keep up.")
+        yield problem(
+            CHECK,
+            what,
+            "Read the logs of the nodes: they cannot start schedules, or cannot keep up.",
+        )
     else:
-        yield problem(CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`.")
+        yield problem(
+            CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`."
+        )
 
 
 def _waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
     """Report schedules that wait because the clock was set back, those that need not wait apart."""
     for is_interval, advice in (
-        (False, "Set the clock right, or wait; `horae schedules run NAME` starts a run in the meantime."),
-        (True, "A node pulls their next starts in within seconds: start one, `horae run module:attribute`."),
+        (
+            False,
+            (
+                "Set the clock right, or wait; `horae schedules run NAME` starts a run in the"
+                " meantime."
+            ),
+        ),
+        (
+            True,
+            (
+                "A node pulls their next starts in within seconds: start one, `horae run"
+                " module:attribute`."
+            ),
+        ),
     ):
         found = [each for each in waiting if each.is_interval is is_interval]
         if not found:
             continue
-        named = ", ".join(f"{each.name!r} until {each.next_start:%Y-%m-%d %H:%M:%S} UTC" for each in found[:NAMED])
+        named = ", ".join(
+            f"{each.name!r} until {each.next_start:%Y-%m-%d %H:%M:%S} UTC" for each in found[:NAMED]
+        )
         others = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        why = "intervals wait for their next start" if is_interval else "schedules wait, as earlier times are decided"
-        yield warning(CHECK, f"the clock of the database was set back; {why}: {named}{others}", advice)
+        why = (
+            "intervals wait for their next start"
+            if is_interval
+            else "schedules wait, as earlier times are decided"
+        )
+        yield warning(
+            CHECK, f"the clock of the database was set back; {why}: {named}{others}", advice
+        )
 
 
 def _gave_up(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
@@ -76,22 +110,31 @@ def _gave_up(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
         yield problem(
             CHECK,
             f"{each.name!r} is disabled, because its retries are used up: {_failures(each)}",
-            f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules resume {each.id}`.",
+            f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules"
+            f" resume {each.id}`.",
         )
     if (more := len(failing) - NAMED) > 0:
-        yield problem(CHECK, f"{more} more are disabled after failures", "See `horae schedules list`.")
+        yield problem(
+            CHECK, f"{more} more are disabled after failures", "See `horae schedules list`."
+        )
 
 
 def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     for each in failing[:NAMED]:
         yield warning(
-            CHECK, f"{each.name!r} keeps failing: {_failures(each)}", f"See `horae schedules errors {each.id}`."
+            CHECK,
+            f"{each.name!r} keeps failing: {_failures(each)}",
+            f"See `horae schedules errors {each.id}`.",
         )
     if (more := len(failing) - NAMED) > 0:
-        yield warning(CHECK, f"{more} more have failed several times in a row", "See `horae schedules list`.")
+        yield warning(
+            CHECK, f"{more} more have failed several times in a row", "See `horae schedules list`."
+        )
 
 
-def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]) -> Iterator[Finding]:
+def _unknown(
+    troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]
+) -> Iterator[Finding]:
     """Report types that no worker knows; if no worker runs at all, another check reports that."""
     workers = [view for view in alive if view.is_worker]
     if not workers:
@@ -102,8 +145,10 @@ def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collect
             known_here = ", but this application does" if kind in known else ""
             yield problem(
                 CHECK,
-                f"{counted(count, 'schedule')} for jobs of type {kind!r}, which no live node knows{known_here}",
-                "Run a node of the application that declares it, or delete the schedules if the type is gone.",
+                f"{counted(count, 'schedule')} for jobs of type {kind!r}, which no live node"
+                f" knows{known_here}",
+                "Run a node of the application that declares it, or delete the schedules if the"
+                " type is gone.",
             )
 
 

@@ -13,14 +13,21 @@ SERVER: Final = "server"
 SHOWN: Final = 5
 """Open transactions that are listed one by one; the others are only counted."""
 SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
-    "statement_timeout": (5.0, "statements that take longer are cancelled, such as claims on a busy server"),
-    "lock_timeout": (1.0, "statements that wait longer for a lock are cancelled and must be repeated"),
+    "statement_timeout": (
+        5.0,
+        "statements that take longer are cancelled, such as claims on a busy server",
+    ),
+    "lock_timeout": (
+        1.0,
+        "statements that wait longer for a lock are cancelled and must be repeated",
+    ),
     "idle_in_transaction_session_timeout": (
-        10.0, "bodies with a transaction fail if they run longer without a statement"
+        10.0,
+        "bodies with a transaction fail if they run longer without a statement",
     ),
     "transaction_timeout": (10.0, "bodies whose transaction takes longer fail"),
     "idle_session_timeout": (20.0, "heartbeats and hints lose their connections all the time"),
-}  # fmt: skip
+}
 """The time limits of the server, the seconds below which they disturb nodes, and how."""
 
 
@@ -40,8 +47,13 @@ def server_findings(server: Server, limits: Limits = USUAL) -> Iterator[Finding]
         what = "a standby server" if server.recovering else "set to read-only transactions"
         advice = "Connect to the primary."
         if not server.recovering:
-            advice = "Connect to the primary, or set default_transaction_read_only to off for this role and database."
-        yield problem(SERVER, f"PostgreSQL {server.version} is {what}: it accepts no writes", advice)
+            advice = (
+                "Connect to the primary, or set default_transaction_read_only to off for this role"
+                " and database."
+            )
+        yield problem(
+            SERVER, f"PostgreSQL {server.version} is {what}: it accepts no writes", advice
+        )
     else:
         yield ok(SERVER, f"PostgreSQL {server.version}, writable")
     yield _isolation(server)
@@ -49,13 +61,21 @@ def server_findings(server: Server, limits: Limits = USUAL) -> Iterator[Finding]
     yield from _time_limits(server)
     used = f"{server.connections} of {server.max_connections} are in use"
     if server.connections > limits.share_of_connections * server.max_connections:
-        yield warning("connections", used, "Raise max_connections, or use a pooler: without a free one a node fails.")
+        yield warning(
+            "connections",
+            used,
+            "Raise max_connections, or use a pooler: without a free one a node fails.",
+        )
     else:
         yield ok("connections", used)
 
 
 def _time_limits(server: Server) -> Iterator[Finding]:
-    short = {name: limit for name, limit in server.time_limits.items() if limit < SHORTEST.get(name, (0.0,))[0]}
+    short = {
+        name: limit
+        for name, limit in server.time_limits.items()
+        if limit < SHORTEST.get(name, (0.0,))[0]
+    }
     for name, limit in short.items():
         yield warning(
             "time limits",
@@ -66,7 +86,9 @@ def _time_limits(server: Server) -> Iterator[Finding]:
         yield ok("time limits", "none of this role's is so short that it disturbs nodes")
 
 
-def transaction_findings(found: list[OpenTransaction], *, sees_all: bool, limits: Limits = USUAL) -> Iterator[Finding]:
+def transaction_findings(
+    found: list[OpenTransaction], *, sees_all: bool, limits: Limits = USUAL
+) -> Iterator[Finding]:
     """Report transactions that keep vacuum from removing dead rows."""
     for each in found[:SHOWN]:
         name = "a prepared transaction" if each.pid is None else f"pid {each.pid}"
@@ -77,32 +99,41 @@ def transaction_findings(found: list[OpenTransaction], *, sees_all: bool, limits
         )
         yield warning(
             "transactions",
-            f"{name} ({each.application or 'no application name'}, {each.state}) has a transaction open for "
-            f"{each.age:.0f} s: vacuum cannot remove rows that died since, and claims become slower",
+            f"{name} ({each.application or 'no application name'}, {each.state}) has a transaction"
+            f" open for {each.age:.0f} s: vacuum cannot remove rows that died since, and claims"
+            " become slower",
             end,
         )
     if len(found) > SHOWN:
         yield warning(
-            "transactions", f"{len(found) - SHOWN} more have been open for long", "End the oldest ones first."
+            "transactions",
+            f"{len(found) - SHOWN} more have been open for long",
+            "End the oldest ones first.",
         )
     if not sees_all:
         advice = "GRANT pg_read_all_stats to this role to have them checked."
         yield warning("transactions", "those of other roles are not visible", advice)
     elif not found:
-        yield ok("transactions", f"none has held back vacuum for longer than {limits.long_transaction:g} s")
+        yield ok(
+            "transactions",
+            f"none has held back vacuum for longer than {limits.long_transaction:g} s",
+        )
 
 
 def tuples_finding(tuples: RowEstimate, limits: Limits = USUAL) -> Finding:
     """Check that vacuum keeps up with the jobs table."""
     vacuumed = (
-        "never vacuumed" if tuples.vacuumed_at is None else f"last vacuumed {tuples.vacuumed_at:%Y-%m-%d %H:%M} UTC"
+        "never vacuumed"
+        if tuples.vacuumed_at is None
+        else f"last vacuumed {tuples.vacuumed_at:%Y-%m-%d %H:%M} UTC"
     )
     figures = f"horae_jobs has about {tuples.live} live and {tuples.dead} dead rows, {vacuumed}"
     if tuples.dead > max(limits.many_dead_rows, limits.share_of_dead_rows * tuples.live):
         return warning(
             "dead rows",
             f"{figures}: vacuum does not keep up, and claims become slower",
-            "End long transactions, then VACUUM horae_jobs; if it happens again, lower autovacuum's cost delay.",
+            "End long transactions, then VACUUM horae_jobs; if it happens again, lower autovacuum's"
+            " cost delay.",
         )
     return ok("dead rows", figures)
 
@@ -112,7 +143,8 @@ def _isolation(server: Server) -> Finding:
         return ok("isolation", "transactions are read committed by default")
     return warning(
         "isolation",
-        f"transactions are {server.isolation} by default: claims of several nodes conflict and have to be repeated",
+        f"transactions are {server.isolation} by default: claims of several nodes conflict and have"
+        " to be repeated",
         "Set default_transaction_isolation to 'read committed' for this role or database.",
     )
 
@@ -127,7 +159,8 @@ def _durability(server: Server) -> Finding:
     if server.synchronous_commit == "off":
         return warning(
             "durability",
-            "synchronous_commit is off: jobs of the last moments before a crash of the server may be lost",
+            "synchronous_commit is off: jobs of the last moments before a crash of the server may"
+            " be lost",
             "Set it on for this role or database if every accepted job must survive.",
         )
     return ok("durability", "a committed job survives a crash of the server")

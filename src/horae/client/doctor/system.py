@@ -4,7 +4,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from horae.client.doctor.finding import Finding
 from horae.client.doctor.schedules import schedule_findings
-from horae.client.doctor.work import Dead, node_findings, queue_findings, unsent_findings, work_findings
+from horae.client.doctor.work import (
+    Dead,
+    node_findings,
+    queue_findings,
+    unsent_findings,
+    work_findings,
+)
 from horae.domain.cluster.roles import ALL_ROLES
 from horae.domain.jobs.backend import CELERY, OWN_BACKEND
 from horae.storage.engine.database import Database
@@ -27,7 +33,8 @@ def system_findings(
 ) -> Iterator[Finding]:
     """Check nodes, queues, due jobs and schedules.
 
-    `known`: the job types that this application declares; `routes`: its jobs that another system runs.
+    `known`: the job types that this application declares; `routes`: its jobs that another system
+    runs.
     """
     alive = [
         view for view in alive if not {*ALL_ROLES, CELERY}.isdisjoint(view.roles)
@@ -37,12 +44,16 @@ def system_findings(
     paused = {queue.name for queue in queues if queue.paused_at is not None}
     waiting, elsewhere = database.autocommit(doctor.due_work), _run_elsewhere(queues, routes)
     yield from unsent_findings([work for work in waiting if elsewhere(work)], paused)
-    yield from work_findings([work for work in waiting if not elsewhere(work)], alive, paused, known=known)
+    yield from work_findings(
+        [work for work in waiting if not elsewhere(work)], alive, paused, known=known
+    )
     yield from schedule_findings(database.autocommit(health.check), alive, known=known)
 
 
 def _run_elsewhere(queues: Sequence[QueueView], routes: Routes | None) -> Callable[[DueWork], bool]:
-    """Return a function that tells whether another system runs jobs, by this application or by their stored queue."""
+    """Return a function that tells whether another system runs jobs, by this application or by
+    their stored queue.
+    """
     stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
 
     def is_run_elsewhere(work: DueWork) -> bool:

@@ -21,7 +21,11 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
     workers = [view for view in alive if view.is_worker]
     slots = sum(view.concurrency for view in workers)
     if workers:
-        yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.slots_used for view in workers)} busy")
+        yield ok(
+            "nodes",
+            f"{len(workers)} alive, with {slots} slots, {sum(view.slots_used for view in workers)}"
+            " busy",
+        )
     elif any(CELERY in view.roles for view in alive):
         yield ok("nodes", f"{counted(len(alive), 'node')} alive, and Celery's workers run the jobs")
     elif alive:
@@ -40,7 +44,9 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
     """Report paused queues."""
     for queue in queues:
         if queue.paused_at is not None:
-            since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (f" ({queue.note})" if queue.note else "")
+            since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (
+                f" ({queue.note})" if queue.note else ""
+            )
             waiting = f"{counted(queue.pending, 'job')} {_waits(queue.pending)}"
             yield warning(
                 "queues",
@@ -50,9 +56,16 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
 
 
 def work_findings(
-    waiting: Sequence[DueWork], alive: Sequence[NodeView], paused: Collection[str], *, known: Collection[str]
+    waiting: Sequence[DueWork],
+    alive: Sequence[NodeView],
+    paused: Collection[str],
+    *,
+    known: Collection[str],
 ) -> Iterator[Finding]:
-    """Report due jobs that no live node takes. `known`: the job types that this application declares."""
+    """Report due jobs that no live node takes.
+
+    `known`: the job types that this application declares.
+    """
     unserved = [work for work in waiting if work.queue not in paused and not _served(work, alive)]
     for work in unserved:
         yield _unserved(work, alive, known)
@@ -66,8 +79,10 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
         if work.queue not in paused and work.oldest >= UNSENT_AFTER:
             yield problem(
                 "work",
-                f"{_amount(work)} {_waits(work.count)}: another system runs them, and no node has sent it a message",
-                "Run a node or a Celery worker of the application that names this backend, and check its broker.",
+                f"{_amount(work)} {_waits(work.count)}: another system runs them, and no node has"
+                " sent it a message",
+                "Run a node or a Celery worker of the application that names this backend, and"
+                " check its broker.",
             )
 
 
@@ -77,7 +92,8 @@ def wait_findings(hindrances: Iterable[str]) -> Iterator[Finding]:
         yield problem(
             "waits",
             why,
-            "Cancel one of these jobs; then start what waits after the others: `after`, or a group with `then`.",
+            "Cancel one of these jobs; then start what waits after the others: `after`, or a group"
+            " with `then`.",
         )
 
 
@@ -90,7 +106,8 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
         what += [f"{item.owed} wait for a hook"] if item.owed else []
         yield warning(
             "hooks",
-            f"ended jobs of type {item.type!r}: {' and '.join(what)}, and no live node knows the type",
+            f"ended jobs of type {item.type!r}: {' and '.join(what)}, and no live node knows the"
+            " type",
             "Run a node of the application that declares it; if the type is gone, "
             f"`horae jobs clean --unknown {item.type}` deletes them.",
         )
@@ -111,7 +128,9 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
     if work.awaited:
         what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
     if not alive:
-        return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
+        return problem(
+            "work", f"{what}, and no node runs", "Start one: `horae run module:attribute`."
+        )
     if not any(view.is_worker for view in alive):
         return problem(
             "work",
@@ -123,7 +142,8 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
         return problem(
             "work",
             f"{what}: no live node knows this type{known_here}",
-            "Run a node of the application that declares it, or cancel the jobs if the type is gone.",
+            "Run a node of the application that declares it, or cancel the jobs if the type is"
+            " gone.",
         )
     return problem(
         "work",
@@ -134,7 +154,10 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
 
 def _amount(work: DueWork) -> str:
     number = counted(work.count, "due job")
-    return f"{number} of type {work.type!r} in queue {work.queue!r} (the oldest for {work.oldest:.0f} s)"
+    return (
+        f"{number} of type {work.type!r} in queue {work.queue!r} (the oldest for"
+        f" {work.oldest:.0f} s)"
+    )
 
 
 def _waits(count: int) -> str:
@@ -142,9 +165,20 @@ def _waits(count: int) -> str:
 
 
 def _dead_node(view: NodeView, cause: str, *, rescued: bool) -> Finding:
-    what = f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds {counted(view.running, 'job')}"
+    what = (
+        f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds"
+        f" {counted(view.running, 'job')}"
+    )
     if rescued:
-        return warning("nodes", what, "No action needed: a live node takes over its jobs within seconds.")
+        return warning(
+            "nodes", what, "No action needed: a live node takes over its jobs within seconds."
+        )
     if view.running:
-        return problem("nodes", f"{what}, and no live node rescues them", "Start a node: `horae run module:attribute`.")
-    return warning("nodes", what, "No action needed: the next node that starts removes it from the list.")
+        return problem(
+            "nodes",
+            f"{what}, and no live node rescues them",
+            "Start a node: `horae run module:attribute`.",
+        )
+    return warning(
+        "nodes", what, "No action needed: the next node that starts removes it from the list."
+    )

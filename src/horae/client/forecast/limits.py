@@ -13,7 +13,9 @@ from horae.types.rules.queues import DeclaredQueue
 
 
 def own_limits(stored: str | None) -> Iterator[ForecastLimit]:
-    """Yield the limits that the jobs of a schedule have by their type, from the form in which they are stored."""
+    """Yield the limits that the jobs of a schedule have by their type, from the form in which they
+    are stored.
+    """
     for name, key, numbers in json.loads(stored or '{"limits": []}')["limits"]:
         yield ForecastLimit(name, key, LimitNumbers.from_json(numbers))
 
@@ -25,12 +27,18 @@ def queue_limits(queue: ForecastQueue, params: Mapping[str, Any]) -> Iterator[Fo
 
 
 def turn_of(queue: ForecastQueue, params: Mapping[str, Any]) -> str | None:
-    """Return who takes turns in a fair queue for a job with these parameters; the runs of schedules have no owner."""
+    """Return who takes turns in a fair queue for a job with these parameters; the runs of schedules
+    have no owner.
+    """
     if queue.fair_by is None:
         return None
-    return "" if queue.fair_by == OWNER else key_of(f"{{{queue.fair_by}}}", None, params, None) or ""
+    return (
+        "" if queue.fair_by == OWNER else key_of(f"{{{queue.fair_by}}}", None, params, None) or ""
+    )
 
 
 def declared_queue(queue: DeclaredQueue) -> ForecastQueue:
     """Return the rules that code declares for a queue."""
-    return ForecastQueue(limit=queue.concurrency_limit, by_key=by_key_of(queue.limits or {}), fair_by=queue.fair_by)
+    return ForecastQueue(
+        limit=queue.concurrency_limit, by_key=by_key_of(queue.limits or {}), fair_by=queue.fair_by
+    )

@@ -22,8 +22,8 @@ def audit(
 ) -> AuditReport:
     """Check all invariants on a connection that reads one snapshot.
 
-    `alive`: the nodes that are alive; `keep`: how long ended jobs are kept; `since`: how far back to look;
-    `unevenly_kept`: the types that say themselves how long their jobs are kept.
+    `alive`: the nodes that are alive; `keep`: how long ended jobs are kept; `since`: how far back
+    to look; `unevenly_kept`: the types that say themselves how long their jobs are kept.
     """
     findings, history = Findings(), History.read(connection)
     begin = history.now - since if isinstance(since, timedelta) else since

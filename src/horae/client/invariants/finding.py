@@ -43,8 +43,9 @@ class AuditFinding:
 class AuditReport:
     """The result of an audit.
 
-    `since`: only times, attempts and ends from then on were checked; None: all. `checked`: how many rows of each kind.
-    `not_shown`: findings beyond the first thousand of each invariant. `notes`: what could not be judged, and why.
+    `since`: only times, attempts and ends from then on were checked; None: all. `checked`: how many
+    rows of each kind. `not_shown`: findings beyond the first thousand of each invariant. `notes`:
+    what could not be judged, and why.
     """
 
     since: datetime | None
@@ -81,7 +82,13 @@ class Findings:
         self._found[invariant] += 1
         if self._found[invariant] <= MOST_KEPT:
             self.kept.append(
-                AuditFinding(invariant=invariant, message=message, job_id=job, schedule_id=schedule, queue=queue)
+                AuditFinding(
+                    invariant=invariant,
+                    message=message,
+                    job_id=job,
+                    schedule_id=schedule,
+                    queue=queue,
+                )
             )
 
     def report(self, since: datetime | None) -> AuditReport:
@@ -91,7 +98,11 @@ class Findings:
             since=since,
             checked=dict(self.checked),
             findings=sorted(self.kept, key=lambda finding: order.index(finding.invariant)),
-            not_shown={name.value: count - MOST_KEPT for name, count in self._found.items() if count > MOST_KEPT},
+            not_shown={
+                name.value: count - MOST_KEPT
+                for name, count in self._found.items()
+                if count > MOST_KEPT
+            },
             notes=self.notes,
         )
 

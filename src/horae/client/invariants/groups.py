@@ -1,4 +1,6 @@
-"""Check groups and dependencies: `then` runs once, after the last member, and no job waits for nothing."""
+"""Check groups and dependencies: `then` runs once, after the last member, and no job waits for
+nothing.
+"""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
@@ -15,11 +17,16 @@ SLACK: Final = timedelta(seconds=TOLERANCE)
 
 
 def check(
-    connection: Connection, findings: Findings, now: datetime, keep: timedelta, unevenly_kept: Collection[str] = ()
+    connection: Connection,
+    findings: Findings,
+    now: datetime,
+    keep: timedelta,
+    unevenly_kept: Collection[str] = (),
 ) -> None:
     """Check all groups, and all jobs that wait for others.
 
-    `keep`: how long ended jobs are kept; `unevenly_kept`: the types that say themselves how long theirs are kept.
+    `keep`: how long ended jobs are kept; `unevenly_kept`: the types that say themselves how long
+    theirs are kept.
     """
     last_deletion = connection.execute(invariants.LAST_DELETION).scalar_one()
     kept_since = max(now - keep, last_deletion or EARLIEST)
@@ -31,15 +38,24 @@ def check(
         for problem in problems:
             findings.add(Invariant.GROUPS, f"group {row.id}: {problem}", job=row.then_id)
     for row in invariants.stream(connection, group_invariants.STRAY_MEMBERS):
-        wrong = "which does not exist" if row.found is None else "which does not look for members there"
-        message = f"{row.number} jobs, such as job {row.first}, are members of group {row.group_id}, {wrong}"
+        wrong = (
+            "which does not exist" if row.found is None else "which does not look for members there"
+        )
+        message = (
+            f"{row.number} jobs, such as job {row.first}, are members of group {row.group_id},"
+            f" {wrong}"
+        )
         findings.add(Invariant.GROUPS, message, job=row.first)
     _check_dependencies(connection, findings)
 
 
 def _check_dependencies(connection: Connection, findings: Findings) -> None:
     for row in invariants.stream(connection, group_invariants.WAIT_FOR_NOTHING):
-        findings.add(Invariant.GROUPS, f"job {row.id} waits for other jobs, but all of them have ended", job=row.id)
+        findings.add(
+            Invariant.GROUPS,
+            f"job {row.id} waits for other jobs, but all of them have ended",
+            job=row.id,
+        )
     for row in invariants.stream(connection, group_invariants.DEPENDENCIES):
         if (problem := _problem_of_dependency(row)) is not None:
             findings.add(Invariant.GROUPS, f"job {row.job_id} {problem}", job=row.job_id)
@@ -51,9 +67,14 @@ def _check_dependencies(connection: Connection, findings: Findings) -> None:
 def _problem_of_dependency(row: Any) -> str | None:
     awaited = f"job {row.after_id}, for which it waits"
     if row.after_id >= row.job_id:
-        return f"waits for job {row.after_id}, which was created after it, so both may wait for ever"
+        return (
+            f"waits for job {row.after_id}, which was created after it, so both may wait for ever"
+        )
     if not row.ended:
-        return f"{'may begin' if row.began is None else 'has begun'}, although {awaited}, has not ended"
+        return (
+            f"{'may begin' if row.began is None else 'has begun'}, although {awaited}, has not"
+            " ended"
+        )
     if row.its_end is None:
         return f"takes {awaited}, for ended, but it has not"
     if row.began is not None and row.began < row.its_end - SLACK:
@@ -83,17 +104,26 @@ def _then(group: Any) -> Iterator[str]:
     waits = group.then_state == JobState.PENDING and group.then_waits_for == WaitsFor.JOBS
     if group.ended_at is not None and waits:
         yield f"all of its members have ended, but job {group.then_id} still waits for them"
-    if group.ended_at is None and not waits and group.then_state not in (JobState.CANCELLED, JobState.FAILED):
+    if (
+        group.ended_at is None
+        and not waits
+        and group.then_state not in (JobState.CANCELLED, JobState.FAILED)
+    ):
         yield f"job {group.then_id} is {group.then_state} before all members have ended"
     if group.cancelled_at is not None and group.then_started_at is not None:
         yield f"it was cancelled, but job {group.then_id} has begun"
-    elif group.then_started_at is not None and group.then_started_at < (group.ended_at or LATEST) - SLACK:
+    elif (
+        group.then_started_at is not None
+        and group.then_started_at < (group.ended_at or LATEST) - SLACK
+    ):
         end = "has not ended" if group.ended_at is None else f"ended at {shown(group.ended_at)}"
         yield f"it {end}, but job {group.then_id} began at {shown(group.then_started_at)}"
 
 
 def _gone(connection: Connection, group: Any) -> Iterator[str]:
-    """Yield members that are gone although older jobs are kept: a clean-up deletes the oldest ones first."""
+    """Yield members that are gone although older jobs are kept: a clean-up deletes the oldest ones
+    first.
+    """
     then_is_gone = group.then_id is not None and group.then_state is None
     if group.kept == group.total and not then_is_gone:
         return
@@ -101,6 +131,9 @@ def _gone(connection: Connection, group: Any) -> Iterator[str]:
     if connection.execute(group_invariants.OLDER_JOB, older).first() is None:
         return
     if group.kept < group.total:
-        yield f"it has counted {group.total} members, of which {group.kept} are left, but older jobs are kept"
+        yield (
+            f"it has counted {group.total} members, of which {group.kept} are left, but older jobs"
+            " are kept"
+        )
     if then_is_gone:
         yield f"job {group.then_id}, which was to run after it, is gone, but older jobs are kept"

@@ -20,7 +20,9 @@ from horae.storage.schedules.rows import UNREADABLE, rules_from
 from horae.types.schedule import declared_in, verb_name
 
 ONE_CHANGE: Final = timedelta(seconds=1)
-"""How far apart the moments of one change are at most: its entry in the audit log is written after the rows."""
+"""How far apart the moments of one change are at most: its entry in the audit log is written after
+the rows.
+"""
 _POLICIES: Final = {"overlap": Overlap, "catch_up": CatchUp}
 _OF_RULES: Final = frozenset({"trigger", "timezone", "jitter", "exclude", *_POLICIES})
 
@@ -41,7 +43,9 @@ class Version(NamedTuple):
 
 @dataclass
 class History:
-    """The changes of all schedules and limits; it grows with the number of changes in a year, not with jobs."""
+    """The changes of all schedules and limits; it grows with the number of changes in a year, not
+    with jobs.
+    """
 
     now: datetime
     alterations: Mapping[str, list[Alteration]] = field(default_factory=dict[str, list[Alteration]])
@@ -70,11 +74,15 @@ class History:
     def rules_of(self, row: Any) -> "RulesOverTime":
         """Return the rules of a schedule over time."""
         try:
-            rules: Rules | None = rules_from(row.trigger_kind, row.trigger, row.timezone, json.dumps(row.rules))
+            rules: Rules | None = rules_from(
+                row.trigger_kind, row.trigger, row.timezone, json.dumps(row.rules)
+            )
         except UNREADABLE:
             rules = None
         known = [*self.alterations.get(row.name, ()), *self.alterations.get(str(row.id), ())]
-        events = sorted([*known, *self._replaced(row, known)], key=lambda event: event.at, reverse=True)
+        events = sorted(
+            [*known, *self._replaced(row, known)], key=lambda event: event.at, reverse=True
+        )
         spans: list[Span] = []
         for event in events:
             spans.append(Span(event.at, rules))
@@ -86,7 +94,9 @@ class History:
         return RulesOverTime(tuple(reversed(spans)))
 
     def _replaced(self, row: Any, known: Iterable[Alteration]) -> Iterator[Alteration]:
-        """Yield the deployments that gave this schedule other rules, or that may have: those before are unknown."""
+        """Yield the deployments that gave this schedule other rules, or that may have: those before
+        are unknown.
+        """
         versions, name = self.versions.get(row.module, []), verb_name(row.name)
         for before, after in pairwise(versions):
             altered = any(before.at - ONE_CHANGE <= change.at <= after.at for change in known)
@@ -113,15 +123,20 @@ class RulesOverTime:
         return self.spans[-1].rules
 
     def around(self, moment: datetime) -> list[Rules | None]:
-        """Return the rules that may have been in force at a moment: several only shortly before or after a change."""
+        """Return the rules that may have been in force at a moment: several only shortly before or
+        after a change.
+        """
         found = [
             span.rules
             for span, following in zip(self.spans, [*self.spans[1:], None], strict=True)
-            if span.start <= moment + ONE_CHANGE and (following is None or following.start >= moment - ONE_CHANGE)
+            if span.start <= moment + ONE_CHANGE
+            and (following is None or following.start >= moment - ONE_CHANGE)
         ]
         return list(dict.fromkeys(found))
 
-    def between(self, after: datetime, until: datetime) -> list[tuple[datetime, datetime, Rules | None]]:
+    def between(
+        self, after: datetime, until: datetime
+    ) -> list[tuple[datetime, datetime, Rules | None]]:
         """Return the parts of a time range, each with its rules."""
         parts: list[tuple[datetime, datetime, Rules | None]] = []
         for span, following in zip(self.spans, [*self.spans[1:], None], strict=True):
@@ -141,7 +156,9 @@ def _before(rules: Rules, before: Mapping[str, Any]) -> Rules | None:
     zone = before.get("timezone", rules.trigger.timezone)
     text = before.get("trigger", rules.trigger.text)
     try:
-        policies: dict[str, Any] = {name: kind(before[name]) for name, kind in _POLICIES.items() if name in before}
+        policies: dict[str, Any] = {
+            name: kind(before[name]) for name, kind in _POLICIES.items() if name in before
+        }
         if "exclude" in before:
             policies["exclude"] = tuple(before["exclude"] or ())
         if "jitter" in before:

@@ -1,4 +1,6 @@
-"""Check jobs and their attempts: leases only grow, attempts do not overlap, and ended jobs have not changed since."""
+"""Check jobs and their attempts: leases only grow, attempts do not overlap, and ended jobs have not
+changed since.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -13,21 +15,25 @@ from horae.storage.operations import invariants
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
 IN_ONE_TRANSACTION: Final = timedelta(seconds=30)
-"""How far apart the moments of two statements in one transaction may be: on SQLite each reads the clock, and on a busy
-machine the process may have to wait for a processor between them."""
+"""How far apart the moments of two statements in one transaction may be: on SQLite each reads the
+clock, and on a busy machine the process may have to wait for a processor between them.
+"""
 _RUNS_AGAIN: Final = frozenset(AttemptOutcome) - {AttemptOutcome.FINISHED, AttemptOutcome.CANCELLED}
 _LAST_OUTCOMES: Final = {
     JobState.PENDING: _RUNS_AGAIN,
     JobState.FAILED: _RUNS_AGAIN,
     JobState.CANCELLED: _RUNS_AGAIN | {AttemptOutcome.CANCELLED},
 }
-"""How the last attempt may have ended in each state; that of a finished job is checked with its result.
+"""How the last attempt may have ended in each state; that of a finished job is checked with its
+result.
 
 A job may also fail or be cancelled later, while it waits for its next attempt.
 """
 _ENDING: Final = {
     JobState.FINISHED: frozenset({AttemptOutcome.FINISHED}),
-    JobState.FAILED: frozenset({AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}),
+    JobState.FAILED: frozenset(
+        {AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}
+    ),
     JobState.CANCELLED: frozenset({AttemptOutcome.CANCELLED}),
 }
 """The outcomes of the last attempt that show that the job ended with it."""
@@ -41,15 +47,23 @@ def check(connection: Connection, findings: Findings, since: datetime, now: date
     for _, grouped in groupby(rows, key=lambda row: row.id):
         check_job(list(grouped), findings, now)
     for row in invariants.stream(connection, invariants.ORPHANED_ATTEMPTS):
-        findings.add(Invariant.ATTEMPTS, f"job {row.job_id} has {row.number} attempts, but no row", job=row.job_id)
+        findings.add(
+            Invariant.ATTEMPTS,
+            f"job {row.job_id} has {row.number} attempts, but no row",
+            job=row.job_id,
+        )
     for row in invariants.stream(connection, invariants.IMPOSSIBLE_JOBS):
         ended = "has no end" if row.finished_at is None else f"ended at {shown(row.finished_at)}"
         held = "no node" if row.node_id is None else f"node {row.node_id}"
-        message = f"job {row.id} is {row.state}, {ended} and is held by {held}, or has values that contradict that"
+        message = (
+            f"job {row.id} is {row.state}, {ended} and is held by {held}, or has values that"
+            " contradict that"
+        )
         findings.add(Invariant.ENDED_JOBS, message, job=row.id)
     for row in invariants.stream(connection, invariants.DOUBLE_KEYS):
         findings.add(
-            Invariant.RUNS, f"{row.number} jobs of type {row.type} with the key {row.unique_key!r} have not ended"
+            Invariant.RUNS,
+            f"{row.number} jobs of type {row.type} with the key {row.unique_key!r} have not ended",
         )
     _check_keys(connection, findings, since)
     _check_cancels(connection, findings, since)
@@ -63,14 +77,21 @@ def _check_retries(connection: Connection, findings: Findings) -> None:
     for repeated, grouped in groupby(rows, key=lambda row: row.retry_of):
         retries = list(grouped)
         for row in retries[1:]:
-            message = f"job {row.id} retries job {repeated}, which job {retries[0].id} retries already"
+            message = (
+                f"job {row.id} retries job {repeated}, which job {retries[0].id} retries already"
+            )
             findings.add(Invariant.RUNS, message, job=row.id)
         for row in retries:
-            if row.its_state is not None and row.its_state not in {JobState.FAILED, JobState.CANCELLED}:
+            if row.its_state is not None and row.its_state not in {
+                JobState.FAILED,
+                JobState.CANCELLED,
+            }:
                 message = f"job {row.id} retries job {repeated}, which is {row.its_state}"
                 findings.add(Invariant.RUNS, message, job=row.id)
             elif row.its_end is not None and row.created_at < row.its_end - IN_ONE_TRANSACTION:
-                message = f"job {row.id} retries job {repeated}, but was created before that had ended"
+                message = (
+                    f"job {row.id} retries job {repeated}, but was created before that had ended"
+                )
                 findings.add(Invariant.RUNS, message, job=row.id)
 
 
@@ -80,13 +101,22 @@ def _check_tags(connection: Connection, findings: Findings) -> None:
     for job_id, grouped in groupby(rows, key=lambda row: row.id):
         found = list(grouped)
         stored = found[0].tags  # any program that may start jobs can write this
-        given = {tag for tag in stored if isinstance(tag, str)} if isinstance(stored, list) else set[str]()
+        given = (
+            {tag for tag in stored if isinstance(tag, str)}
+            if isinstance(stored, list)
+            else set[str]()
+        )
         indexed = {row.tag for row in found if row.tag is not None}
         if given != indexed:
-            message = f"job {job_id} has the tags {sorted(given)}, but a search finds it by {sorted(indexed)}"
+            message = (
+                f"job {job_id} has the tags {sorted(given)}, but a search finds it by"
+                f" {sorted(indexed)}"
+            )
             findings.add(Invariant.TAGS, message, job=job_id)
     for row in invariants.stream(connection, invariants.STRAY_TAGS):
-        message = f"a search by the tag {row.tag!r} finds job {row.job_id}, which has no tags or is gone"
+        message = (
+            f"a search by the tag {row.tag!r} finds job {row.job_id}, which has no tags or is gone"
+        )
         findings.add(Invariant.TAGS, message, job=row.job_id)
 
 
@@ -95,9 +125,15 @@ def _check_keys(connection: Connection, findings: Findings, since: datetime) -> 
     rows = invariants.stream(connection, invariants.KEYED, since=since)
     for (kind, key), grouped in groupby(rows, key=lambda row: (row.type, row.unique_key)):
         for before, after in pairwise(grouped):
-            # One that waited for the commit of the other one's end was created by the clock a little before that.
-            if before.finished_at is not None and after.created_at < before.finished_at - IN_ONE_TRANSACTION:
-                message = f"job {after.id} ({kind}) was created while job {before.id} had its key {key!r}"
+            # One that waited for the commit of the other one's end was created by the clock a
+            # little before that.
+            if (
+                before.finished_at is not None
+                and after.created_at < before.finished_at - IN_ONE_TRANSACTION
+            ):
+                message = (
+                    f"job {after.id} ({kind}) was created while job {before.id} had its key {key!r}"
+                )
                 findings.add(Invariant.RUNS, message, job=after.id)
 
 
@@ -121,18 +157,23 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     if attempts and attempts[-1].its_lease > job.lease:
         yield f"its lease is {job.lease}, but an attempt has lease {attempts[-1].its_lease}"
     if max((each.its_number for each in attempts), default=0) > job.max_attempts:
-        yield f"attempt {attempts[-1].its_number} is recorded, at most {job.max_attempts} are allowed"
+        yield (
+            f"attempt {attempts[-1].its_number} is recorded, at most {job.max_attempts} are allowed"
+        )
     for each in attempts:
         if each.its_end < each.its_start:
             yield f"the attempt with lease {each.its_lease} ended before it began"
     if attempts and attempts[0].its_start < job.created_at - IN_ONE_TRANSACTION:
         first = attempts[0].its_start
-        yield f"its first attempt began at {shown(first)}, but it was created at {shown(job.created_at)}"
+        yield (
+            f"its first attempt began at {shown(first)}, but it was created at"
+            f" {shown(job.created_at)}"
+        )
     for before, after in pairwise(attempts):
         if after.its_start < before.its_end:
             yield (
-                f"the attempt with lease {after.its_lease} began at {shown(after.its_start)}, before that with lease "
-                f"{before.its_lease} had ended: it was not fenced"
+                f"the attempt with lease {after.its_lease} began at {shown(after.its_start)},"
+                f" before that with lease {before.its_lease} had ended: it was not fenced"
             )
         yield from _numbers(before, after)
 
@@ -146,7 +187,9 @@ def _numbers(before: Any, after: Any) -> Iterator[str]:
 
 
 def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
-    """Yield what contradicts that all attempts are kept, and that the job counts as many as there were."""
+    """Yield what contradicts that all attempts are kept, and that the job counts as many as there
+    were.
+    """
     if attempts and attempts[0].its_number != 1:
         yield f"the first attempt that is recorded has the number {attempts[0].its_number}"
     last = attempts[-1] if attempts else None
@@ -155,21 +198,33 @@ def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         possible = {used + 1}
     elif job.state == JobState.PENDING:
         possible = {used}
-    elif last is not None and last.its_lease == job.lease:  # an interrupted attempt counts if the job ended with it
+    elif (
+        last is not None and last.its_lease == job.lease
+    ):  # an interrupted attempt counts if the job ended with it
         possible = {used, used + (last.its_outcome == AttemptOutcome.INTERRUPTED)}
     elif job.state == JobState.FAILED and not job.stopped:
         possible = {used}
-    else:  # it may have been claimed and have ended before its body began, so that no attempt is recorded
+    else:
+        # It may have been claimed and have ended before its body began, so that no attempt is
+        # recorded
         possible = {used, used + 1}
     if job.attempt not in possible:
-        yield f"it is {job.state} and counts {job.attempt} attempts, but {used} that count are recorded"
+        yield (
+            f"it is {job.state} and counts {job.attempt} attempts, but {used} that count are"
+            " recorded"
+        )
 
 
 def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
-    """Yield what contradicts that the last attempt led to the state of the job, and those before it to another one."""
+    """Yield what contradicts that the last attempt led to the state of the job, and those before it
+    to another one.
+    """
     for each in attempts:
         if each.its_lease < job.lease and each.its_outcome == AttemptOutcome.CANCELLED:
-            yield f"the attempt with lease {each.its_lease} was cancelled, but the job was started again"
+            yield (
+                f"the attempt with lease {each.its_lease} was cancelled, but the job was started"
+                " again"
+            )
     last = attempts[-1] if attempts else None
     if last is None or last.its_lease != job.lease:
         return
@@ -177,19 +232,35 @@ def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         yield f"it is started with lease {job.lease}, but its attempt has ended"
         return
     allowed = _LAST_OUTCOMES.get(job.state)
-    if allowed is not None and last.its_outcome not in allowed and last.its_outcome != AttemptOutcome.FINISHED:
+    if (
+        allowed is not None
+        and last.its_outcome not in allowed
+        and last.its_outcome != AttemptOutcome.FINISHED
+    ):
         yield f"it is {job.state}, but its last attempt was {last.its_outcome}"
     if job.started_at is None or abs(job.started_at - last.its_start) > IN_ONE_TRANSACTION:
         began = "has not begun" if job.started_at is None else f"began at {shown(job.started_at)}"
         yield f"it {began}, but its last attempt began at {shown(last.its_start)}"
     if job.state == JobState.PENDING and last.its_end > job.updated_at + IN_ONE_TRANSACTION:
-        yield f"it was last changed at {shown(job.updated_at)}, before its last attempt ended at {shown(last.its_end)}"
+        yield (
+            f"it was last changed at {shown(job.updated_at)}, before its last attempt ended at"
+            f" {shown(last.its_end)}"
+        )
 
 
 def _begin(job: Any) -> Iterator[str]:
-    """Yield what contradicts that no job begins after it has expired; one that is to run again has no expiry."""
-    if job.expires_at is not None and job.started_at is not None and job.started_at > job.expires_at + SLACK:
-        yield f"it was claimed at {shown(job.started_at)}, although it had expired at {shown(job.expires_at)}"
+    """Yield what contradicts that no job begins after it has expired; one that is to run again has
+    no expiry.
+    """
+    if (
+        job.expires_at is not None
+        and job.started_at is not None
+        and job.started_at > job.expires_at + SLACK
+    ):
+        yield (
+            f"it was claimed at {shown(job.started_at)}, although it had expired at"
+            f" {shown(job.expires_at)}"
+        )
 
 
 def _results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
@@ -210,17 +281,24 @@ def _ends(job: Any, attempts: Sequence[Any], now: datetime) -> Iterator[str]:
     if job.state not in ENDED or job.finished_at is None:
         return
     if abs(job.updated_at - job.finished_at) > SLACK:
-        yield f"it ended at {shown(job.finished_at)}, but was last changed at {shown(job.updated_at)}"
+        yield (
+            f"it ended at {shown(job.finished_at)}, but was last changed at {shown(job.updated_at)}"
+        )
     if job.finished_at > now + SLACK:
         yield f"it ended at {shown(job.finished_at)}, which is in the future"
     moments = [job.created_at, job.started_at or job.created_at, job.finished_at]
     if sorted(moments) != moments:
-        yield f"it was created, started and ended at {', '.join(map(shown, moments))}, in the wrong order"
+        yield (
+            f"it was created, started and ended at {', '.join(map(shown, moments))}, in the wrong"
+            " order"
+        )
     last = attempts[-1] if attempts and attempts[-1].its_lease == job.lease else None
     if last is None:
         return
     apart = job.finished_at - last.its_end
-    if apart < -IN_ONE_TRANSACTION or (last.its_outcome in _ENDING[job.state] and apart > IN_ONE_TRANSACTION):
+    if apart < -IN_ONE_TRANSACTION or (
+        last.its_outcome in _ENDING[job.state] and apart > IN_ONE_TRANSACTION
+    ):
         yield f"it ended at {shown(job.finished_at)}, but its last attempt at {shown(last.its_end)}"
 
 

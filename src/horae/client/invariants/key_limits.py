@@ -1,7 +1,9 @@
-"""Check limits by key: no more attempts at a time, and no more starts in a period, than the jobs were created under.
+"""Check limits by key: no more attempts at a time, and no more starts in a period, than the jobs
+were created under.
 
-A limit that was changed at run time, or that newer code declares with other numbers, is left out: which numbers were in
-force at a moment is not recorded. Starts that were used up by jobs that never began are unknown, and only allow fewer.
+A limit that was changed at run time, or that newer code declares with other numbers, is left out:
+which numbers were in force at a moment is not recorded. Starts that were used up by jobs that never
+began are unknown, and only allow fewer.
 """
 
 import json
@@ -55,14 +57,19 @@ class _Bucket:
             self.weight += weight
             return self.weight > amount
         most = (self.numbers.burst or 0) * period
-        filled = most if self.tokens is None else min(most, self.tokens + amount * (moment - self.at))
+        filled = (
+            most if self.tokens is None else min(most, self.tokens + amount * (moment - self.at))
+        )
         self.tokens, self.at = filled - weight * period, moment
         return self.tokens < 0
 
 
 @dataclass(slots=True)
 class _Limits:
-    """What the kept jobs show of all limits. `changed`: those whose numbers were not the same all the time."""
+    """What the kept jobs show of all limits.
+
+    `changed`: those whose numbers were not the same all the time.
+    """
 
     changed: set[str]
     numbers: dict[str, LimitNumbers] = field(default_factory=dict[str, LimitNumbers])
@@ -79,7 +86,10 @@ class _Limits:
                 continue
             self.first_start.setdefault(name, row.started_at)
             bucket = self.buckets.setdefault((name, key), _Bucket(given))
-            if bucket.is_exceeded(row.started_at, row.finished_at, weight) and (name, key) not in self.found:
+            if (
+                bucket.is_exceeded(row.started_at, row.finished_at, weight)
+                and (name, key) not in self.found
+            ):
                 self.found[name, key] = row
 
 
@@ -91,25 +101,40 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
     for (name, key), row in seen.found.items():
         if name not in seen.changed:
             what = f"job {row.id} started at {shown(row.started_at)}"
-            text = f"limit {quoted(name)} allows {seen.numbers[name].text}{_under(key)}, but {what} was one too many"
+            text = (
+                f"limit {quoted(name)} allows {seen.numbers[name].text}{_under(key)}, but {what}"
+                " was one too many"
+            )
             findings.add(Invariant.LIMITS, text, job=row.id)
     for row in invariants.stream(connection, invariants.BUCKETS):
         if row.limit_name in seen.first_start and row.limit_name not in seen.changed:
-            _check_bucket(row, seen.numbers[row.limit_name], seen.first_start[row.limit_name], findings)
+            _check_bucket(
+                row, seen.numbers[row.limit_name], seen.first_start[row.limit_name], findings
+            )
 
 
 def _under(key: str) -> str:
     return f" for key {quoted(key)}" if key else ""
 
 
-def _check_bucket(row: Any, numbers: LimitNumbers, first_start: datetime, findings: Findings) -> None:
-    """Check that a bucket holds no more than a burst, if the numbers were the same when that was written."""
+def _check_bucket(
+    row: Any, numbers: LimitNumbers, first_start: datetime, findings: Findings
+) -> None:
+    """Check that a bucket holds no more than a burst, if the numbers were the same when that was
+    written.
+    """
     state = _bucket_in(row.state)
-    if numbers.window != "bucket" or state is None or state.at < (first_start - EPOCH) // MICROSECOND:
+    if (
+        numbers.window != "bucket"
+        or state is None
+        or state.at < (first_start - EPOCH) // MICROSECOND
+    ):
         return
     if state.level > (numbers.burst or 1) * state.period:
         stored = f"{state.level / state.period:.0f} starts are stored as free"
-        text = f"limit {quoted(row.limit_name)} allows {numbers.text}{_under(row.key)}, but {stored}"
+        text = (
+            f"limit {quoted(row.limit_name)} allows {numbers.text}{_under(row.key)}, but {stored}"
+        )
         findings.add(Invariant.LIMITS, text)
 
 
@@ -122,7 +147,9 @@ def _bucket_in(stored: str) -> TokenBucket | None:
 
 
 def _limits_in(stored: str) -> Iterator[tuple[str, str, int, LimitNumbers]]:
-    """Yield name, key, weight and numbers of the limits of a job; nothing for what cannot be read."""
+    """Yield name, key, weight and numbers of the limits of a job; nothing for what cannot be
+    read.
+    """
     weight, entries = own_limits(stored)
     for name, key, numbers in entries:
         with suppress(AttributeError, TypeError, ValueError):

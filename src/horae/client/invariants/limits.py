@@ -1,4 +1,6 @@
-"""Check the concurrency limits of queues: no more attempts at a time than the queue allowed when the last one began."""
+"""Check the concurrency limits of queues: no more attempts at a time than the queue allowed when
+the last one began.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,7 +22,9 @@ LIMIT: Final = "concurrency_limit"
 
 def check(connection: Connection, findings: Findings, history: History, since: datetime) -> None:
     """Check all queues that have a limit or had one."""
-    limits = {row.name: row.concurrency_limit for row in invariants.stream(connection, invariants.LIMITS)}
+    limits = {
+        row.name: row.concurrency_limit for row in invariants.stream(connection, invariants.LIMITS)
+    }
     rows = invariants.stream(connection, invariants.LIMITED, since=since)
     for queue, attempts in groupby(rows, key=lambda row: row.queue):
         found: Any = None
@@ -38,7 +42,8 @@ def check(connection: Connection, findings: Findings, history: History, since: d
             named = ", ".join(map(str, jobs[:10]))
             findings.add(
                 Invariant.LIMITS,
-                f"queue {queue} allowed {limit} jobs at a time, but at {shown(attempt.started_at)} jobs {named} ran",
+                f"queue {queue} allowed {limit} jobs at a time, but at {shown(attempt.started_at)}"
+                f" jobs {named} ran",
                 queue=queue,
             )
 
@@ -46,16 +51,16 @@ def check(connection: Connection, findings: Findings, history: History, since: d
 def check_pauses(connection: Connection, findings: Findings, alive: Sequence[NodeView]) -> None:
     """Check that no node which is alive has claimed from a queue since it was paused.
 
-    Earlier pauses are no longer known. A node that has ended may have been a process that ran a job with `sync=True`,
-    which a pause does not concern.
+    Earlier pauses are no longer known. A node that has ended may have been a process that ran a job
+    with `sync=True`, which a pause does not concern.
     """
     workers = {node.id for node in alive if node.is_worker}
     attempts = invariants.stream(connection, invariants.ATTEMPTS_WHILE_PAUSED)
     for row in chain(attempts, invariants.stream(connection, invariants.STARTED_WHILE_PAUSED)):
         if row.node_id in workers and row.started_at > row.paused_at + IN_ONE_TRANSACTION:
             message = (
-                f"node {row.node_id} began job {row.id} at {shown(row.started_at)}, although queue {row.queue} has "
-                f"been paused since {shown(row.paused_at)}"
+                f"node {row.node_id} began job {row.id} at {shown(row.started_at)}, although queue"
+                f" {row.queue} has been paused since {shown(row.paused_at)}"
             )
             findings.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)
 
@@ -63,7 +68,9 @@ def check_pauses(connection: Connection, findings: Findings, alive: Sequence[Nod
 def _over_time(current: int | None, changes: list[Alteration]) -> list[tuple[datetime, int | None]]:
     """Return the limits and since when each was in force, the oldest first."""
     starts = [EARLIEST, *(change.at for change in changes)]
-    return list(zip(starts, [*(change.before.get(LIMIT) for change in changes), current], strict=True))
+    return list(
+        zip(starts, [*(change.before.get(LIMIT) for change in changes), current], strict=True)
+    )
 
 
 def _largest(limits: list[tuple[datetime, int | None]], moment: datetime) -> int | None:

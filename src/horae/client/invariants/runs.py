@@ -22,9 +22,9 @@ _NO_TIME: Final = timedelta(0)
 class Runs:
     """The jobs of a schedule that are kept, counted as the statistics count runs.
 
-    A run does not count if it ended before its body began, or was stopped with its node; an open one counts as a crash.
-    `perhaps`: runs that crashed last and failed later, which may have been counted as either.
-    `retries`: those of jobs that are kept as well; `jobs`: all others.
+    A run does not count if it ended before its body began, or was stopped with its node; an open
+    one counts as a crash. `perhaps`: runs that crashed last and failed later, which may have been
+    counted as either. `retries`: those of jobs that are kept as well; `jobs`: all others.
     """
 
     jobs: int = 0
@@ -38,7 +38,9 @@ class Runs:
     failure_time: timedelta = _NO_TIME
     success_waits: list[float] = field(default_factory=lambda: [0.0])
     failure_waits: list[float] = field(default_factory=lambda: [0.0])
-    """For how many seconds the first successful, and other, runs had waited for a slot: none, the first, two, …"""
+    """For how many seconds the first successful, and other, runs had waited for a slot: none, the
+    first, two, …
+    """
     unreported: bool = False
     """The run that the schedule waits for has ended, so its end is not counted yet."""
     last_end: datetime | None = None
@@ -47,7 +49,9 @@ class Runs:
     last_start: datetime | None = None
     """When the latest body began of the runs that have ended and count."""
     stopped: bool = False
-    """A run was ended while its body ran, so that the statistics know its duration, but not when it began."""
+    """A run was ended while its body ran, so that the statistics know its duration, but not when it
+    began.
+    """
 
     @property
     def counted(self) -> int:
@@ -85,22 +89,29 @@ class RunCheck:
                 if latest_end and attempts and attempts[0].its_start < latest_end[0]:
                     self._add(
                         job,
-                        f"its body began at {shown(attempts[0].its_start)}, before job {latest_end[1]} had ended",
+                        f"its body began at {shown(attempts[0].its_start)}, before job"
+                        f" {latest_end[1]} had ended",
                     )
             latest = job if latest is None or _end(job) >= _end(latest) else latest
             if attempts:
-                latest_end = max((attempts[-1].its_end, job.id), latest_end or (attempts[-1].its_end, job.id))
+                latest_end = max(
+                    (attempts[-1].its_end, job.id), latest_end or (attempts[-1].its_end, job.id)
+                )
         return runs
 
     def _excludes_others(self, job: Any) -> bool:
         possible = self.rules.around(job.created_at)
-        return all(rules is not None and rules.overlap is not Overlap.ALLOW_ALL for rules in possible) and (
-            job.finished_at is None or job.finished_at >= self.since
-        )
+        return all(
+            rules is not None and rules.overlap is not Overlap.ALLOW_ALL for rules in possible
+        ) and (job.finished_at is None or job.finished_at >= self.since)
 
     def _compare(self, before: Any, job: Any) -> None:
         if before is not None and job.created_at < _end(before):
-            when = "has not ended" if before.finished_at is None else f"ended at {shown(before.finished_at)}"
+            when = (
+                "has not ended"
+                if before.finished_at is None
+                else f"ended at {shown(before.finished_at)}"
+            )
             self._add(job, f"it was created at {shown(job.created_at)}, but job {before.id} {when}")
 
     def _count(self, runs: Runs, job: Any, attempts: Sequence[Any]) -> None:
@@ -113,7 +124,10 @@ class RunCheck:
         self._count_ended(runs, job, attempts, end)
         if runs.counted > counted and job.started_at is not None:
             runs.last_start = max(job.started_at, runs.last_start or job.started_at)
-            runs.stopped |= attempts[-1].its_outcome in {AttemptOutcome.CANCELLED, AttemptOutcome.TIMED_OUT}
+            runs.stopped |= attempts[-1].its_outcome in {
+                AttemptOutcome.CANCELLED,
+                AttemptOutcome.TIMED_OUT,
+            }
 
     def _count_ended(self, runs: Runs, job: Any, attempts: Sequence[Any], end: datetime) -> None:
         runs.last_end = max(end, runs.last_end or end)
@@ -121,7 +135,10 @@ class RunCheck:
             runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)
             return
         began = end if job.started_at is None else job.started_at
-        took, waited = max(end - began, _NO_TIME), max((began - job.created_at).total_seconds(), 0.0)
+        took, waited = (
+            max(end - began, _NO_TIME),
+            max((began - job.created_at).total_seconds(), 0.0),
+        )
         if job.state == JobState.FINISHED:
             runs.finished += 1
             runs.success_time += took
@@ -130,8 +147,12 @@ class RunCheck:
             by_it = _ended_by(attempts[-1], job, end)
             runs.crashed += by_it
             runs.perhaps += not by_it
-        elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _ended_by(attempts[-1], job, end):
-            runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)  # stopped with its node, not run again
+        elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _ended_by(
+            attempts[-1], job, end
+        ):
+            runs.last_uncounted_end = max(
+                end, runs.last_uncounted_end or end
+            )  # stopped with its node, not run again
         else:
             runs.failed += 1
             runs.failure_time += took
@@ -152,4 +173,8 @@ def _ended_by(attempt: Any, job: Any, end: datetime) -> bool:
 
 
 def _end(job: Any) -> datetime:
-    return datetime.max.replace(tzinfo=job.created_at.tzinfo) if job.finished_at is None else job.finished_at
+    return (
+        datetime.max.replace(tzinfo=job.created_at.tzinfo)
+        if job.finished_at is None
+        else job.finished_at
+    )

@@ -1,4 +1,6 @@
-"""Check all schedules with their decisions and runs: three streams in the order of schedules, read side by side."""
+"""Check all schedules with their decisions and runs: three streams in the order of schedules, read
+side by side.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,8 +24,8 @@ from horae.storage.operations import invariants
 class ScheduleAudit:
     """One pass over all schedules.
 
-    `unevenly_kept`: types whose jobs are kept for a time of their own, so that a newer one may be deleted before older
-    ones, and its decision stays.
+    `unevenly_kept`: types whose jobs are kept for a time of their own, so that a newer one may be
+    deleted before older ones, and its decision stays.
     """
 
     connection: Connection
@@ -49,37 +51,55 @@ class ScheduleAudit:
         rules = self.history.rules_of(row)
         now = self.history.now
         if rules.current is None:
-            self.findings.notes.append(f"the rules of schedule {row.id} ({row.name}) cannot be read here")
+            self.findings.notes.append(
+                f"the rules of schedule {row.id} ({row.name}) cannot be read here"
+            )
         runs = RunCheck(row, rules, self.findings, self.since or EARLIEST).check(rows)
         young = row.created_at > now - self.keep
         counted = row.counted is not None and row.total_runs == runs.counted
         ledger = Ledger(row, rules, self.findings, now)
-        ledger.check(ticks, since=self.since, nothing_deleted=young and counted and not runs.unreported)
+        ledger.check(
+            ticks, since=self.since, nothing_deleted=young and counted and not runs.unreported
+        )
         all_kept = ledger.complete and ledger.fired == runs.jobs and ledger.retries <= runs.retries
         statistics.check(row, runs, self.findings, all_kept=all_kept)
         for problem in _plan(row, rules.current, now):
-            self.findings.add(Invariant.STUCK, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id)
+            self.findings.add(
+                Invariant.STUCK, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id
+            )
 
     def _check_pairs(self) -> None:
         """Check that decisions and jobs name each other."""
         deleted = {row.target for row in self._stream(invariants.DELETIONS)}
         for row in self._stream(invariants.WRONG_JOBS):
             self._pair(
-                row, f"the decision about {shown(row.nominal_time)} names job {row.job_id}, which is another run"
+                row,
+                f"the decision about {shown(row.nominal_time)} names job {row.job_id}, which is"
+                " another run",
             )
         for row in self._stream(invariants.GONE_JOBS):
             # The last decision stays when its job is deleted, so it may be the first one now.
             stayed = row.is_first and row.decided_at < self.history.now - self.keep
-            if str(row.job_id) not in deleted and not stayed and row.job_type not in self.unevenly_kept:
+            if (
+                str(row.job_id) not in deleted
+                and not stayed
+                and row.job_type not in self.unevenly_kept
+            ):
                 decision = f"the decision about {shown(row.nominal_time)}"
-                self._pair(row, f"job {row.job_id} of {decision} is gone, but what is older is kept")
+                self._pair(
+                    row, f"job {row.job_id} of {decision} is gone, but what is older is kept"
+                )
         for row in self._stream(invariants.UNDECIDED_JOBS):
-            self._pair(row, f"job {row.id} runs for {shown(row.nominal_time)}, but no decision names it")
+            self._pair(
+                row, f"job {row.id} runs for {shown(row.nominal_time)}, but no decision names it"
+            )
         for row in self._stream(invariants.DOUBLE_RUNS):
             self._pair(row, f"{row.number} jobs run for {shown(row.nominal_time)}")
 
     def _pair(self, row: Any, message: str) -> None:
-        self.findings.add(Invariant.RUNS, f"schedule {row.schedule_id}: {message}", schedule=row.schedule_id)
+        self.findings.add(
+            Invariant.RUNS, f"schedule {row.schedule_id}: {message}", schedule=row.schedule_id
+        )
 
 
 class Grouped:
@@ -90,7 +110,9 @@ class Grouped:
         self._next: Any = next(rows, None)
 
     def of(self, wanted: int) -> Iterator[Any]:
-        """Yield the rows of a key; those of smaller keys, whose schedules are gone, are passed over."""
+        """Yield the rows of a key; those of smaller keys, whose schedules are gone, are passed
+        over.
+        """
         while self._next is not None and self._key(self._next) <= wanted:
             row, self._next = self._next, next(self._rows, None)
             if self._key(row) == wanted:
@@ -103,13 +125,26 @@ def _plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
         yield "it is enabled, but has no next start"
     if not row.enabled and row.next_start is not None:
         yield f"it is disabled ({row.disabled_reason}), but has a next start"
-    if (row.run_token is not None) != (row.state in {ScheduleState.EXECUTING, ScheduleState.TERMINATING}):
-        yield f"it is {row.state}, but {'waits for a run' if row.run_token is not None else 'waits for no run'}"
+    if (row.run_token is not None) != (
+        row.state in {ScheduleState.EXECUTING, ScheduleState.TERMINATING}
+    ):
+        yield (
+            f"it is {row.state}, but"
+            f" {'waits for a run' if row.run_token is not None else 'waits for no run'}"
+        )
     waits = row.state == ScheduleState.IDLE and row.enabled
     start: datetime | None = row.next_start
     mark: datetime | None = row.last_tick
-    if not waits or start is None or mark is None or rules is None or rules.finish_trigger is not None:
+    if (
+        not waits
+        or start is None
+        or mark is None
+        or rules is None
+        or rules.finish_trigger is not None
+    ):
         return
     expected = Timeline.of(rules).next_start(mark)
-    if row.consecutive_crashes == 0 and expected is not None and start > max(expected, now):  # a crash may put it off
+    if (
+        row.consecutive_crashes == 0 and expected is not None and start > max(expected, now)
+    ):  # a crash may put it off
         yield f"its next start is {shown(start)}, which passes over {shown(expected)}"

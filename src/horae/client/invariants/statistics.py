@@ -1,4 +1,6 @@
-"""Check the statistics of a schedule: that they add up, and that they count the runs that are kept."""
+"""Check the statistics of a schedule: that they add up, and that they count the runs that are
+kept.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -12,25 +14,37 @@ SLACK: Final = timedelta(seconds=TOLERANCE)
 PER_RUN: Final = 0.001
 """Seconds by which the stored sum of durations may differ, for each run."""
 PER_OLD_RUN: Final = 0.1
-"""Seconds by which it may be larger for each run of an old release: to decide to run, and to commit the end."""
+"""Seconds by which it may be larger for each run of an old release: to decide to run, and to commit
+the end.
+"""
 
 
 def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
     """Check the statistics of a schedule. `all_kept`: none of its jobs was deleted."""
     findings.checked["schedules"] += 1
-    problems = ["it has none"] if row.counted is None else [
-        *_alone(row), *_last_success(row, runs, all_kept=all_kept), *_last_start(row, runs, all_kept=all_kept),
-        *_with_runs(row, runs, all_kept=all_kept),
-    ]  # fmt: skip
+    problems = (
+        ["it has none"]
+        if row.counted is None
+        else [
+            *_alone(row),
+            *_last_success(row, runs, all_kept=all_kept),
+            *_last_start(row, runs, all_kept=all_kept),
+            *_with_runs(row, runs, all_kept=all_kept),
+        ]
+    )
     for problem in problems:
-        findings.add(Invariant.STATISTICS, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id)
+        findings.add(
+            Invariant.STATISTICS, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id
+        )
 
 
 def _alone(row: Any) -> Iterator[str]:
     """Yield what contradicts itself, whatever the runs were."""
     totals = (row.total_runs, row.total_successes, row.total_failures, row.total_crashes)
     if totals[0] != sum(totals[1:]):
-        yield "total_runs is {}, but there were {} successes, {} failures and {} crashes".format(*totals)
+        yield "total_runs is {}, but there were {} successes, {} failures and {} crashes".format(
+            *totals
+        )
     if min(totals) < 0 or min(row.consecutive_failures, row.consecutive_crashes) < 0:
         yield "a count is negative"
     yield from _streaks(row)
@@ -50,7 +64,9 @@ def _moments(row: Any) -> Iterator[str]:
 
 
 def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
-    """Yield a last success that is not the last finish, unless a run that does not count has ended later."""
+    """Yield a last success that is not the last finish, unless a run that does not count has ended
+    later.
+    """
     success, finish = row.last_successful_finish, row.last_finish
     if not row.last_run_success or success is None or finish is None or finish - success <= SLACK:
         return  # not compared exactly, because SQLite reads its clock for each of the two
@@ -61,7 +77,9 @@ def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
 
 
 def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
-    """Yield a last start that is not that of the latest run; one that was stopped may have counted as begun later."""
+    """Yield a last start that is not that of the latest run; one that was stopped may have counted
+    as begun later.
+    """
     if runs.unreported:
         return
     start: datetime | None = row.last_start
@@ -74,49 +92,78 @@ def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
     elif runs.last_start is not None and start < runs.last_start - IN_ONE_TRANSACTION:
         yield f"the last start was at {shown(start)}, but a run began at {shown(runs.last_start)}"
     elif all_kept and not runs.stopped and start > (runs.last_start or start) + IN_ONE_TRANSACTION:
-        yield f"the last start was at {shown(start)}, but the latest run began at {shown(runs.last_start or start)}"
+        yield (
+            f"the last start was at {shown(start)}, but the latest run began at"
+            f" {shown(runs.last_start or start)}"
+        )
 
 
 def _streaks(row: Any) -> Iterator[str]:
     if row.consecutive_crashes > row.total_crashes:
-        yield f"{row.consecutive_crashes} crashes in a row are more than the {row.total_crashes} crashes in total"
+        yield (
+            f"{row.consecutive_crashes} crashes in a row are more than the {row.total_crashes}"
+            " crashes in total"
+        )
     if row.consecutive_failures > row.total_failures + row.total_crashes:
         yield f"{row.consecutive_failures} failures in a row are more than there were in total"
     if row.last_run_success and row.consecutive_failures:
-        yield f"the last run succeeded, but {row.consecutive_failures} failures in a row are counted"
+        yield (
+            f"the last run succeeded, but {row.consecutive_failures} failures in a row are counted"
+        )
 
 
 def _with_runs(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
-    """Yield what contradicts the runs; if older ones were deleted, the counts can only be larger."""
+    """Yield what contradicts the runs; if older ones were deleted, the counts can only be
+    larger.
+    """
     if runs.unreported:
         return
-    if runs.last_end is not None and (row.last_finish is None or row.last_finish < runs.last_end - SLACK):
+    if runs.last_end is not None and (
+        row.last_finish is None or row.last_finish < runs.last_end - SLACK
+    ):
         last = "none" if row.last_finish is None else shown(row.last_finish)
         yield f"last_finish is {last}, but a run ended at {shown(runs.last_end)}"
     counts = [
         ("runs", row.total_runs, runs.counted, runs.counted),
         ("successes", row.total_successes, runs.finished, runs.finished),
         ("failures", row.total_failures, runs.failed, runs.failed + runs.perhaps),
-        ("crashes or open runs", row.total_crashes, runs.crashed + runs.open, runs.crashed + runs.open + runs.perhaps),
+        (
+            "crashes or open runs",
+            row.total_crashes,
+            runs.crashed + runs.open,
+            runs.crashed + runs.open + runs.perhaps,
+        ),
     ]
     for name, counted, least, most in counts:
         if counted < least or (all_kept and counted > most):
-            yield f"{counted} {name} are counted, but there were {least if counted < least else most}"
+            yield (
+                f"{counted} {name} are counted, but there were {least if counted < least else most}"
+            )
     durations = [
         ("total_duration", row.total_duration, runs.success_time, runs.success_waits),
-        ("total_duration_failures", row.total_duration_failures, runs.failure_time, runs.failure_waits),
+        (
+            "total_duration_failures",
+            row.total_duration_failures,
+            runs.failure_time,
+            runs.failure_waits,
+        ),
     ]
     for name, stored, kept, waits in durations:
         seconds, slack = kept.total_seconds(), PER_RUN * len(waits)
         more = stored - seconds
-        if more < -slack or (all_kept and not runs.perhaps and not _may_be_more(more, waits, slack)):
+        if more < -slack or (
+            all_kept and not runs.perhaps and not _may_be_more(more, waits, slack)
+        ):
             yield f"{name} is {stored:.3f} s, but the runs took {seconds:.3f} s"
 
 
 def _may_be_more(more: float, waits: Sequence[float], slack: float) -> bool:
-    """Return whether the first runs can be the reason for which a sum of durations is so much larger.
+    """Return whether the first runs can be the reason for which a sum of durations is so much
+    larger.
 
-    Until revision 0006 a duration counted from the decision to run until its end was committed. An upgrade keeps these
-    sums, and nothing tells how many of the first runs they include.
+    Until revision 0006 a duration counted from the decision to run until its end was committed. An
+    upgrade keeps these sums, and nothing tells how many of the first runs they include.
     """
-    return any(-slack <= more - waited <= slack + PER_OLD_RUN * runs for runs, waited in enumerate(waits))
+    return any(
+        -slack <= more - waited <= slack + PER_OLD_RUN * runs for runs, waited in enumerate(waits)
+    )

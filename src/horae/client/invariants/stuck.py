@@ -1,4 +1,6 @@
-"""Check that nothing waits for ever: due jobs, jobs of nodes that are gone, owed hooks, and due schedules."""
+"""Check that nothing waits for ever: due jobs, jobs of nodes that are gone, owed hooks, and due
+schedules.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,15 +13,26 @@ from horae.storage.operations import invariants
 from horae.storage.operations.nodes import NodeView
 
 DUE_FOR: Final = timedelta(minutes=10)
-"""How long a due job may wait while a node that could run it has a free slot; and how long a hook may be owed."""
+"""How long a due job may wait while a node that could run it has a free slot; and how long a hook
+may be owed.
+"""
 RESCUED_WITHIN: Final = timedelta(minutes=2)
-"""How long a job may stay with a node that is gone: longer than a silent node keeps jobs on their last attempt."""
+"""How long a job may stay with a node that is gone: longer than a silent node keeps jobs on their
+last attempt.
+"""
 STARTED_WITHIN: Final = timedelta(minutes=2)
-"""How late a schedule may start while a node fires schedules, and how late the end of a run may be noticed."""
+"""How late a schedule may start while a node fires schedules, and how late the end of a run may be
+noticed.
+"""
 
 
-def check(connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]) -> None:
-    """Check what waits. Without live nodes nothing is expected to happen, except that ended runs are recorded."""
+def check(
+    connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]
+) -> None:
+    """Check what waits.
+
+    Without live nodes nothing is expected to happen, except that ended runs are recorded.
+    """
     workers = [node for node in alive if node.is_worker]
     _check_due(connection, findings, now, workers)
     _check_lanes(connection, findings, now, workers)
@@ -33,37 +46,55 @@ def check(connection: Connection, findings: Findings, now: datetime, alive: Sequ
         _check_runs(connection, findings, now)
 
 
-def _check_due(connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]) -> None:
+def _check_due(
+    connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
+) -> None:
     queues = {row.name: row for row in invariants.stream(connection, invariants.LIMITS)}
     occupied = {row.queue: row.number for row in invariants.stream(connection, invariants.OCCUPIED)}
     for row in invariants.stream(connection, invariants.DUE, before=now - DUE_FOR):
         queue = queues.get(row.queue)
         if queue is not None and _is_closed(queue, occupied.get(row.queue, 0)):
             continue
-        idle = [node for node in workers if node.can_run(row.type, row.queue) and node.running < node.concurrency]
+        idle = [
+            node
+            for node in workers
+            if node.can_run(row.type, row.queue) and node.running < node.concurrency
+        ]
         if idle:
             message = (
-                f"{row.number} jobs of type {row.type} in queue {row.queue} are due, the oldest since "
-                f"{shown(row.oldest)}, although node {idle[0].id} has free slots"
+                f"{row.number} jobs of type {row.type} in queue {row.queue} are due, the oldest"
+                f" since {shown(row.oldest)}, although node {idle[0].id} has free slots"
             )
             findings.add(Invariant.STUCK, message, queue=row.queue)
 
 
-def _check_lanes(connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]) -> None:
+def _check_lanes(
+    connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
+) -> None:
     """Check that jobs with limits, or in fair queues, are in lanes from which they are claimed."""
     for row in invariants.stream(connection, invariants.WRONG_LANES):
-        wrong = "does not exist" if row.found is None else "is for jobs of another queue, type or priority"
-        message = f"job {row.id} waits in lane {row.lane_id}, which {wrong}, so that no claim finds it"
+        wrong = (
+            "does not exist"
+            if row.found is None
+            else "is for jobs of another queue, type or priority"
+        )
+        message = (
+            f"job {row.id} waits in lane {row.lane_id}, which {wrong}, so that no claim finds it"
+        )
         findings.add(Invariant.STUCK, message, job=row.id)
     before = now - DUE_FOR
-    # A change of a queue takes all of its jobs out of their lanes, and a node that has just started has to catch up.
+    # A change of a queue takes all of its jobs out of their lanes, and a node that has just started
+    # has to catch up.
     if not any(node.started_at <= before for node in workers):
         return
     if connection.execute(invariants.QUEUE_CHANGES, {"after": before}).first() is not None:
         return
     unfiled = connection.execute(invariants.UNFILED, {"before": before}).one()
     if unfiled.number:
-        message = f"{unfiled.number} jobs with limits, such as job {unfiled.first}, have waited to be put into a lane"
+        message = (
+            f"{unfiled.number} jobs with limits, such as job {unfiled.first}, have waited to be put"
+            " into a lane"
+        )
         findings.add(Invariant.STUCK, f"{message} for more than ten minutes", job=unfiled.first)
 
 
@@ -72,35 +103,55 @@ def _is_closed(queue: Any, occupied: int) -> bool:
     return queue.paused_at is not None or full
 
 
-def _check_held(connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]) -> None:
+def _check_held(
+    connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]
+) -> None:
     living = {node.id for node in alive}
     for row in invariants.stream(connection, invariants.HELD, before=now - RESCUED_WITHIN):
         if row.node_id not in living:
             more = f" and {row.number - 1} more" if row.number > 1 else ""
             rescue = "was not rescued" if alive else "waits for a node to start and rescue it"
             findings.add(
-                Invariant.STUCK, f"job {row.first}{more} of node {row.node_id}, which is gone, {rescue}", job=row.first
+                Invariant.STUCK,
+                f"job {row.first}{more} of node {row.node_id}, which is gone, {rescue}",
+                job=row.first,
             )
 
 
-def _check_hooks(connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]) -> None:
+def _check_hooks(
+    connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
+) -> None:
     known = {name for node in workers for name in node.types}
     for row in invariants.stream(connection, invariants.HOOKS, before=now - DUE_FOR):
         if row.type in known:
-            message = f"{row.number} ended jobs of type {row.type} still owe a hook, such as job {row.first}"
+            message = (
+                f"{row.number} ended jobs of type {row.type} still owe a hook, such as job"
+                f" {row.first}"
+            )
             findings.add(Invariant.STUCK, message, job=row.first)
 
 
 def _check_schedules(connection: Connection, findings: Findings, now: datetime) -> None:
     for row in invariants.stream(connection, invariants.SCHEDULES):
-        late = row.enabled and row.run_token is None and row.next_start and row.next_start < now - STARTED_WITHIN
+        late = (
+            row.enabled
+            and row.run_token is None
+            and row.next_start
+            and row.next_start < now - STARTED_WITHIN
+        )
         if late:
-            message = f"schedule {row.id} ({row.name}) was to start at {shown(row.next_start)} and has not"
+            message = (
+                f"schedule {row.id} ({row.name}) was to start at {shown(row.next_start)} and"
+                " has not"
+            )
             findings.add(Invariant.STUCK, message, schedule=row.id)
 
 
 def _check_runs(connection: Connection, findings: Findings, now: datetime) -> None:
     for row in invariants.stream(connection, invariants.ENDED_RUNS, before=now - STARTED_WITHIN):
         end = "has no row" if row.job_state is None else f"is {row.job_state}"
-        message = f"schedule {row.id} ({row.name}) is {row.state} and waits for job {row.run_token}, which {end}"
+        message = (
+            f"schedule {row.id} ({row.name}) is {row.state} and waits for job {row.run_token},"
+            f" which {end}"
+        )
         findings.add(Invariant.STUCK, message, schedule=row.id, job=row.run_token)

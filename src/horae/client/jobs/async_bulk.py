@@ -17,34 +17,58 @@ class AsyncChangesManyJobs(OnThreads[Jobs]):
     """Change many jobs by one job; see `Jobs.cancel_many`."""
 
     @overload
-    async def cancel_many(self, *, preview: Literal[True], **which: Unpack[BulkFilter]) -> BulkPreview: ...
+    async def cancel_many(
+        self, *, preview: Literal[True], **which: Unpack[BulkFilter]
+    ) -> BulkPreview: ...
     @overload
-    async def cancel_many(self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]) -> Job: ...
-    async def cancel_many(self, *, preview: bool = False, **which: Unpack[BulkFilter]) -> Job | BulkPreview:
+    async def cancel_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
+    ) -> Job: ...
+    async def cancel_many(
+        self, *, preview: bool = False, **which: Unpack[BulkFilter]
+    ) -> Job | BulkPreview:
         """See `Jobs.cancel_many`."""
         return await self._many("cancel_many", preview=preview, **which)
 
     @overload
-    async def retry_many(self, *, preview: Literal[True], **which: Unpack[BulkFilter]) -> BulkPreview: ...
+    async def retry_many(
+        self, *, preview: Literal[True], **which: Unpack[BulkFilter]
+    ) -> BulkPreview: ...
     @overload
-    async def retry_many(self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]) -> Job: ...
-    async def retry_many(self, *, preview: bool = False, **which: Unpack[BulkFilter]) -> Job | BulkPreview:
+    async def retry_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
+    ) -> Job: ...
+    async def retry_many(
+        self, *, preview: bool = False, **which: Unpack[BulkFilter]
+    ) -> Job | BulkPreview:
         """See `Jobs.retry_many`."""
         return await self._many("retry_many", preview=preview, **which)
 
     @overload
-    async def delete_many(self, *, preview: Literal[True], **which: Unpack[Deletion]) -> BulkPreview: ...
+    async def delete_many(
+        self, *, preview: Literal[True], **which: Unpack[Deletion]
+    ) -> BulkPreview: ...
     @overload
-    async def delete_many(self, *, preview: Literal[False] = False, **which: Unpack[Deletion]) -> Job: ...
-    async def delete_many(self, *, preview: bool = False, **which: Unpack[Deletion]) -> Job | BulkPreview:
+    async def delete_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[Deletion]
+    ) -> Job: ...
+    async def delete_many(
+        self, *, preview: bool = False, **which: Unpack[Deletion]
+    ) -> Job | BulkPreview:
         """See `Jobs.delete_many`."""
         return await self._many("delete_many", preview=preview, **which)
 
     @overload
-    async def reschedule_many(self, *, preview: Literal[True], **which: Unpack[NewTime]) -> BulkPreview: ...
+    async def reschedule_many(
+        self, *, preview: Literal[True], **which: Unpack[NewTime]
+    ) -> BulkPreview: ...
     @overload
-    async def reschedule_many(self, *, preview: Literal[False] = False, **which: Unpack[NewTime]) -> Job: ...
-    async def reschedule_many(self, *, preview: bool = False, **which: Unpack[NewTime]) -> Job | BulkPreview:
+    async def reschedule_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[NewTime]
+    ) -> Job: ...
+    async def reschedule_many(
+        self, *, preview: bool = False, **which: Unpack[NewTime]
+    ) -> Job | BulkPreview:
         """See `Jobs.reschedule_many`."""
         return await self._many("reschedule_many", preview=preview, **which)
 

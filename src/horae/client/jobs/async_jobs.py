@@ -1,4 +1,6 @@
-"""The methods of `Jobs` for coroutines: each runs on a database thread, or in the caller's AsyncSession."""
+"""The methods of `Jobs` for coroutines: each runs on a database thread, or in the caller's
+AsyncSession.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -32,7 +34,10 @@ JobIds: TypeAlias = list[JobId]
 
 
 class AsyncJobs(AsyncChangesManyJobs):
-    """Start, watch, cancel jobs from coroutines. Meanings, options and errors are those of `Jobs`."""
+    """Start, watch, cancel jobs from coroutines.
+
+    Meanings, options and errors are those of `Jobs`.
+    """
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
         super().__init__(jobs.without_waiting(), database)
@@ -51,19 +56,36 @@ class AsyncJobs(AsyncChangesManyJobs):
     clean_up = on_thread(Jobs.clean_up, Use.HOOK)
 
     async def start(
-        self, job_type: JobTypeReference, /, *by_position: Never, session: AsyncWithin | None = None, **options: Any
-    ) -> Job:  # fmt: skip
+        self,
+        job_type: JobTypeReference,
+        /,
+        *by_position: Never,
+        session: AsyncWithin | None = None,
+        **options: Any,
+    ) -> Job:
         """Create a job; see `Jobs.start`."""
-        return await self._with_retries(session, partial(self.client.start, job_type, *by_position, **options))
+        return await self._with_retries(
+            session, partial(self.client.start, job_type, *by_position, **options)
+        )
 
-    async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
+    async def create(
+        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions
+    ) -> Job:
         """Create a job; parameters and options are separate; see `Jobs.create`."""
-        return await self._with_retries(None, partial(self.client.create, job_type, values, options))
+        return await self._with_retries(
+            None, partial(self.client.create, job_type, values, options)
+        )
 
     async def start_many(
-        self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
-        owner: str | None = None, options: StartOptions | None = None,
-    ) -> JobIds:  # fmt: skip
+        self,
+        job_type: JobTypeReference,
+        values: Iterable[Mapping[str, Any]],
+        /,
+        *,
+        session: AsyncWithin | None = None,
+        owner: str | None = None,
+        options: StartOptions | None = None,
+    ) -> JobIds:
         """Create many jobs in one statement; see `Jobs.start_many`."""
         start_many = partial(self.client.start_many, job_type, values, owner=owner, options=options)
         return await self._with_retries(session, start_many)
@@ -71,7 +93,9 @@ class AsyncJobs(AsyncChangesManyJobs):
     async def _with_retries(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
         if session is None:
             change = partial(self.database.in_thread, use=Use.CHANGE)
-            return await with_retries_async(lambda: change(call), change, self.client.limits.contention)
+            return await with_retries_async(
+                lambda: change(call), change, self.client.limits.contention
+            )
         if not isinstance(session, AsyncSession | AsyncConnection):
             raise refusal_of_session(session, "an AsyncSession or an AsyncConnection of SQLAlchemy")
         return await with_retries_async(
@@ -86,7 +110,13 @@ class AsyncJobs(AsyncChangesManyJobs):
         except TryAgain as error:
             return await self.database.caller_threads.finish(error.operation)
 
-    async def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:  # noqa: ASYNC109 - see until_ended_async
+    async def wait(
+        self,
+        job_id: int,
+        *,
+        timeout: Timeout | None = None,  # noqa: ASYNC109
+        owner: Whose = EVERYBODY,
+    ) -> Any:
         """Wait for the result without holding a thread; see `Jobs.wait`."""
         seconds = seconds_of("timeout", timeout)
         await self.get(job_id, owner=owner)
@@ -95,8 +125,11 @@ class AsyncJobs(AsyncChangesManyJobs):
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel a job; see `Jobs.cancel`."""
-        # Run to the end even if the caller is cancelled: the body may have been asked to stop already.
-        return await asyncio.shield(self._cancel(partial(self.client.cancel, job_id, owner=owner, by=by)))
+        # Run to the end even if the caller is cancelled: the body may have been asked to stop
+        # already.
+        return await asyncio.shield(
+            self._cancel(partial(self.client.cancel, job_id, owner=owner, by=by))
+        )
 
     async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Repeat a failed or cancelled job; see `Jobs.retry`."""
@@ -104,31 +137,49 @@ class AsyncJobs(AsyncChangesManyJobs):
 
     async def start_group(
         self, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
-    ) -> Group:  # fmt: skip
+    ) -> Group:
         """Start jobs as a group, and a job that runs after them; see `Jobs.start_group`."""
-        return await self._with_retries(session, partial(self.client.start_group, members, **options))
+        return await self._with_retries(
+            session, partial(self.client.start_group, members, **options)
+        )
 
     async def add_to_group(
-        self, group_id: int, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
-    ) -> JobIds:  # fmt: skip
+        self,
+        group_id: int,
+        members: Iterable[Member],
+        /,
+        *,
+        session: AsyncWithin | None = None,
+        **options: Any,
+    ) -> JobIds:
         """Add members while the group is open; see `Jobs.add_to_group`."""
-        return await self._with_retries(session, partial(self.client.add_to_group, group_id, members, **options))
+        return await self._with_retries(
+            session, partial(self.client.add_to_group, group_id, members, **options)
+        )
 
     async def wait_for_group(
-        self, group_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY  # noqa: ASYNC109 - as above
-    ) -> Group:  # fmt: skip
+        self,
+        group_id: int,
+        *,
+        timeout: Timeout | None = None,  # noqa: ASYNC109
+        owner: Whose = EVERYBODY,
+    ) -> Group:
         """Wait until all members and `then` have ended; see `Jobs.wait_for_group`."""
         seconds = seconds_of("timeout", timeout)
         group = await self.get_group(group_id, owner=owner)
         await until_ended_async(self.client.waits, self._wakeup, of_group(group.id), seconds)
         return await self.get_group(group_id, owner=owner)
 
-    async def cancel_group(self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Group:
+    async def cancel_group(
+        self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None
+    ) -> Group:
         """Cancel the members that have not ended, and `then`; see `Jobs.cancel_group`."""
         cancel = partial(self.client.cancel_group, group_id, owner=owner, by=by)
         return await asyncio.shield(self.database.in_thread(cancel, Use.CANCEL))
 
-    async def members(self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False) -> AsyncIterator[Job]:
+    async def members(
+        self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False
+    ) -> AsyncIterator[Job]:
         """Yield the members in the order in which they were added; see `Jobs.members`."""
         call = partial(self.client.members, group_id, owner=owner, finished=finished)
         source = await self.database.in_thread(call)
@@ -136,7 +187,9 @@ class AsyncJobs(AsyncChangesManyJobs):
             for job in batch:
                 yield job
 
-    async def results_of_group(self, group_id: int, *, owner: Whose = EVERYBODY) -> AsyncIterator[Any]:
+    async def results_of_group(
+        self, group_id: int, *, owner: Whose = EVERYBODY
+    ) -> AsyncIterator[Any]:
         """Yield the results of the members that have finished; see `Jobs.results_of_group`."""
         async for job in self.members(group_id, owner=owner, finished=True):
             yield self.client.result_of(job)

@@ -30,7 +30,9 @@ class BodyGroup:
         return self._jobs.get_group(self.id)
 
     def results(self) -> Iterator[Any]:
-        """Yield the results of the members that have finished, in the order in which they were added."""
+        """Yield the results of the members that have finished, in the order in which they were
+        added.
+        """
         return self._jobs.results_of_group(self.id)
 
     def members(self) -> Iterator[Job]:
@@ -38,7 +40,10 @@ class BodyGroup:
         return self._jobs.members(self.id)
 
     def add(self, members: Iterable[Member]) -> list[JobId]:
-        """Add members. In a body with a transaction of its own, they exist if and only if that commits."""
+        """Add members.
+
+        In a body with a transaction of its own, they exist if and only if that commits.
+        """
         context = self._context
         if context.has_transaction:
             return _add_within(self._jobs, context, self.id, members, context.connection)
@@ -57,7 +62,9 @@ class AsyncBodyGroup:
         return await self._aio.get_group(await self._find())
 
     async def results(self) -> AsyncIterator[Any]:
-        """Yield the results of the members that have finished, in the order in which they were added."""
+        """Yield the results of the members that have finished, in the order in which they were
+        added.
+        """
         async for result in self._aio.results_of_group(await self._find()):
             yield result
 
@@ -67,37 +74,53 @@ class AsyncBodyGroup:
             yield job
 
     async def add(self, members: Iterable[Member]) -> list[JobId]:
-        """Add members. In a body with a transaction of its own, they exist if and only if that commits."""
+        """Add members.
+
+        In a body with a transaction of its own, they exist if and only if that commits.
+        """
         context, group_id = self._context, await self._find()
         if context.has_transaction:
             add = partial(_add_within, self._jobs, context, group_id, members)
             return await context.async_connection.run_sync(add)
-        return await self._aio.add_to_group(group_id, members, held=(context.id, context.claim.lease))
+        return await self._aio.add_to_group(
+            group_id, members, held=(context.id, context.claim.lease)
+        )
 
     async def _find(self) -> GroupId:
         if self._id is None:
-            self._id = await self._aio.database.in_thread(partial(_group_of, self._jobs, self._context))
+            self._id = await self._aio.database.in_thread(
+                partial(_group_of, self._jobs, self._context)
+            )
         return self._id
 
 
 def _group_of(jobs: Jobs, context: JobContext[Any]) -> GroupId:
     group_id = jobs.group_of(context.id)
     if group_id is None:
-        raise HoraeError(f"job {context.id} is in no group, and runs after none; start_group starts one")
+        raise HoraeError(
+            f"job {context.id} is in no group, and runs after none; start_group starts one"
+        )
     return group_id
 
 
 def _add_within(
-    jobs: Jobs, context: JobContext[Any], group_id: GroupId, members: Iterable[Member], connection: Connection
+    jobs: Jobs,
+    context: JobContext[Any],
+    group_id: GroupId,
+    members: Iterable[Member],
+    connection: Connection,
 ) -> list[JobId]:
     """Insert members in the transaction of a body, and count them in its last statements.
 
     The row of the group is locked only then: other members could not end as long as it is locked.
     """
-    if connection.dialect.name == POSTGRESQL and connection.get_isolation_level().lower() not in SEES_COMMITTED:
+    if (
+        connection.dialect.name == POSTGRESQL
+        and connection.get_isolation_level().lower() not in SEES_COMMITTED
+    ):
         raise InvalidRequest(
-            f"a job of type {context.type!r} cannot add members: its transaction does not see what others commit; "
-            "declare transaction='read committed'"
+            f"a job of type {context.type!r} cannot add members: its transaction does not see what"
+            " others commit; declare transaction='read committed'"
         )
     batches = jobs.parsed_members(group_id, members)
     added = add_members(connection, group_id, batches)

@@ -1,4 +1,6 @@
-"""Records what a body waits for while it waits, so that a circle is found, whatever the nodes of its bodies."""
+"""Records what a body waits for while it waits, so that a circle is found, whatever the nodes of
+its bodies.
+"""
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +30,9 @@ class BodyWaits:
     live: LiveStore
 
     def begin(self, context: JobContext[Any] | None, awaited: WaitTarget) -> Wait | None:
-        """Record that a body waits. Raises `InvalidRequest` if it closes a circle; None if no body waits here.
+        """Record that a body waits.
+
+        Raises `InvalidRequest` if it closes a circle; None if no body waits here.
 
         The last of the bodies that close a circle finds it, as each looks after it has written.
         """
@@ -37,8 +41,8 @@ class BodyWaits:
         group_id = self.database.autocommit(groups.of_job, context.id)
         if group_id is not None and awaited == WaitTarget.group(group_id):
             raise InvalidRequest(
-                f"job {context.id} belongs to group {group_id} and waits for the end of all its jobs, which it would "
-                "never reach; do the rest in the job after them (then)"
+                f"job {context.id} belongs to group {group_id} and waits for the end of all its"
+                " jobs, which it would never reach; do the rest in the job after them (then)"
             )
         wait = Wait(context.id, context.claim.lease, group_id, awaited)
         try:
@@ -60,18 +64,23 @@ class BodyWaits:
             return
         try:
             self.live.end_wait(wait)
-        except Exception as error:  # noqa: BLE001 - the wait is over in any case; what is left goes with the job
+        except Exception as error:  # noqa: BLE001
+            # The wait is over in any case; what is left goes with the job
             log.warning("cannot record that job %d waits no more: %s", wait.job_id, error)
 
     def _refuse_circle(self, wait: Wait, waits: Sequence[Wait]) -> None:
-        """Raise `InvalidRequest` for a wait that closes a circle; waits of attempts that have ended do not count."""
+        """Raise `InvalidRequest` for a wait that closes a circle; waits of attempts that have ended
+        do not count.
+        """
         before = self.database.autocommit(prerequisites, {each.awaited for each in (*waits, wait)})
         left = list(waits)
         while (circle := circle_of(wait, left, before)) is not None:
             on_it = [each for each in left if WaitTarget.job(each.job_id) in circle]
             ended = [each for each in on_it if not self.database.autocommit(is_in_force, each)]
             if not ended:
-                raise InvalidRequest(f"{described(circle)}: a circle, in which no job would ever end")
+                raise InvalidRequest(
+                    f"{described(circle)}: a circle, in which no job would ever end"
+                )
             left = [each for each in left if each not in ended]
 
     def hindrances(self) -> Iterator[str]:
@@ -85,7 +94,9 @@ class BodyWaits:
             if circle is not None and (jobs := frozenset(circle)) not in seen:
                 seen.add(jobs)
                 yield f"{described(circle)}: a circle, in which no job will ever end"
-            if (why := self.database.autocommit(_taken_up, wait.awaited, waiting)) is not None and why not in seen:
+            if (
+                why := self.database.autocommit(_taken_up, wait.awaited, waiting)
+            ) is not None and why not in seen:
                 seen.add(why)
                 yield why
 
@@ -93,18 +104,27 @@ class BodyWaits:
         """Return why an awaited job cannot start, if bodies that wait take up its limits."""
         try:
             waiting = {each.job_id for each in self.live.waits()}
-        except Exception as error:  # noqa: BLE001 - as above: the wait itself needs only the database
+        except Exception as error:  # noqa: BLE001
+            # As above: the wait itself needs only the database
             log.warning("cannot read what bodies wait for: %s", error)
             return None
         return self.database.autocommit(_taken_up, awaited, waiting)
 
 
-def _taken_up(connection: Connection, awaited: WaitTarget, waiting: Collection[JobId]) -> str | None:
-    return why_held_by_waiting(connection, JobId(awaited.id), waiting) if awaited.kind == "job" else None
+def _taken_up(
+    connection: Connection, awaited: WaitTarget, waiting: Collection[JobId]
+) -> str | None:
+    return (
+        why_held_by_waiting(connection, JobId(awaited.id), waiting)
+        if awaited.kind == "job"
+        else None
+    )
 
 
 @contextmanager
-def recorded(waits: BodyWaits, context: JobContext[Any] | None, awaited: WaitTarget) -> Generator[None]:
+def recorded(
+    waits: BodyWaits, context: JobContext[Any] | None, awaited: WaitTarget
+) -> Generator[None]:
     """Record a wait for as long as it takes."""
     wait = waits.begin(context, awaited)
     try:

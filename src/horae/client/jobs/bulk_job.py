@@ -1,7 +1,7 @@
 """The job that changes many jobs: one after the other, each by the same call as for one job.
 
-Each change is noted in its own transaction (`noted_by`), so an attempt that goes on after a crash changes no job a
-second time, and counts none twice.
+Each change is noted in its own transaction (`noted_by`), so an attempt that goes on after a crash
+changes no job a second time, and counts none twice.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +46,9 @@ from horae.types.registry import Registry
 BATCH: Final = 100
 """Jobs that are found by one search, and rescheduled in one transaction."""
 COUNTING_TIME: Final = 10.0
-"""Seconds for counting the jobs at the start, without which there is no percentage, and those that began meanwhile."""
+"""Seconds for counting the jobs at the start, without which there is no percentage, and those that
+began meanwhile.
+"""
 MOST_ERRORS: Final = 10
 """Errors that the result names."""
 MEANT_FOR_PENDING: Final = frozenset({BulkAction.CANCEL, BulkAction.RESCHEDULE})
@@ -71,9 +73,13 @@ class BulkOrder(BaseModel):
     def wanted(self, before: JobId | None) -> JobFilter:
         """Return the filter for jobs that are older than `before`."""
         return JobFilter(
-            states=self.states, types=self.types, queues=self.queues, owner=self.owner, schedule_id=self.schedule_id,
+            states=self.states,
+            types=self.types,
+            queues=self.queues,
+            owner=self.owner,
+            schedule_id=self.schedule_id,
             before=before,
-        )  # fmt: skip
+        )
 
     def search(self, registry: Registry, now: datetime | None) -> Search | None:
         """Return the search, with ages counted back from `now`. Raises `InvalidRequest`."""
@@ -112,7 +118,9 @@ class BulkJob(JobType[BulkParameters]):
     on_shutdown = "requeue"
     soft_time_limit = None
 
-    def __init__(self, database: Database, registry: Registry, jobs: Callable[[], ChangesOneJob]) -> None:
+    def __init__(
+        self, database: Database, registry: Registry, jobs: Callable[[], ChangesOneJob]
+    ) -> None:
         self._database, self._registry, self._jobs = database, registry, jobs
         super().__init__()
 
@@ -134,7 +142,11 @@ class _Execution:
     """One attempt."""
 
     def __init__(
-        self, database: Database, registry: Registry, jobs: ChangesOneJob, job: JobContext[BulkParameters]
+        self,
+        database: Database,
+        registry: Registry,
+        jobs: ChangesOneJob,
+        job: JobContext[BulkParameters],
     ) -> None:
         self._database, self._jobs, self._job, self._order = database, jobs, job, job.params.order
         self._ordered_at = jobs.get(job.id).created_at
@@ -145,7 +157,9 @@ class _Execution:
 
     def run(self) -> dict[str, Any]:
         """Change all jobs, and return the counts."""
-        run = self._database.transact(bulk.begin, self._job.id, self._job.claim.lease, self._total())
+        run = self._database.transact(
+            bulk.begin, self._job.id, self._job.claim.lease, self._total()
+        )
         with attributed_to(Caller(self._order.by or f"job {self._job.id} ({BULK_TYPE})", PYTHON)):
             while ids := self._next(run.reached):
                 for run in self._change(ids):
@@ -156,15 +170,17 @@ class _Execution:
         last_lease = self._database.autocommit(bulk.last_lease, self._job.id)
         if last_lease is None:
             raise InvalidRequest(
-                f"job {self._job.id} has no row in horae_bulk_runs, so it changes nothing; order the change with "
-                "cancel_many, retry_many, delete_many or reschedule_many"
+                f"job {self._job.id} has no row in horae_bulk_runs, so it changes nothing; order"
+                " the change with cancel_many, retry_many, delete_many or reschedule_many"
             )
         if last_lease:
             return None  # it was counted when the first attempt began
         return self._count(self._order.wanted(self._job.id), self._search, self._changeable)
 
     def _begun(self) -> int | None:
-        """Return how many jobs were pending when this was ordered, and began before it reached them."""
+        """Return how many jobs were pending when this was ordered, and began before it reached
+        them.
+        """
         search, order = self._search, self._order
         states = JobState if order.states is None else order.states
         if order.action not in MEANT_FOR_PENDING or JobState.PENDING not in states:
@@ -178,13 +194,17 @@ class _Execution:
         return self._count(wanted, search, bulk.began_since(self._ordered_at, order.run_at))
 
     def _count(self, wanted: JobFilter, search: Search | None, also: Conditions) -> int | None:
-        counted, complete = self._database.autocommit(searching.count, wanted, search, seconds=COUNTING_TIME, also=also)
+        counted, complete = self._database.autocommit(
+            searching.count, wanted, search, seconds=COUNTING_TIME, also=also
+        )
         return counted if complete else None
 
     def _next(self, reached: JobId) -> list[JobId]:
         self._job.check()
         wanted = self._order.wanted(reached)
-        return self._database.autocommit(searching.find, wanted, self._search, limit=BATCH, also=self._changeable).ids
+        return self._database.autocommit(
+            searching.find, wanted, self._search, limit=BATCH, also=self._changeable
+        ).ids
 
     def _report(self, run: BulkRun) -> None:
         done = run.changed + run.skipped + run.failed
@@ -199,7 +219,8 @@ class _Execution:
             yield self._change_one(job_id)
 
     def _reschedule(self, connection: Connection, /, ids: list[JobId]) -> BulkRun:
-        assert self._order.run_at is not None  # noqa: S101 - checked by the call that created this job
+        # Checked by the call that created this job
+        assert self._order.run_at is not None  # noqa: S101
         moved = len(rescheduling.reschedule(connection, ids, self._order.run_at))
         return self._note(connection, ids[-1], changed=moved, skipped=len(ids) - moved)
 

@@ -1,4 +1,6 @@
-"""Cancels jobs: updates the row and stores the request to the body, in an order in which no cancel can be lost."""
+"""Cancels jobs: updates the row and stores the request to the body, in an order in which no cancel
+can be lost.
+"""
 
 from collections.abc import Callable
 from copy import copy
@@ -24,7 +26,9 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 class JobCanceller:
     """Cancels jobs that the caller has read, and asks their bodies to stop."""
 
-    def __init__(self, database: Database, live: LiveStore, wakeup: WakeupChannel, hooks: Hooks) -> None:
+    def __init__(
+        self, database: Database, live: LiveStore, wakeup: WakeupChannel, hooks: Hooks
+    ) -> None:
         self._database, self._live, self._wakeup, self._hooks = database, live, wakeup, hooks
         self._groups = GroupCanceller(database, live, wakeup)
         self._call_hook: Callable[[JobId, str], None] = hooks.call_here
@@ -35,30 +39,40 @@ class JobCanceller:
         twin = copy(self)
         threads = HookThreads(self._hooks)
         twin._may_wait = False  # noqa: SLF001 - its own
-        twin._call_hook = lambda _job_id, type_name: threads.call_due(type_name)  # noqa: SLF001 - its own
+        # Its own
+        twin._call_hook = lambda _job_id, type_name: threads.call_due(type_name)  # noqa: SLF001
         return twin
 
     def cancel(self, job: Job, who: str | None) -> Job:
-        """Cancel a job for `who` and return it as it is then. Raises `JobNotCancellable`, `JobDoesNotExist`.
+        """Cancel a job for `who` and return it as it is then.
 
-        The row is updated first, so no body is stopped by a cancel that fails or cannot be recorded. The exception: on
-        SQLite the body's own transaction may hold the lock that the update needs. Then the request is stored beside the
-        row first; the body reads it, rolls back and releases the lock.
+        Raises `JobNotCancellable`, `JobDoesNotExist`.
+
+        The row is updated first, so no body is stopped by a cancel that fails or cannot be
+        recorded. The exception: on SQLite the body's own transaction may hold the lock that the
+        update needs. Then the request is stored beside the row first; the body reads it, rolls back
+        and releases the lock.
         """
         seen = {"state": job.state}
-        change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
+        change = Change(
+            "job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who
+        )
         cancel = recorded(cancelling.cancel, change, changed=lambda job: job is not None)
         shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
         followed = FollowUps()
         try:
-            cancelled = self._database.transact_at_once(cancel, job.id, who, shown, owed=owed, followed=followed)
+            cancelled = self._database.transact_at_once(
+                cancel, job.id, who, shown, owed=owed, followed=followed
+            )
         except DatabaseBusy as error:
             if job.state is JobState.STARTED:
                 self._request_cancel(job.id, who)
 
             def wait() -> Job | None:
-                return self._database.transact(cancel, job.id, who, shown, owed=owed, followed=followed)
+                return self._database.transact(
+                    cancel, job.id, who, shown, owed=owed, followed=followed
+                )
 
             rest = partial(self._cancel_after_waiting, job, who, wait, followed)
             if not self._may_wait:
@@ -76,8 +90,12 @@ class JobCanceller:
             raise
         return self._cancelled(job, who, cancelled, followed)
 
-    def _cancelled(self, job: Job, who: str | None, cancelled: Job | None, followed: FollowUps) -> Job:
-        """Notify the body and the waiting callers after the row was updated; None: the job had ended or is gone."""
+    def _cancelled(
+        self, job: Job, who: str | None, cancelled: Job | None, followed: FollowUps
+    ) -> Job:
+        """Notify the body and the waiting callers after the row was updated; None: the job had
+        ended or is gone.
+        """
         if cancelled is None:
             return self._not_cancelled(job.id)
         self._groups.act_on(followed)
@@ -87,7 +105,9 @@ class JobCanceller:
         else:
             self._request_cancel(job.id, who)
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
-        if cancelled.schedule_id is not None and cancelled.node_id is None:  # its run has ended with it
+        if (
+            cancelled.schedule_id is not None and cancelled.node_id is None
+        ):  # its run has ended with it
             self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
         return cancelled
 

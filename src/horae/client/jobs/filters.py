@@ -1,4 +1,6 @@
-"""Parses the filters of a list of jobs; values that no row can have are refused before the database is asked."""
+"""Parses the filters of a list of jobs; values that no row can have are refused before the database
+is asked.
+"""
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
@@ -23,7 +25,10 @@ def owner_of(whose: Whose) -> str | None:
 
 
 def before_cursor(cursor: str | None) -> JobId | None:
-    """Return the id below which a page begins. Raises `InvalidRequest` for a text that is no cursor."""
+    """Return the id below which a page begins.
+
+    Raises `InvalidRequest` for a text that is no cursor.
+    """
     if cursor is None:
         return None
     of_kind("cursor", cursor, str, "a text")
@@ -37,7 +42,11 @@ def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:
     if ids is None:
         return None
     of_kind("ids", ids, Collection, "a list of whole numbers")
-    return [JobId(job_id) for job_id in ids if abs(of_kind("job id", job_id, int, "a whole number")) <= LARGEST_ID]
+    return [
+        JobId(job_id)
+        for job_id in ids
+        if abs(of_kind("job id", job_id, int, "a whole number")) <= LARGEST_ID
+    ]
 
 
 def possible_id(given: int | None, name: str = "schedule_id") -> int | None:
@@ -49,12 +58,20 @@ def possible_id(given: int | None, name: str = "schedule_id") -> int | None:
 
 
 def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:
-    """Return the age in seconds from which jobs are deleted, by default that of `keep`. Raises `InvalidRequest`."""
-    return (keep if older_than is None else parse_duration("older_than", older_than)).total_seconds()
+    """Return the age in seconds from which jobs are deleted, by default that of `keep`.
+
+    Raises `InvalidRequest`.
+    """
+    return (
+        keep if older_than is None else parse_duration("older_than", older_than)
+    ).total_seconds()
 
 
 def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
-    """Return the names to look for. Raises `InvalidRequest`, also for one text, whose letters would count as names."""
+    """Return the names to look for.
+
+    Raises `InvalidRequest`, also for one text, whose letters would count as names.
+    """
     if given is None:
         return None
     if isinstance(given, str):
@@ -74,7 +91,8 @@ def page_length(limit: int) -> int:
 def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
     """Return the states that match; None is no filter, an empty filter matches nothing.
 
-    Texts without `!` are the states wanted, by default all; those with `!` are excluded. Raises `InvalidRequest`.
+    Texts without `!` are the states wanted, by default all; those with `!` are excluded. Raises
+    `InvalidRequest`.
     """
     if texts is None:
         return None
@@ -93,5 +111,6 @@ def _state(text: str) -> JobState:
     except ValueError:
         allowed = ", ".join(JobState)
         raise InvalidRequest(
-            f"state {quoted(text)} is unknown; allowed are {allowed}, each with ! in front to leave it out"
+            f"state {quoted(text)} is unknown; allowed are {allowed}, each with ! in front to leave"
+            " it out"
         ) from None

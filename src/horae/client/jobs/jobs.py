@@ -1,4 +1,7 @@
-"""What callers do with jobs. Each verb checks, runs a function of a Connection, and sends a hint after the commit."""
+"""What callers do with jobs.
+
+Each verb checks, runs a function of a Connection, and sends a hint after the commit.
+"""
 
 from copy import copy
 
@@ -14,7 +17,8 @@ class Jobs(GroupsJobs, ChangesJobs, ChangesManyJobs):
     def without_waiting(self) -> "Jobs":
         """Return a copy for coroutines, which must not occupy the few threads of the database.
 
-        It raises `TryAgain` instead of waiting for another transaction, and calls `on_cancelled` on other threads.
+        It raises `TryAgain` instead of waiting for another transaction, and calls `on_cancelled` on
+        other threads.
         """
         twin = copy(self)
         twin._until_done = once  # noqa: SLF001 - its own

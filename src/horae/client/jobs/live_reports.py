@@ -20,12 +20,17 @@ def live_percentages(live: LiveStore, running: Sequence[RunningMember]) -> Seque
 
 
 def with_live_reports(live: LiveStore, jobs: Sequence[Job]) -> Sequence[Job]:
-    """Return the jobs with their live labels and percentages; a report under an earlier lease is ignored."""
+    """Return the jobs with their live labels and percentages; a report under an earlier lease is
+    ignored.
+    """
     running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
     reports = live.read(list(running)) if running else {}
-    current = {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
+    current = {
+        job_id: report for job_id, report in reports.items() if report.lease == running[job_id]
+    }
     return [
-        job if (report := current.get(job.id)) is None
+        job
+        if (report := current.get(job.id)) is None
         else replace(job, label=report.label, progress_percentage=report.progress_percentage)
         for job in jobs
-    ]  # fmt: skip
+    ]

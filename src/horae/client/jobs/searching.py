@@ -1,4 +1,6 @@
-"""Searches by what a query asks for, of the parameters only those that the job types of this program may show."""
+"""Searches by what a query asks for, of the parameters only those that the job types of this
+program may show.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +13,9 @@ from horae.types.values.parameters import ModelParameters
 from horae.types.values.searchable import Searchability, searchability
 
 SEARCH_TIME: Final = 2.0
-"""Seconds after which a list returns what a search has found so far, with the cursor from which to go on."""
+"""Seconds after which a list returns what a search has found so far, with the cursor from which to
+go on.
+"""
 
 
 def search_for(query: str | Query | None, registry: Registry) -> Search | None:
@@ -19,14 +23,17 @@ def search_for(query: str | Query | None, registry: Registry) -> Search | None:
     if query is None:
         return None
     parsed = query if isinstance(query, Query) else parse_query(query)
-    paths = {term.condition.path for term in parsed.terms if isinstance(term.condition, HasParameter)}
+    paths = {
+        term.condition.path for term in parsed.terms if isinstance(term.condition, HasParameter)
+    }
     return Search(query=parsed, types={path: _types(registry, path) for path in paths})
 
 
 def _types(registry: Registry, path: Sequence[str]) -> list[str]:
     """Return the types whose jobs may be searched by a parameter.
 
-    Those that are not declared here are not among them: which of their parameters are secret is not known.
+    Those that are not declared here are not among them: which of their parameters are secret is not
+    known.
     """
     answers = {
         kind.type: searchability(kind.parameters.model, path)
@@ -40,6 +47,6 @@ def _types(registry: Registry, path: Sequence[str]) -> list[str]:
     if Searchability.SECRET in answers.values():
         raise InvalidRequest(f"params.{name}: secret parameters cannot be searched")
     raise InvalidRequest(
-        f"params.{name}: no job type that this program declares has this parameter in a Pydantic model or as an "
-        "argument; on the command line, --app names the program"
+        f"params.{name}: no job type that this program declares has this parameter in a Pydantic"
+        " model or as an argument; on the command line, --app names the program"
     )

@@ -1,4 +1,6 @@
-"""Waits for the end of a job or a group: woken by a hint, and polling with growing pauses in case no hint arrives."""
+"""Waits for the end of a job or a group: woken by a hint, and polling with growing pauses in case
+no hint arrives.
+"""
 
 import asyncio
 import threading
@@ -104,7 +106,9 @@ def of_group(group_id: GroupId) -> Awaited:
 
     timed_out = partial(WaitTimeout, group_id, what="group")
     target = WaitTarget.group(group_id)
-    return Awaited(target, has_ended, _is_end, timed_out, partial(why_group_unserved, group_id=group_id))
+    return Awaited(
+        target, has_ended, _is_end, timed_out, partial(why_group_unserved, group_id=group_id)
+    )
 
 
 def _waiter() -> JobId | None:
@@ -113,16 +117,24 @@ def _waiter() -> JobId | None:
     return None if context is None else context.id
 
 
-def until_ended(waits: BodyWaits, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:
+def until_ended(
+    waits: BodyWaits, wakeup: WakeupChannel, job_id: JobId, timeout: float | None
+) -> None:
     """Wait in this thread. Raises `WaitTimeout` or `JobDoesNotExist`.
 
-    Within the body of another job it also raises what stops that body: its cancel or its time limit.
+    Within the body of another job it also raises what stops that body: its cancel or its time
+    limit.
     """
     until(waits, wakeup, of_job(job_id), timeout)
 
 
-def until_group_ended(waits: BodyWaits, wakeup: WakeupChannel, group_id: GroupId, timeout: float | None) -> None:
-    """Wait in this thread for a group, in the same way. Raises `WaitTimeout` or `GroupDoesNotExist`."""
+def until_group_ended(
+    waits: BodyWaits, wakeup: WakeupChannel, group_id: GroupId, timeout: float | None
+) -> None:
+    """Wait in this thread for a group, in the same way.
+
+    Raises `WaitTimeout` or `GroupDoesNotExist`.
+    """
     until(waits, wakeup, of_group(group_id), timeout)
 
 
@@ -162,7 +174,9 @@ async def _recorded_async(
 
 @contextmanager
 def _slot_lent(context: JobContext[Any] | None) -> Generator[None]:
-    """Lend the slot of the body that waits, and wait for a slot at the end unless the body was ordered to stop."""
+    """Lend the slot of the body that waits, and wait for a slot at the end unless the body was
+    ordered to stop.
+    """
     slots = None if context is None else context.slots
     if context is None or slots is None:
         yield
@@ -218,12 +232,20 @@ def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | No
         return
     deadline = time.monotonic() + seconds
     context.check()
-    while not hinted.wait(max(0.0, min(CHECK_EVERY, deadline - time.monotonic()))) and time.monotonic() < deadline:
+    while (
+        not hinted.wait(max(0.0, min(CHECK_EVERY, deadline - time.monotonic())))
+        and time.monotonic() < deadline
+    ):
         context.check()
     context.check()
 
 
-async def until_ended_async(waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
+async def until_ended_async(
+    waits: BodyWaits,
+    wakeup: WakeupChannel,
+    awaited: Awaited,
+    timeout: float | None,  # noqa: ASYNC109
+) -> None:
     """Wait in this task."""
     hinted, loop = asyncio.Event(), asyncio.get_running_loop()
 
@@ -258,7 +280,10 @@ def _concerns(hint: Hint, job_id: JobId) -> bool:
 
 
 def _pauses(awaited: Awaited, timeout: float | None) -> Iterator[float]:
-    """Yield the seconds to wait after each poll. Raises `WaitTimeout` after the last poll before the deadline."""
+    """Yield the seconds to wait after each poll.
+
+    Raises `WaitTimeout` after the last poll before the deadline.
+    """
     deadline = None if timeout is None else time.monotonic() + timeout
     pause = FIRST_POLL
     while True:

@@ -29,7 +29,9 @@ class Audit:
         self._database = database
 
     def settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
-        """Log the outcome, and write an entry if the request wrote none; a failure to write it is only logged."""
+        """Log the outcome, and write an entry if the request wrote none; a failure to write it is
+        only logged.
+        """
         self.log(asked, outcome)
         entry = asked.entry(outcome)
         try:
@@ -37,7 +39,9 @@ class Audit:
                 asked.written = self._database.transact(write, entry)
         except Exception as error:
             if is_transient(error):
-                log.error("audit entry not written, because the database does not answer: %s", entry)  # noqa: TRY400
+                log.error(  # noqa: TRY400
+                    "audit entry not written, because the database does not answer: %s", entry
+                )
             else:
                 log.exception("audit entry not written: %s", entry)
 
@@ -45,13 +49,19 @@ class Audit:
         """Log the outcome without writing an entry."""
         log.info("%s", in_one_line(asked.entry(outcome)))
 
-    def page(self, *, before: int | None = None, actor: str | None = None, limit: int = 100) -> AuditPage:
+    def page(
+        self, *, before: int | None = None, actor: str | None = None, limit: int = 100
+    ) -> AuditPage:
         """Return a page of entries, the newest first."""
         found = self._database.autocommit(audit.page, before=before, actor=actor, limit=limit + 1)
         return AuditPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
 def in_one_line(entry: Mapping[str, Any]) -> str:
-    """The entry as the log shows it; a control character in a name, such as a newline, is shown as its escape."""
+    """The entry as the log shows it; a control character in a name, such as a newline, is shown as
+    its escape.
+    """
     text = "{actor}: {action} {target}: {outcome}".format_map(entry)
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )

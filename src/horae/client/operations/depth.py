@@ -22,12 +22,13 @@ UNMEASURED: Final = 1.0
 class Depth:
     """The work of one queue, or of all.
 
-    `due`: jobs that wait only for a slot; `running`: jobs that nodes hold; `oldest_due`: for how many seconds the
-    oldest due job has waited; `work_seconds`: how long one slot would need for the due jobs, by the mean durations of
-    their types, zero while the queue is paused; `unmeasured`: due jobs whose types have no measured duration, so that
-    the mean of all types is used; `slots`: of live nodes that can run the due jobs, at most the limit of the queue;
-    `seconds_ahead`: how long these slots need for the due jobs, None if some have no slot; for all queues together it
-    is at least as long as for each of them.
+    `due`: jobs that wait only for a slot; `running`: jobs that nodes hold; `oldest_due`: for how
+    many seconds the oldest due job has waited; `work_seconds`: how long one slot would need for the
+    due jobs, by the mean durations of their types, zero while the queue is paused; `unmeasured`:
+    due jobs whose types have no measured duration, so that the mean of all types is used; `slots`:
+    of live nodes that can run the due jobs, at most the limit of the queue; `seconds_ahead`: how
+    long these slots need for the due jobs, None if some have no slot; for all queues together it is
+    at least as long as for each of them.
     """
 
     name: str
@@ -54,20 +55,31 @@ def depths(database: Database, alive: Sequence[NodeView]) -> Depths:
 
     def read(connection: Connection) -> Depths:
         due = depth.due_jobs(connection)
-        known = depth.durations(connection, {each.type for each in due}) if due else Durations({}, None)
+        known = (
+            depth.durations(connection, {each.type for each in due}) if due else Durations({}, None)
+        )
         return depths_of(due, known, queues.view(connection), alive)
 
     return database.autocommit(read)
 
 
 def depths_of(
-    due: Sequence[DueJobs], durations: Durations, views: Sequence[QueueView], alive: Sequence[NodeView]
+    due: Sequence[DueJobs],
+    durations: Durations,
+    views: Sequence[QueueView],
+    alive: Sequence[NodeView],
 ) -> Depths:
     """Compute the work of each queue and of all together."""
     by_name = {view.name: view for view in views}
     workers = [view for view in alive if view.is_worker or view.is_backend_worker]
     parts = [
-        _depth(name, [each for each in due if each.queue == name], durations, by_name.get(name), workers)
+        _depth(
+            name,
+            [each for each in due if each.queue == name],
+            durations,
+            by_name.get(name),
+            workers,
+        )
         for name in sorted({*by_name, *(each.queue for each in due)})
     ]
     slots = sum(view.concurrency for view in workers)
@@ -89,14 +101,25 @@ def depths_of(
 def depth_named(found: Depths, name: str) -> Depth:
     """Return the work of a queue, which is none if the queue is unknown."""
     empty = Depth(
-        name=name, paused=False, due=0, running=0, oldest_due=0.0, work_seconds=0.0, unmeasured=0, slots=0,
+        name=name,
+        paused=False,
+        due=0,
+        running=0,
+        oldest_due=0.0,
+        work_seconds=0.0,
+        unmeasured=0,
+        slots=0,
         seconds_ahead=0.0,
-    )  # fmt: skip
+    )
     return next((each for each in found.queues if each.name == name), empty)
 
 
 def _depth(
-    name: str, due: Sequence[DueJobs], durations: Durations, view: QueueView | None, workers: Sequence[NodeView]
+    name: str,
+    due: Sequence[DueJobs],
+    durations: Durations,
+    view: QueueView | None,
+    workers: Sequence[NodeView],
 ) -> Depth:
     paused = view is not None and view.paused_at is not None
     backend = None if view is None or view.backend == OWN_BACKEND else view.backend
@@ -155,7 +178,9 @@ def _ahead(work: float, slots: int) -> float | None:
 
 
 def as_values(found: Depth) -> Mapping[str, object]:
-    """Return the figures of a queue as `--json` prints them; the fields are documented and stable."""
+    """Return the figures of a queue as `--json` prints them; the fields are documented and
+    stable.
+    """
     return {
         "name": found.name,
         "paused": found.paused,

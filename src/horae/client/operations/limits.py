@@ -1,4 +1,6 @@
-"""Operations on limits by key: list them with what they hold back, change their numbers, and take changes back."""
+"""Operations on limits by key: list them with what they hold back, change their numbers, and take
+changes back.
+"""
 
 from functools import partial
 
@@ -15,7 +17,9 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 
 class Limits:
-    """The limits by key: those that jobs were created under, and those that this application declares."""
+    """The limits by key: those that jobs were created under, and those that this application
+    declares.
+    """
 
     def __init__(self, database: Database, registry: Registry, wakeup: WakeupChannel) -> None:
         self._database, self._registry, self._wakeup = database, registry, wakeup
@@ -24,27 +28,40 @@ class Limits:
         """Every limit with its numbers and what it holds back, by name."""
         stored = {view.name: view for view in self._database.autocommit(limits.view)}
         unused = {
-            name: LimitView(name=name, declared=numbers, changed=None) for name, numbers in self._declared().items()
+            name: LimitView(name=name, declared=numbers, changed=None)
+            for name, numbers in self._declared().items()
         }
         return [view for _, view in sorted({**unused, **stored}.items())]
 
     def set(
-        self, name: str, *, rate: str | None = None, burst: int | None = None, window: Window | None = None,
+        self,
+        name: str,
+        *,
+        rate: str | None = None,
+        burst: int | None = None,
+        window: Window | None = None,
         concurrency: int | None = None,
-    ) -> LimitView:  # fmt: skip
-        """Replace the numbers of a limit until `reset`, also for jobs that wait already and after deployments.
+    ) -> LimitView:
+        """Replace the numbers of a limit until `reset`, also for jobs that wait already and after
+        deployments.
 
-        A rate cannot become a concurrency, nor the reverse. Running jobs continue. Raises `InvalidRequest`, `NotFound`.
+        A rate cannot become a concurrency, nor the reverse. Running jobs continue. Raises
+        `InvalidRequest`, `NotFound`.
         """
         numbers = numbers_of(rate=rate, burst=burst, window=window, concurrency=concurrency)
         before = self._known(name).numbers
         if before is not None and before.is_rate != numbers.is_rate:
             kind, other = ("rate", "concurrency") if before.is_rate else ("concurrency", "rate")
-            raise InvalidRequest(f"limit {quoted(name)} is a {kind}, and cannot become a {other} ({before.text})")
+            raise InvalidRequest(
+                f"limit {quoted(name)} is a {kind}, and cannot become a {other} ({before.text})"
+            )
         return self._change("limit.set", name, numbers)
 
     def reset(self, name: str) -> LimitView:
-        """Let the declared numbers of a limit be in force again; idempotent. Raises `InvalidRequest`, `NotFound`."""
+        """Let the declared numbers of a limit be in force again; idempotent.
+
+        Raises `InvalidRequest`, `NotFound`.
+        """
         self._known(name)
         return self._change("limit.reset", name, None)
 
@@ -65,4 +82,6 @@ class Limits:
         raise NotFound(f"there is no limit {quoted(name)}; known: {known}")
 
     def _declared(self) -> dict[str, LimitNumbers]:
-        return {each.name: each.limit.numbers for kind in self._registry for each in kind.named_limits}
+        return {
+            each.name: each.limit.numbers for kind in self._registry for each in kind.named_limits
+        }

@@ -7,7 +7,10 @@ from horae.storage.engine.caller_threads import Use
 
 
 class AsyncLimits(OnThreads[Limits]):
-    """List and change limits by key from coroutines. Meanings, options and errors are those of `Limits`."""
+    """List and change limits by key from coroutines.
+
+    Meanings, options and errors are those of `Limits`.
+    """
 
     list = on_thread(Limits.list)
     set = on_thread(Limits.set, Use.CHANGE)
@@ -15,7 +18,10 @@ class AsyncLimits(OnThreads[Limits]):
 
 
 class AsyncQueues(OnThreads[Queues]):
-    """List and change queues from coroutines. Meanings, options and errors are those of `Queues`."""
+    """List and change queues from coroutines.
+
+    Meanings, options and errors are those of `Queues`.
+    """
 
     list = on_thread(Queues.list)
     pause = on_thread(Queues.pause, Use.CHANGE)

@@ -22,7 +22,9 @@ from horae.storage.queues.queues import QueueView
 from horae.types.routes import Routes
 
 MANY_FAILURES: Final = 5
-"""Failures of one type in an hour that are reported if they are also more than `LARGE_SHARE` of its ended jobs."""
+"""Failures of one type in an hour that are reported if they are also more than `LARGE_SHARE` of its
+ended jobs.
+"""
 LARGE_SHARE: Final = 0.2
 """The share of ended jobs above which failures are reported."""
 
@@ -38,7 +40,10 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The state of the system at one moment. `ready`: jobs that are due and only wait for a slot."""
+    """The state of the system at one moment.
+
+    `ready`: jobs that are due and only wait for a slot.
+    """
 
     at: datetime
     states: Mapping[JobState, int]
@@ -55,13 +60,20 @@ class Overview:
     problems: Sequence[Finding]
 
 
-def take(  # noqa: PLR0913 - what it is made of
-    database: Database, reads: Reads, *, alive: Sequence[NodeView], dead: Sequence[Dead], known: Collection[str],
-    routes: Routes, waits: BodyWaits,
-) -> Overview:  # fmt: skip
+def take(
+    database: Database,
+    reads: Reads,
+    *,
+    alive: Sequence[NodeView],
+    dead: Sequence[Dead],
+    known: Collection[str],
+    routes: Routes,
+    waits: BodyWaits,
+) -> Overview:
     """Read the state once, counts from `reads`.
 
-    `known`: the job types that this application declares; `routes`: its jobs that another system runs.
+    `known`: the job types that this application declares; `routes`: its jobs that another system
+    runs.
     """
     samples = reads.autocommit(overview.samples)
     waiting = reads.autocommit(queues.view)
@@ -73,7 +85,9 @@ def take(  # noqa: PLR0913 - what it is made of
         queues=waiting,
         pick_up=percentiles([max(0.0, sample.pick_up) for sample in samples]),
         duration=percentiles([max(0.0, sample.duration) for sample in samples]),
-        lateness=percentiles([max(0.0, seconds) for seconds in reads.autocommit(overview.lateness)]),
+        lateness=percentiles(
+            [max(0.0, seconds) for seconds in reads.autocommit(overview.lateness)]
+        ),
         nodes_alive=len(alive),
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if view.is_worker),
@@ -91,11 +105,15 @@ def take(  # noqa: PLR0913 - what it is made of
 def percentiles(seconds: Sequence[float]) -> Percentiles:
     """Return median and 99th percentile, each a value that occurred."""
     ordered = sorted(seconds)
-    return Percentiles(count=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99))
+    return Percentiles(
+        count=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99)
+    )
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
-    """Return the smallest value that at least this share of the values does not exceed; None if there are none."""
+    """Return the smallest value that at least this share of the values does not exceed; None if
+    there are none.
+    """
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
@@ -106,10 +124,16 @@ def failing(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
         if each.failed >= MANY_FAILURES and each.failed > LARGE_SHARE * ended:
             yield warning(
                 "jobs",
-                f"{each.failed} of {counted(ended, 'job')} of type {each.type!r} that ended in the last hour failed",
+                f"{each.failed} of {counted(ended, 'job')} of type {each.type!r} that ended in the"
+                " last hour failed",
                 "Look at the errors of the latest ones.",
             )
 
 
 def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
-    return [finding for level in (Level.PROBLEM, Level.WARNING) for finding in findings if finding.level is level]
+    return [
+        finding
+        for level in (Level.PROBLEM, Level.WARNING)
+        for finding in findings
+        if finding.level is level
+    ]

@@ -17,7 +17,13 @@ from horae.storage.queues import declared_queues, queue_backends, queues
 from horae.storage.queues.queues import QueueView
 from horae.types.arguments import LARGEST_NUMBER, check_note
 from horae.types.registry import Registry
-from horae.types.rules.queues import check_concurrency, check_fair_by, names_in, refuse_secret_names, stored_limit
+from horae.types.rules.queues import (
+    check_concurrency,
+    check_fair_by,
+    names_in,
+    refuse_secret_names,
+    stored_limit,
+)
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LARGEST_LIMIT: Final = LARGEST_NUMBER
@@ -26,18 +32,29 @@ T = TypeVar("T")
 
 
 class Queues:
-    """Pause, resume and limit queues. A queue exists as soon as a job names it; `Horae.queue` declares its limits."""
+    """Pause, resume and limit queues.
 
-    def __init__(self, database: Database, wakeup: WakeupChannel, registry: Registry | None = None) -> None:
-        """`registry`: the job types whose own queues get no limits by key if another system runs their jobs."""
+    A queue exists as soon as a job names it; `Horae.queue` declares its limits.
+    """
+
+    def __init__(
+        self, database: Database, wakeup: WakeupChannel, registry: Registry | None = None
+    ) -> None:
+        """`registry`: the job types whose own queues get no limits by key if another system runs
+        their jobs.
+        """
         self._database, self._wakeup, self._registry = database, wakeup, registry or Registry()
 
     def list(self) -> list[QueueView]:
-        """Every queue that has work, is paused, has a limit or is run by another system, by name."""
+        """Every queue that has work, is paused, has a limit or is run by another system, by
+        name.
+        """
         return self._database.autocommit(queues.view)
 
     def pause(self, name: str, note: str | None = None) -> None:
-        """Pause the queue: no node claims from it; running jobs continue. Pausing again changes the note.
+        """Pause the queue: no node claims from it; running jobs continue.
+
+        Pausing again changes the note.
 
         Raises `InvalidRequest`.
         """
@@ -46,7 +63,10 @@ class Queues:
         self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
 
     def resume(self, name: str) -> bool:
-        """Resume the queue and notify the nodes; return False if it was not paused. Raises `InvalidRequest`."""
+        """Resume the queue and notify the nodes; return False if it was not paused.
+
+        Raises `InvalidRequest`.
+        """
         queue_name(name)
         resume = recorded(queues.resume, _change("queue.resume", name), changed=bool)
         if was_paused := self._database.transact(resume, name):
@@ -54,22 +74,27 @@ class Queues:
         return was_paused
 
     def limit(self, name: str, concurrency_limit: int | None) -> None:
-        """Limit the number of jobs of the queue that run at a time on all nodes together; None removes the limit.
+        """Limit the number of jobs of the queue that run at a time on all nodes together; None
+        removes the limit.
 
-        Running jobs continue: under a lower limit none starts until enough have ended. Raises `InvalidRequest`.
+        Running jobs continue: under a lower limit none starts until enough have ended. Raises
+        `InvalidRequest`.
         """
         queue_name(name)
         check_concurrency(concurrency_limit)
-        self._database.transact(recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit)
+        self._database.transact(
+            recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit
+        )
         self._wakeup.send(Hint(HintKind.WORK))
 
     def limit_by_key(self, name: str, limit: Limit | None) -> str | None:
-        """Limit the jobs of the queue, whatever their types are, in total or by key; return the name of the limit.
+        """Limit the jobs of the queue, whatever their types are, in total or by key; return the
+        name of the limit.
 
-        Replaces the limit of the same name; None removes all limits by key of the queue. The key is a format over the
-        parameters; a job without such a parameter counts under an empty one. Raises `InvalidRequest`, and
-        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs, or of a
-        schedule or a pending job of such a type.
+        Replaces the limit of the same name; None removes all limits by key of the queue. The key is
+        a format over the parameters; a job without such a parameter counts under an empty one.
+        Raises `InvalidRequest`, and `ConfigurationError` for a queue that another system runs, or
+        that is the one of a type that it runs, or of a schedule or a pending job of such a type.
         """
         queue_name(name)
         stored = None
@@ -84,9 +109,9 @@ class Queues:
     def set_backend(self, name: str, backend: str) -> None:
         """Store what runs the jobs of the queue: `horae`, `celery` or `celery:QUEUE`.
 
-        An application that names another backend for the queue refuses to start, so change its settings as well.
-        Raises `InvalidRequest`, and `ConfigurationError` for a queue with limits by key or turns, or with jobs or
-        schedules whose types have limits.
+        An application that names another backend for the queue refuses to start, so change its
+        settings as well. Raises `InvalidRequest`, and `ConfigurationError` for a queue with limits
+        by key or turns, or with jobs or schedules whose types have limits.
         """
         queue_name(name)
         change = recorded(queue_backends.set_backend, _change("queue.backend", name))
@@ -94,11 +119,12 @@ class Queues:
         self._wakeup.send(Hint(HintKind.WORK))
 
     def fair(self, name: str, by: str | None) -> None:
-        """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as jobs are due.
+        """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as
+        jobs are due.
 
-        Within a priority, a job is passed by at most one job of each owner that waits. Raises `InvalidRequest`, and
-        `ConfigurationError` for a queue that another system runs, or that is the one of a type that it runs, or of a
-        schedule or a pending job of such a type.
+        Within a priority, a job is passed by at most one job of each owner that waits. Raises
+        `InvalidRequest`, and `ConfigurationError` for a queue that another system runs, or that is
+        the one of a type that it runs, or of a schedule or a pending job of such a type.
         """
         queue_name(name)
         check_fair_by(by)
@@ -109,9 +135,11 @@ class Queues:
         self._wakeup.send(Hint(HintKind.WORK))
 
     def reset(self, name: str) -> None:
-        """Give the queue the limits and the turns that code declares for it; a paused queue stays paused. Idempotent.
+        """Give the queue the limits and the turns that code declares for it; a paused queue stays
+        paused. Idempotent.
 
-        Raises `NotFound` for a queue that no deployed module declares, and `ConfigurationError` as `fair` does.
+        Raises `NotFound` for a queue that no deployed module declares, and `ConfigurationError` as
+        `fair` does.
         """
         queue_name(name)
         if not self._database.transact(
@@ -123,7 +151,9 @@ class Queues:
     def _checked(
         self, change: Callable[Concatenate[Connection, str, P], T]
     ) -> Callable[Concatenate[Connection, str, P], T]:
-        """Let a change of limits by key or turns fail if it would hold back jobs that another system runs."""
+        """Let a change of limits by key or turns fail if it would hold back jobs that another
+        system runs.
+        """
 
         def checked(connection: Connection, name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
             result = change(connection, name, *args, **kwargs)
@@ -135,7 +165,8 @@ class Queues:
     def _check_types(self, name: str, key_names: Collection[str]) -> None:
         """Check the types whose own queue this is.
 
-        Raises `InvalidRequest` if a parameter in keys is secret, `ConfigurationError` if another system runs the jobs.
+        Raises `InvalidRequest` if a parameter in keys is secret, `ConfigurationError` if another
+        system runs the jobs.
         """
         for kind in self._registry:
             if kind.queue != name:
@@ -143,9 +174,10 @@ class Queues:
             refuse_secret_names(name, key_names, kind.type, kind.parameters.model)
             if kind.address is not None:
                 raise ConfigurationError(
-                    f"queue {quoted(name)}: limits by key and turns hold only for jobs that Horae's nodes run, but job "
-                    f"type {quoted(kind.type)} of this queue has backend {quoted(kind.backend)}; limit the concurrency "
-                    "of the queue instead, or name another queue for the type"
+                    f"queue {quoted(name)}: limits by key and turns hold only for jobs that Horae's"
+                    f" nodes run, but job type {quoted(kind.type)} of this queue has backend"
+                    f" {quoted(kind.backend)}; limit the concurrency of the queue instead, or name"
+                    " another queue for the type"
                 )
 
 

@@ -6,7 +6,10 @@ from horae.storage.engine.caller_threads import Use
 
 
 class AsyncSchedules(OnThreads[Schedules]):
-    """Add, change and read schedules from coroutines. Meanings, options and errors are those of `Schedules`."""
+    """Add, change and read schedules from coroutines.
+
+    Meanings, options and errors are those of `Schedules`.
+    """
 
     add = on_thread(Schedules.add, Use.CHANGE)
     alter = on_thread(Schedules.alter, Use.CHANGE)

@@ -13,14 +13,27 @@ from horae.types.values.parameters import ModelParameters
 from horae.types.values.secret import masked
 
 _COLUMNS: Final = (
-    "name", "job_type", "trigger", "timezone", "queue", "priority", "enabled", "disabled_reason", "pause_note",
-    "next_start", "skip_until", "skip_reason", "moved_start",
-)  # fmt: skip
+    "name",
+    "job_type",
+    "trigger",
+    "timezone",
+    "queue",
+    "priority",
+    "enabled",
+    "disabled_reason",
+    "pause_note",
+    "next_start",
+    "skip_until",
+    "skip_reason",
+    "moved_start",
+)
 
 
 def change_of(action: str, reference: int | str, registry: Registry) -> Change:
     """Return the audited change of a schedule."""
-    return Change.of(action, str(reference), partial(snapshot, reference=reference, registry=registry))
+    return Change.of(
+        action, str(reference), partial(snapshot, reference=reference, registry=registry)
+    )
 
 
 def run_of(reference: int | str) -> Change:

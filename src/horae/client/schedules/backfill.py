@@ -1,4 +1,6 @@
-"""Backfills: runs of a schedule for past nominal times, each at most once however often it is asked for."""
+"""Backfills: runs of a schedule for past nominal times, each at most once however often it is asked
+for.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -23,15 +25,18 @@ DEFAULT_LIMIT: Final = 1_000
 LARGEST_LIMIT: Final = 100_000
 """Nominal times of one backfill, at most."""
 BATCH: Final = 1_000
-"""Times that one transaction stores: enough to be quick, few enough that the schedule is not locked for long."""
+"""Times that one transaction stores: enough to be quick, few enough that the schedule is not locked
+for long.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
     """The result of a backfill, or of a dry run, which adds nothing.
 
-    `times`: the nominal times in the range that are to be run. `added`: those that were added, or would be; `known`:
-    those that were run before, or wait already; `excluded`: further times, which the exclusion calendar leaves out.
+    `times`: the nominal times in the range that are to be run. `added`: those that were added, or
+    would be; `known`: those that were run before, or wait already; `excluded`: further times, which
+    the exclusion calendar leaves out.
     """
 
     times: int
@@ -45,7 +50,8 @@ class Backfill:
 class Range(NamedTuple):
     """A range of past times, `start <= time < end`, and the number of times it may have.
 
-    `excluded`: the days in it that calendar functions exclude. `failed`: also times whose run has failed.
+    `excluded`: the days in it that calendar functions exclude. `failed`: also times whose run has
+    failed.
     """
 
     start: datetime
@@ -60,8 +66,12 @@ def preview(connection: Connection, reference: int | str, wanted: Range) -> Back
     return _found(connection, changes.locked(connection, reference), wanted)[0]
 
 
-def add_batch(connection: Connection, reference: int | str, wanted: Range) -> tuple[Backfill, AppliedPlan | None]:
-    """Store the next times of a backfill that are not known yet; `added` is fewer than `BATCH` if none are left."""
+def add_batch(
+    connection: Connection, reference: int | str, wanted: Range
+) -> tuple[Backfill, AppliedPlan | None]:
+    """Store the next times of a backfill that are not known yet; `added` is fewer than `BATCH` if
+    none are left.
+    """
     row = changes.locked(connection, reference)
     found, times = _found(connection, row, wanted)
     batch = times[:BATCH]
@@ -69,7 +79,9 @@ def add_batch(connection: Connection, reference: int | str, wanted: Range) -> tu
         return replace(found, added=0), None
     backfill.add(connection, row.id, batch)
     first = min(filter(None, (row.backfill_next, batch[0])))
-    decided = plan_writing.apply_event(connection, row._replace(backfill_next=first), BackfillChanged())
+    decided = plan_writing.apply_event(
+        connection, row._replace(backfill_next=first), BackfillChanged()
+    )
     writing.write_one_time(connection, [decided.schedule])
     return replace(found, added=len(batch)), decided
 
@@ -80,15 +92,21 @@ def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan,
     if row.backfill_next is None:
         return AppliedPlan(row, None, None), 0
     number = backfill.withdraw(connection, row.id)
-    decided = plan_writing.apply_event(connection, row._replace(backfill_next=None), BackfillChanged())
+    decided = plan_writing.apply_event(
+        connection, row._replace(backfill_next=None), BackfillChanged()
+    )
     writing.write_one_time(connection, [decided.schedule])
     return decided, number
 
 
-def _found(connection: Connection, row: StoredSchedule, wanted: Range) -> tuple[Backfill, list[datetime]]:
+def _found(
+    connection: Connection, row: StoredSchedule, wanted: Range
+) -> tuple[Backfill, list[datetime]]:
     rules = rules_of(row)
     if wanted.excluded:
-        rules = replace(rules, calendar_days=tuple(sorted({*rules.calendar_days, *wanted.excluded})))
+        rules = replace(
+            rules, calendar_days=tuple(sorted({*rules.calendar_days, *wanted.excluded}))
+        )
     start, end = _within(row, rules, wanted)
     timeline = Timeline.of(rules)
     runs = run_times(timeline, gaps_of(rules, None))
@@ -96,12 +114,16 @@ def _found(connection: Connection, row: StoredSchedule, wanted: Range) -> tuple[
     number = runs.count(after, until) if after < until else 0
     if number > wanted.limit:
         raise InvalidRequest(
-            f"{number:,} nominal times from {start} to {end} are more than the limit of {wanted.limit:,}: "
-            f"choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}"
+            f"{number:,} nominal times from {start} to {end} are more than the limit of"
+            f" {wanted.limit:,}: choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}"
         )
     times = _listed(runs, after, number)
     known = backfill.known_times(connection, row.id, start, end, failed=wanted.failed)
-    other = [entry for entry in backfill.not_fired(connection, row.id, start, end) if not _fits(timeline, entry)]
+    other = [
+        entry
+        for entry in backfill.not_fired(connection, row.id, start, end)
+        if not _fits(timeline, entry)
+    ]
     new = [moment for moment in times if moment not in known and not _covered(other, moment)]
     found = Backfill(
         times=number,
@@ -115,14 +137,21 @@ def _found(connection: Connection, row: StoredSchedule, wanted: Range) -> tuple[
 
 
 def _within(row: StoredSchedule, rules: Rules, wanted: Range) -> tuple[datetime, datetime]:
-    """Return the range in UTC, without times that have not been decided. Raises `InvalidRequest`."""
+    """Return the range in UTC, without times that have not been decided.
+
+    Raises `InvalidRequest`.
+    """
     if rules.finish_trigger is not None:
-        raise InvalidRequest("an interval counted from the finish has no past times to backfill; or set fixed")
+        raise InvalidRequest(
+            "an interval counted from the finish has no past times to backfill; or set fixed"
+        )
     start, end = wanted.start.astimezone(UTC), wanted.end.astimezone(UTC)
     if start >= end:
         raise InvalidRequest(f"the range ends at {end}, which is not after its start, {start}")
     if end > row.now:
-        raise InvalidRequest(f"the range ends at {end}, in the future: the schedule itself runs the times to come")
+        raise InvalidRequest(
+            f"the range ends at {end}, in the future: the schedule itself runs the times to come"
+        )
     # Later times that have come are about to be decided by the schedule.
     return start, min(end, (row.last_tick or row.created_at) + MICROSECOND)
 
@@ -137,7 +166,9 @@ def _listed(runs: Times, after: datetime, number: int) -> list[datetime]:
 
 
 def _fits(timeline: Timeline, entry: StoredTicks) -> bool:
-    """Return whether a row of the ledger stands for times of the present rules, so that it can be split."""
+    """Return whether a row of the ledger stands for times of the present rules, so that it can be
+    split.
+    """
     first = timeline.after(entry.nominal_time - MICROSECOND)
     counted = timeline.count(entry.nominal_time - MICROSECOND, entry.until)
     return first == entry.nominal_time and counted == entry.count

@@ -1,7 +1,8 @@
 """The days that calendar functions exclude: asked for ahead, and stored with the schedules.
 
-A schedule is planned under a lock, and by any node, which may not know the function. So a process that knows it asks it
-for the days to come, outside of transactions, and what it answers is planned from.
+A schedule is planned under a lock, and by any node, which may not know the function. So a process
+that knows it asks it for the days to come, outside of transactions, and what it answers is planned
+from.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,9 @@ from horae.guarded_log import guarded_log
 from horae.types.registry import Registry
 
 AHEAD: Final = timedelta(days=400)
-"""How far ahead calendar functions are asked: a year, so that nodes that run once a year know the days."""
+"""How far ahead calendar functions are asked: a year, so that nodes that run once a year know the
+days.
+"""
 KEPT: Final = timedelta(days=31)
 """How long days that have passed are kept, for times that are decided late."""
 FIRST_DAY: Final = date(1970, 1, 1)
@@ -25,11 +28,13 @@ DAY: Final = timedelta(days=1)
 log = guarded_log("horae.schedules")
 
 
-def with_calendar_days(rules: Rules, registry: Registry, today: date, known: Rules | None = None) -> Rules:
+def with_calendar_days(
+    rules: Rules, registry: Registry, today: date, known: Rules | None = None
+) -> Rules:
     """Return the rules with the days that their calendar functions exclude.
 
-    Days of `known`, the rules as they were, stay if a function raises, or is not registered in this process. Raises
-    `InvalidRequest` for an unknown function that `known` does not have.
+    Days of `known`, the rules as they were, stay if a function raises, or is not registered in this
+    process. Raises `InvalidRequest` for an unknown function that `known` does not have.
     """
     names = calendars_in(rules.exclude)
     if not names:
@@ -45,24 +50,31 @@ def with_calendar_days(rules: Rules, registry: Registry, today: date, known: Rul
 
 
 def past_days(rules: Rules, registry: Registry, start: datetime, end: datetime) -> frozenset[date]:
-    """Return the days from `start` to `end`, in any zone, that calendar functions exclude; only recent ones are stored.
+    """Return the days from `start` to `end`, in any zone, that calendar functions exclude; only
+    recent ones are stored.
 
-    Raises `InvalidRequest` for a function that is not registered here or raises: nobody else knows the days.
+    Raises `InvalidRequest` for a function that is not registered here or raises: nobody else knows
+    the days.
     """
     days: set[date] = set()
-    first, last = max(start.astimezone(UTC).date(), FIRST_DAY) - DAY, end.astimezone(UTC).date() + DAY
+    first, last = (
+        max(start.astimezone(UTC).date(), FIRST_DAY) - DAY,
+        end.astimezone(UTC).date() + DAY,
+    )
     window = [first + offset * DAY for offset in range((last - first).days + 1)]
     for name in calendars_in(rules.exclude):
         function = registry.calendars.get(name)
         if function is None:
             raise InvalidRequest(
-                f"the days that {name} excludes are asked of that function, which this process does not know; on the "
-                "command line --app names the application"
+                f"the days that {name} excludes are asked of that function, which this process does"
+                " not know; on the command line --app names the application"
             )
         try:
             days.update(day for day in window if function(day))
         except Exception as error:
-            raise InvalidRequest(f"calendar function {name} failed: {type(error).__name__}: {error}") from error
+            raise InvalidRequest(
+                f"calendar function {name} failed: {type(error).__name__}: {error}"
+            ) from error
     return frozenset(days)
 
 
@@ -75,7 +87,9 @@ def _days_of(name: str, registry: Registry, today: date) -> Iterable[date] | Non
     try:
         return [day for day in window if function(day)]
     except Exception:
-        log.exception("calendar function %s failed; the days that it returned before stay excluded", name)
+        log.exception(
+            "calendar function %s failed; the days that it returned before stay excluded", name
+        )
         return None
 
 

@@ -1,4 +1,6 @@
-"""Changes to schedules, each a function of a Connection: lock the row, let the plan decide, write."""
+"""Changes to schedules, each a function of a Connection: lock the row, let the plan decide,
+write.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,9 +44,12 @@ _PUT_ATTEMPTS: Final = 5
 
 
 def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> AppliedPlan:
-    """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none.
+    """Insert a schedule and plan its first start.
 
-    A schedule that is declared in code may have no further times: a program must not fail to start for that.
+    Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none.
+
+    A schedule that is declared in code may have no further times: a program must not fail to start
+    for that.
     """
     partition = partition_of(wanted.rules.key)
     schedule_id = writing.add(connection, wanted.module, wanted.name, partition, wanted.columns)
@@ -60,8 +65,12 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
     return _moved(connection, added, wanted.next_start)
 
 
-def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> AppliedPlan | None:
-    """Change the definition of a schedule, unless it changed since it was read as `seen`; then return None."""
+def alter_from(
+    connection: Connection, seen: StoredSchedule, wanted: Definition
+) -> AppliedPlan | None:
+    """Change the definition of a schedule, unless it changed since it was read as `seen`; then
+    return None.
+    """
     row = locked(connection, seen.id)
     if any(getattr(row, name) != getattr(seen, name) for name in wanted.columns):
         return None
@@ -70,24 +79,31 @@ def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition)
     return _moved(connection, alter(connection, row.id, wanted), wanted.next_start)
 
 
-def put(connection: Connection, wanted: Definition, *, enabled: bool | None) -> tuple[AppliedPlan, PutOutcome]:
+def put(
+    connection: Connection, wanted: Definition, *, enabled: bool | None
+) -> tuple[AppliedPlan, PutOutcome]:
     """Add a schedule, or change the one of this name that was added before to this definition.
 
-    Raises `ScheduleIsDeclared` if the only schedule of this name is declared by a module. `enabled` None leaves a
-    paused schedule paused.
+    Raises `ScheduleIsDeclared` if the only schedule of this name is declared by a module. `enabled`
+    None leaves a paused schedule paused.
     """
     for _ in range(_PUT_ATTEMPTS):
         if (row := _added_one(connection, wanted.name)) is not None:
             return _put_on(connection, row, wanted, enabled=enabled)
         try:
             return add(connection, wanted, enabled=enabled is not False), "created"
-        except ScheduleAlreadyExists:  # another caller has just added it; unless it is deleted again, it is found now
+        except (
+            ScheduleAlreadyExists
+        ):  # another caller has just added it; unless it is deleted again, it is found now
             continue
     raise ScheduleAlreadyExists(wanted.name)
 
 
 def _added_one(connection: Connection, name: str) -> StoredSchedule | None:
-    """Return the schedule of this name that was added at run time, locked. Raises `ScheduleIsDeclared`."""
+    """Return the schedule of this name that was added at run time, locked.
+
+    Raises `ScheduleIsDeclared`.
+    """
     found = reading.find(connection, name)
     rows = [] if found is None else writing.lock(connection, [found])
     if rows and rows[0].module:
@@ -108,7 +124,9 @@ def _put_on(
     elif is_outdated(row, wanted.computed):
         writing.set_computed(connection, row.id, wanted.computed)
         decided = AppliedPlan(writing.lock(connection, [row.id])[0], None, None)
-    has_times_again = row.disabled_reason == DisabledReason.EXHAUSTED and before["trigger"] != after["trigger"]
+    has_times_again = (
+        row.disabled_reason == DisabledReason.EXHAUSTED and before["trigger"] != after["trigger"]
+    )
     if not row.enabled and (enabled or (enabled is None and has_times_again)):
         decided, outcome = resume(connection, row.id), "changed"
     elif row.enabled and enabled is False:
@@ -116,18 +134,25 @@ def _put_on(
     return decided, outcome
 
 
-def reset(connection: Connection, reference: int | str, registry: Registry) -> tuple[AppliedPlan, bool]:
-    """Take back what was changed of a declared schedule at run time; return whether anything was."""
+def reset(
+    connection: Connection, reference: int | str, registry: Registry
+) -> tuple[AppliedPlan, bool]:
+    """Take back what was changed of a declared schedule at run time; return whether anything
+    was.
+    """
     row = locked(connection, reference)
     if not row.module:
-        raise InvalidRequest(f"schedule {row.name!r} was added at run time, so no module declares what it could have")
+        raise InvalidRequest(
+            f"schedule {row.name!r} was added at run time, so no module declares what it could have"
+        )
     if row.overrides is None:
         return AppliedPlan(row, None, None), False
     return alter(connection, row.id, restored(row, registry)), True
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
-    """Change the definition of a schedule; the next start stays if the new rules decide the same times.
+    """Change the definition of a schedule; the next start stays if the new rules decide the same
+    times.
 
     Raises `ScheduleIsRunning` if several runs execute and the new rules allow only one.
     """
@@ -145,8 +170,13 @@ def _refuse_if_over(rules: Rules, now: datetime) -> None:
         rules.trigger.expression.refuse_if_over(now)
 
 
-def _moved(connection: Connection, decided: AppliedPlan, next_start: datetime | None) -> AppliedPlan:
-    """Set the next start that the caller wants. Raises `ScheduleIsRunning`, as the end of a run sets it."""
+def _moved(
+    connection: Connection, decided: AppliedPlan, next_start: datetime | None
+) -> AppliedPlan:
+    """Set the next start that the caller wants.
+
+    Raises `ScheduleIsRunning`, as the end of a run sets it.
+    """
     row = decided.schedule
     if next_start is None:
         return decided
@@ -155,8 +185,12 @@ def _moved(connection: Connection, decided: AppliedPlan, next_start: datetime | 
     return plan_writing.apply_event(connection, row, NextStartSet(next_start))
 
 
-def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap) -> StoredSchedule:
-    """Set or clear the executing run where the policy changes from or to `allow_all`, which does not track runs."""
+def _with_runs(
+    connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap
+) -> StoredSchedule:
+    """Set or clear the executing run where the policy changes from or to `allow_all`, which does
+    not track runs.
+    """
     if (before is Overlap.ALLOW_ALL) == (after is Overlap.ALLOW_ALL):
         return row
     if after is Overlap.ALLOW_ALL:
@@ -177,7 +211,9 @@ def _change_of(row: StoredSchedule) -> Event:
         return Resumed()  # its former times are unknown
 
 
-def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> AppliedPlan:
+def pause(
+    connection: Connection, reference: int | str, note: str | None, reason: DisabledReason
+) -> AppliedPlan:
     """Disable the schedule; an executing run continues."""
     row = locked(connection, reference)
     snapshot = snapshot_of(row)
@@ -186,12 +222,18 @@ def pause(connection: Connection, reference: int | str, note: str | None, reason
 
 
 def resume(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Enable a schedule, whatever disabled it: streaks are cleared, missed times are not caught up."""
+    """Enable a schedule, whatever disabled it: streaks are cleared, missed times are not
+    caught up.
+    """
     return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
 
 
-def set_computed(connection: Connection, seen: StoredSchedule, computed: Mapping[str, str | int | None]) -> None:
-    """Store what the application's code computes for a schedule, unless its definition changed since `seen`."""
+def set_computed(
+    connection: Connection, seen: StoredSchedule, computed: Mapping[str, str | int | None]
+) -> None:
+    """Store what the application's code computes for a schedule, unless its definition changed
+    since `seen`.
+    """
     rows = writing.lock(connection, [seen.id])
     if rows and all(getattr(rows[0], name) == getattr(seen, name) for name in _COMPUTED_FROM):
         writing.set_computed(connection, seen.id, computed)
@@ -208,7 +250,10 @@ def undo_skip(connection: Connection, reference: int | str) -> AppliedPlan:
 
 
 def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Start a run in addition to the schedule. Raises `ScheduleIsRunning` if another one blocks it."""
+    """Start a run in addition to the schedule.
+
+    Raises `ScheduleIsRunning` if another one blocks it.
+    """
     row = locked(connection, reference)
     latest = ticks.latest(connection, row.id, plan_writing.moment_of(row) + MAX_CLOCK_STEP_BACK)
     decided = plan_writing.apply_event(connection, row, RunByHand(latest))
@@ -218,7 +263,10 @@ def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
 
 
 def delete(connection: Connection, reference: int | str) -> StoredSchedule:
-    """Delete a schedule and its ticks, unless a current deployment declares it. A running job continues."""
+    """Delete a schedule and its ticks, unless a current deployment declares it.
+
+    A running job continues.
+    """
     row = locked(connection, reference)
     current = deployments.current(connection, row.module)
     if current is not None and current.id == row.deployment_id:

@@ -1,8 +1,9 @@
 """The definition of a schedule, as a caller or a module gives it and as its row stores it.
 
-A declared schedule that was changed at run time has `overrides`: for each changed field the value that its module
-declares. A deployment of a new version keeps the changed value as long as the module declares the same value for that
-field as before; if the declaration of the field changed, the new declaration counts (ADR 26).
+A declared schedule that was changed at run time has `overrides`: for each changed field the value
+that its module declares. A deployment of a new version keeps the changed value as long as the
+module declares the same value for that field as before; if the declaration of the field changed,
+the new declaration counts (ADR 26).
 """
 
 import json
@@ -27,9 +28,9 @@ _NOT_DECLARED: Final = object()
 class Definition:
     """The definition of a schedule by a caller; with `next_start` None the rules decide it.
 
-    `params` is JSON text, as are `limits` and `tags`. These two and `max_attempts` (None: one) follow from the job type
-    and the parameters.
-    `overrides`: JSON text of the declared values of the fields that were changed at run time; None if none was.
+    `params` is JSON text, as are `limits` and `tags`. These two and `max_attempts` (None: one)
+    follow from the job type and the parameters. `overrides`: JSON text of the declared values of
+    the fields that were changed at run time; None if none was.
     """
 
     name: str
@@ -82,7 +83,9 @@ class Definition:
 
     @property
     def computed(self) -> Mapping[str, str | int | None]:
-        """The columns with what the application's code computes, which may change although the definition does not."""
+        """The columns with what the application's code computes, which may change although the
+        definition does not.
+        """
         return {
             "calendar_days": days_as_text(self.rules.calendar_days),
             "limits": self.limits,
@@ -92,7 +95,9 @@ class Definition:
 
 
 def is_outdated(row: StoredSchedule, computed: Mapping[str, str | int | None]) -> bool:
-    """Return whether a row differs from what the application's code computes now; databases may format JSON anew."""
+    """Return whether a row differs from what the application's code computes now; databases may
+    format JSON anew.
+    """
     return any(_parsed(getattr(row, name)) != _parsed(value) for name, value in computed.items())
 
 
@@ -110,9 +115,19 @@ def fields_of(columns: Fields) -> dict[str, Any]:
     rules: dict[str, Any] = json.loads(columns["rules"])
     rules.pop("key")
     rules.setdefault("exclude", [])
-    trigger = {"kind": columns["trigger_kind"], "text": columns["trigger"], "timezone": columns["timezone"]}
+    trigger = {
+        "kind": columns["trigger_kind"],
+        "text": columns["trigger"],
+        "timezone": columns["timezone"],
+    }
     params = None if columns["params"] is None else json.loads(columns["params"])
-    return {"trigger": trigger, **rules, "queue": columns["queue"], "priority": columns["priority"], "params": params}
+    return {
+        "trigger": trigger,
+        **rules,
+        "queue": columns["queue"],
+        "priority": columns["priority"],
+        "params": params,
+    }
 
 
 def declared_values(row: StoredSchedule) -> dict[str, Any]:
@@ -121,8 +136,14 @@ def declared_values(row: StoredSchedule) -> dict[str, Any]:
 
 
 def altered(row: StoredSchedule, wanted: Definition) -> Definition:
-    """Return a caller's definition with the overrides that follow from it, if the schedule is a declared one."""
-    declared, before, after = declared_values(row), fields_of(row._asdict()), fields_of(wanted.columns)
+    """Return a caller's definition with the overrides that follow from it, if the schedule is a
+    declared one.
+    """
+    declared, before, after = (
+        declared_values(row),
+        fields_of(row._asdict()),
+        fields_of(wanted.columns),
+    )
     own = replace(wanted, module=row.module, deployment_id=row.deployment_id)
     if not row.module:
         return own
@@ -136,27 +157,41 @@ def altered(row: StoredSchedule, wanted: Definition) -> Definition:
 
 def restored(row: StoredSchedule, registry: Registry) -> Definition:
     """Return the definition as the module declares it, without what was changed at run time."""
-    found = _with_fields(definition_of(row), {**fields_of(row._asdict()), **declared_values(row)}, None)
+    found = _with_fields(
+        definition_of(row), {**fields_of(row._asdict()), **declared_values(row)}, None
+    )
     return with_job_options(found, registry)
 
 
 def with_job_options(wanted: Definition, registry: Registry) -> Definition:
-    """Return the definition with the options that its jobs have by their type, if that is known here."""
+    """Return the definition with the options that its jobs have by their type, if that is known
+    here.
+    """
     kind = registry.find(wanted.job_type)
     return wanted if kind is None else replace(wanted, **job_options_of(kind, wanted.params))
 
 
 def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) -> Definition:
-    """Return the definition after a deployment: a changed field stays changed unless its declaration changed."""
+    """Return the definition after a deployment: a changed field stays changed unless its
+    declaration changed.
+    """
     new = fields_of(declared.columns)
-    kept = {name: was for name, was in declared_values(row).items() if new.get(name, _NOT_DECLARED) == was}
+    kept = {
+        name: was
+        for name, was in declared_values(row).items()
+        if new.get(name, _NOT_DECLARED) == was
+    }
     if not kept:
         return declared
     current = fields_of(row._asdict())
     try:
-        merged = _with_fields(declared, {**new, **{name: current.get(name) for name in kept}}, _text(kept))
+        merged = _with_fields(
+            declared, {**new, **{name: current.get(name) for name in kept}}, _text(kept)
+        )
         if "params" in kept:
-            merged = replace(merged, **job_options_of(registry.get(declared.job_type), merged.params))
+            merged = replace(
+                merged, **job_options_of(registry.get(declared.job_type), merged.params)
+            )
     except InvalidRequest as error:
         return _without_overrides(row, declared, error)
     except ValueError as error:  # the parameters no longer fit the function
@@ -166,9 +201,11 @@ def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) ->
 
 def _without_overrides(row: StoredSchedule, declared: Definition, error: Exception) -> Definition:
     log.warning(
-        "schedule %s: what was changed at run time no longer fits what its module declares, which counts now: %s",
-        row.name, error,
-    )  # fmt: skip
+        "schedule %s: what was changed at run time no longer fits what its module declares, which"
+        " counts now: %s",
+        row.name,
+        error,
+    )
     return declared
 
 
@@ -197,7 +234,11 @@ def _with_fields(base: Definition, given: Fields, overrides: str | None) -> Defi
     return replace(
         base,
         rules=rules_from(
-            trigger["kind"], trigger["text"], trigger["timezone"], rules, days_as_text(base.rules.calendar_days)
+            trigger["kind"],
+            trigger["text"],
+            trigger["timezone"],
+            rules,
+            days_as_text(base.rules.calendar_days),
         ),
         queue=queue,
         priority=priority,

@@ -1,9 +1,11 @@
-"""Deploys the declared schedules of a module: one version in one transaction; two versions never fire together.
+"""Deploys the declared schedules of a module: one version in one transaction; two versions never
+fire together.
 
-The same schema changes nothing. A new schema replaces the old one: unchanged schedules keep their identity, next start,
-statistics, running job and what was changed of them at run time; changed ones keep all but the times; removed ones end,
-and their jobs that have not started are cancelled. A node that starts with a replaced version does not restore it, as
-in a rolling deployment old processes start again from time to time. Only an explicit `deploy` restores it.
+The same schema changes nothing. A new schema replaces the old one: unchanged schedules keep their
+identity, next start, statistics, running job and what was changed of them at run time; changed ones
+keep all but the times; removed ones end, and their jobs that have not started are cancelled. A node
+that starts with a replaced version does not restore it, as in a rolling deployment old processes
+start again from time to time. Only an explicit `deploy` restores it.
 """
 
 import secrets
@@ -20,7 +22,13 @@ from horae.client.changes import DONE, PYTHON, Change, ChangeRequest, recorded, 
 from horae.client.jobs.creating.startable import check_startable
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
-from horae.client.schedules.definition import Definition, definition_of, is_outdated, redeclared, with_job_options
+from horae.client.schedules.definition import (
+    Definition,
+    definition_of,
+    is_outdated,
+    redeclared,
+    with_job_options,
+)
 from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
@@ -46,7 +54,10 @@ log = guarded_log("horae.deployments")
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """The result of deploying. `changed`: whether anything was changed; `schedules`: the ids of its schedules."""
+    """The result of deploying.
+
+    `changed`: whether anything was changed; `schedules`: the ids of its schedules.
+    """
 
     deployment: Deployment
     changed: bool
@@ -71,14 +82,29 @@ class Deployments:
         self._database, self._registry, self._wakeup = database, registry, wakeup
 
     def deploy(
-        self, module: str, declared: Sequence[Schedule], *, queues: Sequence[DeclaredQueue] = (), min_replicas: int = 1,
+        self,
+        module: str,
+        declared: Sequence[Schedule],
+        *,
+        queues: Sequence[DeclaredQueue] = (),
+        min_replicas: int = 1,
         restore: bool = True,
-    ) -> Deployed:  # fmt: skip
-        """Make this the current version of the module; `restore`: even if a newer version had replaced it."""
+    ) -> Deployed:
+        """Make this the current version of the module; `restore`: even if a newer version had
+        replaced it.
+        """
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        definitions = [self._with_days(Definition.declared(module, schedule)) for schedule in declared]
-        version = Version(module, module_schema(module, list(declared), queues), definitions, queues, self._registry)
+        definitions = [
+            self._with_days(Definition.declared(module, schedule)) for schedule in declared
+        ]
+        version = Version(
+            module,
+            module_schema(module, list(declared), queues),
+            definitions,
+            queues,
+            self._registry,
+        )
         change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
@@ -91,12 +117,18 @@ class Deployments:
         return result
 
     def refresh(self) -> None:
-        """Compute again what schedules get from this application's code, and store what has changed.
+        """Compute again what schedules get from this application's code, and store what has
+        changed.
 
-        These are the days that calendar functions exclude, and of schedules that were added at run time the limits,
-        tags and attempts of their job types; those of declared schedules change with their deployment.
+        These are the days that calendar functions exclude, and of schedules that were added at run
+        time the limits, tags and attempts of their job types; those of declared schedules change
+        with their deployment.
         """
-        with_options = [kind.type for kind in self._registry if kind.named_limits or kind.tags or kind.max_attempts > 1]
+        with_options = [
+            kind.type
+            for kind in self._registry
+            if kind.named_limits or kind.tags or kind.max_attempts > 1
+        ]
         found = self._database.autocommit(reading.with_job_options, with_options)
         if self._registry.calendars:
             found += self._database.autocommit(reading.with_calendar)
@@ -109,18 +141,29 @@ class Deployments:
     def _refresh_one(self, row: StoredSchedule, today: date) -> None:
         try:
             computed = self._computed(row, today)
-            if computed["limits"] is not None and (kind := self._registry.find(row.job_type)) is not None:
+            if (
+                computed["limits"] is not None
+                and (kind := self._registry.find(row.job_type)) is not None
+            ):
                 self._database.autocommit(check_startable, kind, row.queue, limited=True)
         except Exception:
-            log.exception("schedule %s: the options of its jobs cannot be computed here; they stay", row.name)
+            log.exception(
+                "schedule %s: the options of its jobs cannot be computed here; they stay", row.name
+            )
             return
         if is_outdated(row, computed):
             self._database.transact(changes.set_computed, row, computed)
-            log.info("schedule %s: its excluded days or the options of its jobs have changed in the code", row.name)
+            log.info(
+                "schedule %s: its excluded days or the options of its jobs have changed in the"
+                " code",
+                row.name,
+            )
 
     def _computed(self, row: StoredSchedule, today: date) -> Mapping[str, str | int | None]:
         rules = rules_of(row)
-        found = replace(definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules))
+        found = replace(
+            definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules)
+        )
         return (found if row.module else with_job_options(found, self._registry)).computed
 
     def current(self, module: str) -> Deployment | None:
@@ -136,10 +179,14 @@ class Deployments:
         return self._database.autocommit(_known, key)
 
     def scale(self, key: str, min_replicas: int) -> Deployment:
-        """Set the replicas: zero stops the schedules; a later increase computes their next starts again."""
+        """Set the replicas: zero stops the schedules; a later increase computes their next starts
+        again.
+        """
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        result = self._database.transact(recorded(scale, _change("deployment.scale", key)), key, min_replicas)
+        result = self._database.transact(
+            recorded(scale, _change("deployment.scale", key)), key, min_replicas
+        )
         self._notify()
         return result
 
@@ -155,7 +202,9 @@ class Deployments:
             return declared
         row = self._database.autocommit(reading.of_module, declared.module, declared.name)
         known = None if row is None else rules_of(row)
-        return replace(declared, rules=with_calendar_days(declared.rules, self._registry, self._today(), known))
+        return replace(
+            declared, rules=with_calendar_days(declared.rules, self._registry, self._today(), known)
+        )
 
     def _today(self) -> date:
         return self._database.autocommit(reading.now).date()
@@ -170,7 +219,9 @@ def _change(action: str, key: str) -> Change:
 
 def _deployment_state(connection: Connection, key: str) -> Mapping[str, Any] | None:
     found = deployments.by_key(connection, key)
-    return None if found is None else {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
+    return (
+        None if found is None else {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
+    )
 
 
 def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
@@ -181,7 +232,9 @@ def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
     return {"deployment": found.key, "schema": found.schema, "min_replicas": found.min_replicas}
 
 
-def deploy(connection: Connection, version: Version, min_replicas: int, *, restore: bool) -> Deployed:
+def deploy(
+    connection: Connection, version: Version, min_replicas: int, *, restore: bool
+) -> Deployed:
     """Replace the current version of a module, unless it has the same schema."""
     module, wanted_hash = version.module, schema_hash(version.schema)
     deployments.lock_module(connection, module)
@@ -190,7 +243,9 @@ def deploy(connection: Connection, version: Version, min_replicas: int, *, resto
         return Deployed(current, changed=False)
     earlier = deployments.with_schema(connection, module, wanted_hash)
     if earlier is not None and not restore:
-        log.warning("this version of module %s was replaced or ended; its schedules are left alone", module)
+        log.warning(
+            "this version of module %s was replaced or ended; its schedules are left alone", module
+        )
         return Deployed(earlier, changed=False)
     if current is not None:
         deployments.end(connection, current.id)
@@ -198,24 +253,38 @@ def deploy(connection: Connection, version: Version, min_replicas: int, *, resto
     created = deployments.add(connection, key, module, version.schema, wanted_hash, min_replicas)
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)
-    _declare_queues(connection, version)  # first, as they decide whether jobs of the schedules can start
+    _declare_queues(
+        connection, version
+    )  # first, as they decide whether jobs of the schedules can start
     _replace_schedules(connection, created, version)
-    check_elsewhere(connection, [queue.name for queue in version.queues], version.registry.elsewhere)
+    check_elsewhere(
+        connection, [queue.name for queue in version.queues], version.registry.elsewhere
+    )
     brought = reading.all_of(connection, module)
     _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(
-        created, changed=True, schedules=tuple(row.id for row in brought if row.deployment_id == created.id)
+        created,
+        changed=True,
+        schedules=tuple(row.id for row in brought if row.deployment_id == created.id),
     )
 
 
 def _declare_queues(connection: Connection, version: Version) -> None:
-    """Let the declared queues come into force, with an entry in the audit log for each that changes."""
+    """Let the declared queues come into force, with an entry in the audit log for each that
+    changes.
+    """
     declared = {queue.name: queue.values for queue in version.queues}
     for change in declared_queues.declare(connection, version.module, declared):
         # By these entries the audit knows since when a queue has its limit.
         action = "queue.limit" if "concurrency_limit" in change.after else "queue.declare"
-        note = f"declared by module {version.module}" if change.name in declared else "no longer declared"
-        entry = ChangeRequest(BY, action, change.name, note, channel=PYTHON).entry(DONE, change.before, change.after)
+        note = (
+            f"declared by module {version.module}"
+            if change.name in declared
+            else "no longer declared"
+        )
+        entry = ChangeRequest(BY, action, change.name, note, channel=PYTHON).entry(
+            DONE, change.before, change.after
+        )
         write(connection, entry)
 
 
@@ -258,25 +327,40 @@ def _replace_schedules(connection: Connection, created: Deployment, version: Ver
 def _warn_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
     for row in brought:
         if row.disabled_reason == DisabledReason.EXHAUSTED:
-            log.warning("schedule %s can never fire again: the times of %s are over", row.name, row.trigger)
+            log.warning(
+                "schedule %s can never fire again: the times of %s are over", row.name, row.trigger
+            )
 
 
-def _declare(connection: Connection, row: StoredSchedule | None, declared: Definition, registry: Registry) -> int:
+def _declare(
+    connection: Connection, row: StoredSchedule | None, declared: Definition, registry: Registry
+) -> int:
     # Locked, so that no change at run time comes between reading and writing.
-    wanted = declared if row is None else redeclared(changes.locked(connection, row.id), declared, registry)
+    wanted = (
+        declared
+        if row is None
+        else redeclared(changes.locked(connection, row.id), declared, registry)
+    )
     kind = registry.get(wanted.job_type)
-    check_startable(connection, kind, wanted.queue, limited=wanted.limits is not None, scheduled=True)
+    check_startable(
+        connection, kind, wanted.queue, limited=wanted.limits is not None, scheduled=True
+    )
     if row is None:
         return changes.add(connection, wanted).schedule.id
     changes.alter(connection, row.id, wanted)
-    if row.disabled_reason == DisabledReason.EXHAUSTED and rules_of(row).trigger != declared.rules.trigger:
+    if (
+        row.disabled_reason == DisabledReason.EXHAUSTED
+        and rules_of(row).trigger != declared.rules.trigger
+    ):
         changes.resume(connection, row.id)  # it has times again
     _activate(connection, row.id)
     return row.id
 
 
 def _activate(connection: Connection, schedule_id: int) -> None:
-    """Enable a schedule that stopped with its deployment; one that was paused by hand stays paused."""
+    """Enable a schedule that stopped with its deployment; one that was paused by hand stays
+    paused.
+    """
     row = changes.locked(connection, schedule_id)
     if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
         plan_writing.apply_event(connection, row, Activated())
@@ -290,14 +374,19 @@ def _stop(connection: Connection, schedule_id: int) -> None:
 def _remove(connection: Connection, row: StoredSchedule) -> None:
     """End a schedule: running jobs continue, pending ones are cancelled.
 
-    In this order, because jobs fired since the row was read are seen only once the schedule is locked.
+    In this order, because jobs fired since the row was read are seen only once the schedule is
+    locked.
     """
     changes.pause(connection, row.id, None, DisabledReason.DEPLOYMENT_GONE)
     cancelling.cancel_pending_of(connection, row.id, BY)
 
 
 def _of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
-    return [row for row in reading.all_of(connection, deployment.module) if row.deployment_id == deployment.id]
+    return [
+        row
+        for row in reading.all_of(connection, deployment.module)
+        if row.deployment_id == deployment.id
+    ]
 
 
 def _locked(connection: Connection, key: str) -> Deployment:

@@ -14,7 +14,9 @@ from horae.storage.schedules import reading
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The share of one node: its partitions as first and as second owner, and the schedules in the former."""
+    """The share of one node: its partitions as first and as second owner, and the schedules in the
+    former.
+    """
 
     node: NodeId
     name: str
@@ -34,7 +36,9 @@ def ring_of(database: Database) -> list[Share]:
 
 
 def first_shares(database: Database) -> dict[NodeId, float]:
-    """Return the part of all partitions of which each scheduler node is the first owner, without counting schedules."""
+    """Return the part of all partitions of which each scheduler node is the first owner, without
+    counting schedules.
+    """
     members = database.autocommit(nodes.schedulers)
     if not members:
         return {}
@@ -56,4 +60,6 @@ def _shares(connection: Connection) -> list[Share]:
         first[owner] += 1
         second[other] += other != owner
         mine[owner] += counts.get(partition, 0)
-    return [Share(node, names.get(node, ""), first[node], second[node], mine[node]) for node in members]
+    return [
+        Share(node, names.get(node, ""), first[node], second[node], mine[node]) for node in members
+    ]

@@ -1,4 +1,6 @@
-"""Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the statistics."""
+"""Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the
+statistics.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -59,8 +61,8 @@ WORK: Final = work()
 class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
     """All options of a schedule that is added or altered.
 
-    `next_start` moves the next start, once; a moment in the past means at once. The nominal times up to it, and at
-    least the next one, are skipped; after it the schedule goes on by its rules.
+    `next_start` moves the next start, once; a moment in the past means at once. The nominal times
+    up to it, and at least the next one, are skipped; after it the schedule goes on by its rules.
     """
 
     queue: str
@@ -86,17 +88,29 @@ class Schedules(ListsFrom):
         wakeup: WakeupChannel,
         on_created: Callable[[Collection[int]], None],
     ) -> None:
-        self._database, self._registry, self._wakeup, self._on_created = database, registry, wakeup, on_created
+        self._database, self._registry, self._wakeup, self._on_created = (
+            database,
+            registry,
+            wakeup,
+            on_created,
+        )
         self._reads = database
 
     def add(
-        self, job_type: JobTypeReference, /, *, name: str | None = None, config: Mapping[str, Any] | None = None,
-        enabled: bool = True, **options: Unpack[ScheduleKeywords],
-    ) -> ScheduleView:  # fmt: skip
+        self,
+        job_type: JobTypeReference,
+        /,
+        *,
+        name: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        enabled: bool = True,
+        **options: Unpack[ScheduleKeywords],
+    ) -> ScheduleView:
         """Add a schedule: `cron="0 3 * * *"` or `every="10m"`, and what `ScheduleKeywords` names.
 
-        `config` are the parameters of each job, validated now by the type's model and its `check_schedule`. Raises
-        `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`; `CronSyntaxError` also if no time is left.
+        `config` are the parameters of each job, validated now by the type's model and its
+        `check_schedule`. Raises `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`;
+        `CronSyntaxError` also if no time is left.
         """
         kind = self._registry.resolve(job_type)
         name = schedule_name(kind.type if name is None else name)
@@ -108,7 +122,12 @@ class Schedules(ListsFrom):
         return self._changed(decided)
 
     def alter(
-        self, reference: Reference, /, *, config: Mapping[str, Any] | None = None, **options: Unpack[ScheduleKeywords]
+        self,
+        reference: Reference,
+        /,
+        *,
+        config: Mapping[str, Any] | None = None,
+        **options: Unpack[ScheduleKeywords],
     ) -> ScheduleView:
         """Change the named options only; the next start stays unless the times change."""
         change = change_of("schedule.alter", reference, self._registry)
@@ -120,18 +139,26 @@ class Schedules(ListsFrom):
                 return self._changed(decided)
 
     def put(
-        self, name: str, job_type: JobTypeReference, /, *, config: Mapping[str, Any] | None = None,
-        enabled: bool | None = None, **options: Unpack[ScheduleKeywords],
-    ) -> PutSchedule:  # fmt: skip
+        self,
+        name: str,
+        job_type: JobTypeReference,
+        /,
+        *,
+        config: Mapping[str, Any] | None = None,
+        enabled: bool | None = None,
+        **options: Unpack[ScheduleKeywords],
+    ) -> PutSchedule:
         """Add a schedule, or make the one of this name that was added before what is given here.
 
-        An option that is not given has its default, as in `add`. Only what differs is changed: a schedule with the same
-        times keeps its next start, and its statistics in any case. Calendar functions are asked for their days
-        again. `enabled` None leaves a paused schedule paused.
+        An option that is not given has its default, as in `add`. Only what differs is changed: a
+        schedule with the same times keeps its next start, and its statistics in any case. Calendar
+        functions are asked for their days again. `enabled` None leaves a paused schedule paused.
         Raises `ScheduleIsDeclared` for the name of a declared schedule, and what `add` raises.
         """
         if "next_start" in options:
-            raise InvalidRequest("next_start is a change that is made once: alter the schedule to set it")
+            raise InvalidRequest(
+                "next_start is a change that is made once: alter the schedule to set it"
+            )
         kind, name = self._registry.resolve(job_type), schedule_name(name)
         params = self._params(kind, {} if config is None else config)
         wanted = self._with_days(self._definition(name, kind, params, options))
@@ -145,9 +172,11 @@ class Schedules(ListsFrom):
         return PutSchedule(self._changed(decided), outcome)
 
     def reset(self, reference: Reference) -> ScheduleView:
-        """Take back what was changed of a declared schedule at run time, so that it is as its module declares it.
+        """Take back what was changed of a declared schedule at run time, so that it is as its
+        module declares it.
 
-        A paused schedule stays paused. Raises `InvalidRequest` for a schedule that was added at run time.
+        A paused schedule stays paused. Raises `InvalidRequest` for a schedule that was added at run
+        time.
         """
         change = change_of("schedule.reset", reference, self._registry)
         reset = recorded(changes.reset, change, changed=lambda result: result[1])
@@ -161,29 +190,40 @@ class Schedules(ListsFrom):
     def skip_next(self, reference: Reference) -> ScheduleView:
         """Skip the next nominal time, once: its tick is `skipped` because it was `requested`.
 
-        Calling it again before that time changes nothing. Raises `InvalidRequest` for a disabled schedule, and while an
-        interval that is counted from the finish executes.
+        Calling it again before that time changes nothing. Raises `InvalidRequest` for a disabled
+        schedule, and while an interval that is counted from the finish executes.
         """
         skip = recorded(changes.skip_next, change_of("schedule.skip", reference, self._registry))
         return self._changed(self._database.transact(skip, reference))
 
     def undo_skip(self, reference: Reference) -> ScheduleView:
-        """Take back `skip_next`, or a next start that was moved; what has been skipped stays skipped."""
-        undo = recorded(changes.undo_skip, change_of("schedule.undo_skip", reference, self._registry))
+        """Take back `skip_next`, or a next start that was moved; what has been skipped stays
+        skipped.
+        """
+        undo = recorded(
+            changes.undo_skip, change_of("schedule.undo_skip", reference, self._registry)
+        )
         return self._changed(self._database.transact(undo, reference))
 
     def backfill(
-        self, reference: Reference, start: datetime, end: datetime, *, limit: int = DEFAULT_LIMIT,
-        dry_run: bool = False, failed: bool = False,
-    ) -> Backfill:  # fmt: skip
-        """Run the schedule for its past nominal times with `start <= time < end`; with `dry_run` only count them.
+        self,
+        reference: Reference,
+        start: datetime,
+        end: datetime,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        dry_run: bool = False,
+        failed: bool = False,
+    ) -> Backfill:
+        """Run the schedule for its past nominal times with `start <= time < end`; with `dry_run`
+        only count them.
 
-        Each time is run at most once, however often it is asked for: one that was run, or waits, is not added again.
-        Times that were missed or skipped get a new decision, `fired` because of `backfill`. They begin one by one, the
-        oldest first, when no other run of the schedule executes; with `allow_all` all at once. `failed`: times whose
-        last run failed or crashed are run again as well. Raises `InvalidRequest`
-        for more than `limit` times, a range that is not in the past, a disabled schedule, and a calendar function that
-        this program does not know.
+        Each time is run at most once, however often it is asked for: one that was run, or waits, is
+        not added again. Times that were missed or skipped get a new decision, `fired` because of
+        `backfill`. They begin one by one, the oldest first, when no other run of the schedule
+        executes; with `allow_all` all at once. `failed`: times whose last run failed or crashed are
+        run again as well. Raises `InvalidRequest` for more than `limit` times, a range that is not
+        in the past, a disabled schedule, and a calendar function that this program does not know.
         """
         check_moment("start", start)
         check_moment("end", end)
@@ -191,14 +231,22 @@ class Schedules(ListsFrom):
         if most > LARGEST_LIMIT:
             raise InvalidRequest(f"limit is {most:,}, expected at most {LARGEST_LIMIT:,}")
         row = schedules_row(self._database, reference)
-        wanted = Range(start, end, most, past_days(rules_of(row), self._registry, start, min(end, row.now)), failed)
+        wanted = Range(
+            start,
+            end,
+            most,
+            past_days(rules_of(row), self._registry, start, min(end, row.now)),
+            failed,
+        )
         if dry_run:
             return self._database.transact(backfill.preview, reference, wanted)
         change = change_of("schedule.backfill", reference, self._registry)
         add = recorded(backfill.add_batch, change, changed=lambda result: result[1] is not None)
         found, decided = self._database.transact(add, reference, wanted)
         added = batch = found.added
-        while batch == BATCH:  # a batch for each transaction; after a crash the same request adds the rest
+        while (
+            batch == BATCH
+        ):  # a batch for each transaction; after a crash the same request adds the rest
             more, again = self._database.transact(add, reference, wanted)
             batch, decided = more.added, again or decided
             added += batch
@@ -207,7 +255,9 @@ class Schedules(ListsFrom):
         return replace(found, added=added)
 
     def undo_backfill(self, reference: Reference) -> int:
-        """Remove the past times that still wait to be run, and return their number; those that began go on."""
+        """Remove the past times that still wait to be run, and return their number; those that
+        began go on.
+        """
         change = change_of("schedule.undo_backfill", reference, self._registry)
         withdraw = recorded(backfill.withdraw, change, changed=lambda result: result[1] > 0)
         decided, number = self._database.transact(withdraw, reference)
@@ -227,12 +277,17 @@ class Schedules(ListsFrom):
         return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
 
     def resume(self, reference: Reference) -> ScheduleView:
-        """Resume the schedule: computes the next start, clears the streaks; missed times are not caught up."""
+        """Resume the schedule: computes the next start, clears the streaks; missed times are not
+        caught up.
+        """
         resume = recorded(changes.resume, change_of("schedule.resume", reference, self._registry))
         return self._changed(self._database.transact(resume, reference))
 
     def run_now(self, reference: Reference) -> JobId:
-        """Start a run in addition to the schedule, and return its job. Raises `ScheduleIsRunning` if one blocks it."""
+        """Start a run in addition to the schedule, and return its job.
+
+        Raises `ScheduleIsRunning` if one blocks it.
+        """
         row = schedules_row(self._database, reference)
         if (kind := self._registry.find(row.job_type)) is not None:
             self._check_startable(kind, row)
@@ -248,33 +303,51 @@ class Schedules(ListsFrom):
         return viewed(self._database, schedules_row(self._database, reference))
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
-        """List all schedules or those of a module, by module and name; an unreadable one is logged and left out."""
+        """List all schedules or those of a module, by module and name; an unreadable one is logged
+        and left out.
+        """
         return views_of(self._reads, self._reads.autocommit(reading.all_of, module))
 
     def statistics(self, reference: Reference) -> Statistics:
-        """Return the statistics of the ended runs; total_runs = successes + failures + crashes, at every moment."""
+        """Return the statistics of the ended runs; total_runs = successes + failures + crashes, at
+        every moment.
+        """
         return self.get(reference).statistics
 
-    def ticks(self, reference: Reference, *, limit: int = 100, before: datetime | None = None) -> TickList:
+    def ticks(
+        self, reference: Reference, *, limit: int = 100, before: datetime | None = None
+    ) -> TickList:
         """Return the decisions about nominal times with their reasons, the newest first."""
         if before is not None:
             check_moment("before", before)
-        found = self._reads.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
+        found = self._reads.autocommit(
+            ticks.page, self.get(reference).id, page_length(limit), before
+        )
         started = [entry.newest_job for entry in found if entry.newest_job is not None]
         reasons = self._database.autocommit(waiting_reasons, started) if started else {}
-        return [replace(entry, waiting_reason=reasons.get(entry.newest_job or 0)) for entry in found]
+        return [
+            replace(entry, waiting_reason=reasons.get(entry.newest_job or 0)) for entry in found
+        ]
 
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Return runs that failed or crashed, of one schedule or of all, the newest first."""
         schedule_id = None if reference is None else self.get(reference).id
         return self._reads.autocommit(reading.failed_runs, schedule_id, page_length(limit))
 
-    def _altered(self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords) -> Definition:
-        """Return the definition after a change; without a new `config` the stored text stays unchanged."""
+    def _altered(
+        self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords
+    ) -> Definition:
+        """Return the definition after a change; without a new `config` the stored text stays
+        unchanged.
+        """
         check_options(options, ScheduleKeywords)
         kind, rules = self._registry.get(row.job_type), rules_of(row)
         kept: dict[str, Any] = {name: getattr(rules, name) for name in RuleKeywords.__annotations__}
-        others = {name: value for name, value in options.items() if name not in TriggerKeywords.__annotations__}
+        others = {
+            name: value
+            for name, value in options.items()
+            if name not in TriggerKeywords.__annotations__
+        }
         merged = {**kept, "queue": row.queue, "priority": row.priority, **others}
         params = row.params if config is None else self._params(kind, config)
         trigger = _merged(keywords_of(rules.trigger), options)
@@ -293,7 +366,9 @@ class Schedules(ListsFrom):
         rules = rules_of(row)
         if calendars_in(rules.exclude):
             today = self._database.autocommit(reading.now).date()
-            found = replace(definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules))
+            found = replace(
+                definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules)
+            )
             self._database.transact(changes.set_computed, row, found.computed)
 
     def _check_startable(self, kind: JobType[Any], wanted: Definition | StoredSchedule) -> None:
@@ -304,14 +379,21 @@ class Schedules(ListsFrom):
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
         """Return the config in its stored form, checked by the type."""
         if isinstance(kind.parameters, MappedParameters):
-            raise InvalidRequest(f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled")
+            raise InvalidRequest(
+                f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled"
+            )
         of_kind("config", config, Mapping, "a mapping of the job's parameters")
         checked = kind.parameters.check(kind.type, config)
         kind.check_schedule(config)
         return storable_parameters(kind, checked).text
 
     def _definition(
-        self, name: str, kind: JobType[Any], params: str | None, options: Mapping[str, Any], key: str | None = None
+        self,
+        name: str,
+        kind: JobType[Any],
+        params: str | None,
+        options: Mapping[str, Any],
+        key: str | None = None,
     ) -> Definition:
         check_options(options, ScheduleKeywords)
         for calendar in functions_in(options.get("exclude", [])):

@@ -21,7 +21,13 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.replica import Reads
 from horae.storage.schedules import reading
 from horae.storage.schedules.reading import OpenRuns, ScheduleFilter
-from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, change_of, rules_of, statistics_of
+from horae.storage.schedules.rows import (
+    StoredSchedule,
+    UnreadableSchedule,
+    change_of,
+    rules_of,
+    statistics_of,
+)
 from horae.storage.schedules.waiting_runs import waiting_reasons
 
 log = guarded_log("horae.schedules")
@@ -31,12 +37,14 @@ log = guarded_log("horae.schedules")
 class ScheduleView:
     """A schedule as it was stored when it was read.
 
-    `module` is empty for a schedule that was added at run time. `overrides`: the declared value of each field of a
-    declared schedule that was changed at run time. `wakes_at`: when the next nominal time is decided; it is before
-    `next_start` if that time will be skipped. `change`: a change of the next start that is made once. `backfill_next`:
-    the first past time that waits to be run. `job_id`: the job of the executing run. `statistics` cover the ended runs.
-    `open_runs`: the number of runs that execute or wait to begin. `waiting_reason`: why the run of `job_id` has not
-    started, if it is pending; only where one schedule is read. `read_at`: by the database's clock.
+    `module` is empty for a schedule that was added at run time. `overrides`: the declared value of
+    each field of a declared schedule that was changed at run time. `wakes_at`: when the next
+    nominal time is decided; it is before `next_start` if that time will be skipped. `change`: a
+    change of the next start that is made once. `backfill_next`: the first past time that waits to
+    be run. `job_id`: the job of the executing run. `statistics` cover the ended runs. `open_runs`:
+    the number of runs that execute or wait to begin. `waiting_reason`: why the run of `job_id` has
+    not started, if it is pending; only where one schedule is read. `read_at`: by the database's
+    clock.
     """
 
     id: int
@@ -73,10 +81,14 @@ class ScheduleView:
         if not self.enabled:
             return []
         running = self.started_at is not None
-        return upcoming(self.rules, self.wakes_at, self.read_at, count, executing=running, change=self.change)
+        return upcoming(
+            self.rules, self.wakes_at, self.read_at, count, executing=running, change=self.change
+        )
 
     def skips(self, until: datetime | None = None) -> list[Ticks]:
-        """Return the nominal times up to a moment that will be skipped, with the reason; by default all known ones."""
+        """Return the nominal times up to a moment that will be skipped, with the reason; by default
+        all known ones.
+        """
         if not self.enabled:
             return []
         return skips(self.rules, self.last_tick, self.wakes_at, until, self.change)
@@ -128,16 +140,24 @@ def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
 
 
 def views_of(database: Reads, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
-    """Return the views of the readable schedules; an unreadable one is logged, as it must not hide the others."""
+    """Return the views of the readable schedules; an unreadable one is logged, as it must not hide
+    the others.
+    """
     known = [row for row in rows if _is_readable(row)]
     runs = _open_runs(database, known)
     return [view_of(row, runs.get(row.id)) for row in known]
 
 
 def _open_runs(database: Reads, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
-    """Return the open runs of schedules; with `allow_all` each open run is stored as a crash until its end."""
+    """Return the open runs of schedules; with `allow_all` each open run is stored as a crash until
+    its end.
+    """
     tokens = [row.run_token for row in rows if row.run_token is not None]
-    overlapping = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
+    overlapping = [
+        row.id
+        for row in rows
+        if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL
+    ]
     if not tokens and not overlapping:
         return {}
     return database.autocommit(reading.open_runs, tokens, overlapping)
@@ -160,18 +180,30 @@ class SchedulePage:
     next: str | None
 
 
-def page_of(  # noqa: PLR0913 - the filters of a list
-    database: Reads, *, module: str | None = None, job_type: str | None = None, name: str | None = None,
-    enabled: bool | None = None, limit: int = 100, cursor: str | None = None,
-) -> SchedulePage:  # fmt: skip
-    """Return a page of schedules by module and name; None is no filter, `name` matches a part. Raises `InvalidRequest`.
+def page_of(
+    database: Reads,
+    *,
+    module: str | None = None,
+    job_type: str | None = None,
+    name: str | None = None,
+    enabled: bool | None = None,
+    limit: int = 100,
+    cursor: str | None = None,
+) -> SchedulePage:
+    """Return a page of schedules by module and name; None is no filter, `name` matches a part.
+
+    Raises `InvalidRequest`.
 
     A page may be shorter than `limit`, as unreadable schedules are logged and left out.
     """
     wanted = ScheduleFilter(
-        module=module, job_type=job_type, name=name, enabled=enabled, limit=limit + 1,
+        module=module,
+        job_type=job_type,
+        name=name,
+        enabled=enabled,
+        limit=limit + 1,
         after=None if cursor is None else place_of(cursor),
-    )  # fmt: skip
+    )
     rows = database.autocommit(reading.page, wanted)
     shown = rows[:limit]
     following = cursor_of(shown[-1].module, shown[-1].name) if len(rows) > limit else None

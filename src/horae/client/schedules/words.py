@@ -1,15 +1,16 @@
 """A schedule in words.
 
-Cron expressions are put into words by cron-descriptor. It combines days by other rules than Horae, and describes a step
-that does not divide its field as if it were even; so it gets each field as a list of values, and day and weekday
-separately.
+Cron expressions are put into words by cron-descriptor. It combines days by other rules than Horae,
+and describes a step that does not divide its field as if it were even; so it gets each field as a
+list of values, and day and weekday separately.
 """
 
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
-from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs] # has none
+# Has none
+from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
     CasingTypeEnum,
     ExpressionDescriptor,
     Options,
@@ -21,12 +22,20 @@ from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.times.interval import Interval
 from horae.domain.times.zone import load_zone
 
-_MICROSECONDS: Final = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
+_MICROSECONDS: Final = {
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+}
 
 
 @lru_cache(maxsize=10_000)
 def trigger_in_words(trigger: Trigger) -> str:
-    """Describe when a trigger is due. Cached, as lists show it often and many schedules have the same."""
+    """Describe when a trigger is due.
+
+    Cached, as lists show it often and many schedules have the same.
+    """
     if isinstance(trigger, CronTrigger):
         zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
         return f"{in_words(trigger.expression).removesuffix('.')}{zone}."

@@ -14,11 +14,15 @@ from horae.types.backends import Backend, Message
 RUN_JOB: Final = "horae.run_job"
 """The name of the Celery task that runs a job."""
 NO_LIMIT: Final = 10 * 365 * 24 * 3600.0
-"""Seconds: a time limit that is none, so that the usual limits of the Celery application do not apply."""
+"""Seconds: a time limit that is none, so that the usual limits of the Celery application do not
+apply.
+"""
 CONNECT_WITHIN: Final = 5.0
 """Seconds in which the broker has to accept a connection."""
 ANSWER_WITHIN: Final = 10.0
-"""Seconds in which a Redis broker has to answer, unless the Celery application has an option for that."""
+"""Seconds in which a Redis broker has to answer, unless the Celery application has an option for
+that.
+"""
 AT_A_TIME: Final = 50
 """Messages that are sent together: few, so that workers begin with the first ones soon."""
 T = TypeVar("T")
@@ -43,12 +47,15 @@ class CeleryBackend:
         return self._usual_destination
 
     def check(self) -> None:
-        """Raise `ConfigurationError` if there is no broker, or if workers would reject the messages."""
+        """Raise `ConfigurationError` if there is no broker, or if workers would reject the
+        messages.
+        """
         conf = self.app.conf
         if not (conf.broker_url or conf.broker_write_url or os.environ.get("CELERY_BROKER_URL")):
             raise ConfigurationError(
-                f"the Celery application {self.app.main!r} has no broker, so its workers would receive no jobs; set "
-                "broker_url, as in Celery('shop', broker='redis://localhost')"
+                f"the Celery application {self.app.main!r} has no broker, so its workers would"
+                " receive no jobs; set broker_url, as in Celery('shop',"
+                " broker='redis://localhost')"
             )
         _check_serializer(self.app)
 
@@ -57,14 +64,19 @@ class CeleryBackend:
         queue = queue_of(self.app, destination)
 
         def send_all(connection: Any) -> None:
-            with self.app.amqp.Producer(connection, auto_declare=False) as producer, _batch(producer):
+            with (
+                self.app.amqp.Producer(connection, auto_declare=False) as producer,
+                _batch(producer),
+            ):
                 for number, message in enumerate(messages):
                     limit = NO_LIMIT if message.time_limit is None else message.time_limit
                     self.app.send_task(
                         RUN_JOB,
                         args=(message.job_id,),
                         queue=queue,
-                        exchange="",  # past the routes and exchanges of the application: to this queue and no other
+                        # Past the routes and exchanges of the application: to this queue and no
+                        # other
+                        exchange="",
                         routing_key=destination,
                         producer=producer,
                         time_limit=limit,
@@ -84,7 +96,9 @@ class CeleryBackend:
                 with connection.channel() as channel:
                     return int(channel.queue_declare(destination, passive=True).message_count)
             except connection.channel_errors as error:
-                if "404" in str(error) or "NOT_FOUND" in str(error):  # Redis has no key for an empty queue
+                if "404" in str(error) or "NOT_FOUND" in str(
+                    error
+                ):  # Redis has no key for an empty queue
                     return 0
                 raise
 
@@ -113,35 +127,49 @@ class CeleryBackend:
 
 
 def queue_of(app: Any, name: str) -> Any:
-    """Return a queue as the Celery application defines it, or as it would define one that is missing."""
+    """Return a queue as the Celery application defines it, or as it would define one that is
+    missing.
+    """
     queues = app.amqp.queues
-    return queues[name] if name in queues or queues.create_missing else queues.add(queues.new_missing(name))
+    return (
+        queues[name]
+        if name in queues or queues.create_missing
+        else queues.add(queues.new_missing(name))
+    )
 
 
 def _check_serializer(app: Any) -> None:
-    """Raise `ConfigurationError` if workers do not accept messages as the application writes them."""
+    """Raise `ConfigurationError` if workers do not accept messages as the application writes
+    them.
+    """
     serialization = celery_module("kombu.serialization")
     types, used = serialization.registry.name_to_type, app.conf.task_serializer
     if used not in types:
         known = ", ".join(sorted(types))
         raise ConfigurationError(
-            f"the Celery application {app.main!r} has task_serializer={used!r}, and there is no such serializer, or "
-            f"its library is not installed; expected one of {known}"
+            f"the Celery application {app.main!r} has task_serializer={used!r}, and there is no"
+            f" such serializer, or its library is not installed; expected one of {known}"
         )
     accepted = app.conf.accept_content
     if accepted is None:
         return
-    if types[used] not in {*serialization.TRUSTED_CONTENT, *(types.get(name, name) for name in accepted)}:
+    if types[used] not in {
+        *serialization.TRUSTED_CONTENT,
+        *(types.get(name, name) for name in accepted),
+    }:
         named = ", ".join(map(repr, sorted(accepted))) or "none"
         raise ConfigurationError(
-            f"the Celery application {app.main!r} writes messages as {used!r} (task_serializer), and its workers "
-            f"accept only {named} (accept_content), so they would reject each message about a job; add {used!r} to "
-            "accept_content, or set task_serializer to one that it names"
+            f"the Celery application {app.main!r} writes messages as {used!r} (task_serializer),"
+            f" and its workers accept only {named} (accept_content), so they would reject each"
+            f" message about a job; add {used!r} to accept_content, or set task_serializer to one"
+            " that it names"
         )
 
 
 def _batch(producer: Any) -> AbstractContextManager[Any]:
-    """Let a producer send many messages at a time, if its library (from Kombu 5.7) and its transport can."""
+    """Let a producer send many messages at a time, if its library (from Kombu 5.7) and its
+    transport can.
+    """
     return producer.batch(max_size=AT_A_TIME) if hasattr(producer, "batch") else nullcontext()
 
 

@@ -1,8 +1,9 @@
 """Lets a Celery worker forget the timers of tasks that have ended.
 
-Celery sets a timer for each task with a time limit, which each job has. It cancels the timer when the task ends, but
-keeps it until it would have been due: at 300 jobs a second with a limit of half an hour these are half a million.
-Seen with Celery 5.6 and Kombu 5.7, also in applications without Horae.
+Celery sets a timer for each task with a time limit, which each job has. It cancels the timer when
+the task ends, but keeps it until it would have been due: at 300 jobs a second with a limit of half
+an hour these are half a million. Seen with Celery 5.6 and Kombu 5.7, also in applications without
+Horae.
 """
 
 import heapq

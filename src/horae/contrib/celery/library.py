@@ -1,4 +1,7 @@
-"""Celery's modules. Celery has no type annotations, so what is taken from here has the type `Any`."""
+"""Celery's modules.
+
+Celery has no type annotations, so what is taken from here has the type `Any`.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +10,10 @@ from horae.errors import ConfigurationError
 
 
 def celery_module(name: str) -> Any:
-    """Import a module of Celery, or of a library that it needs. Raises `ConfigurationError` if it is not installed."""
+    """Import a module of Celery, or of a library that it needs.
+
+    Raises `ConfigurationError` if it is not installed.
+    """
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

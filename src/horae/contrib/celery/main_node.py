@@ -1,4 +1,6 @@
-"""The node in the main process of a Celery worker, which also starts during a fail-over of the database."""
+"""The node in the main process of a Celery worker, which also starts during a fail-over of the
+database.
+"""
 
 import threading
 from collections.abc import Callable
@@ -29,14 +31,18 @@ class MainNode:
         self._warning = ThrottledWarning()
 
     def start(self) -> None:
-        """Start the node, or leave that to a thread while the database is read-only; raises all other errors."""
+        """Start the node, or leave that to a thread while the database is read-only; raises all
+        other errors.
+        """
         try:
             self._start()
         except Exception as error:
             if not is_read_only(error):
                 raise
             self._warn(error)
-            self._later = threading.Thread(target=self._start_later, name="horae-node-later", daemon=True)
+            self._later = threading.Thread(
+                target=self._start_later, name="horae-node-later", daemon=True
+            )
             self._later.start()
 
     def stop(self) -> None:
@@ -58,7 +64,8 @@ class MainNode:
         while not self._stopped.wait(pause):
             try:
                 self._start()
-            except Exception as error:  # noqa: BLE001 - logged; the worker goes on with what does not need the node
+            except Exception as error:  # noqa: BLE001
+                # Logged; the worker goes on with what does not need the node
                 self._warn(error)
                 pause = AGAIN_AFTER.after(pause)
             else:
@@ -66,11 +73,15 @@ class MainNode:
                 return
 
     def _warn(self, error: Exception) -> None:
-        self._warning.warn("the node of this worker cannot start yet and keeps trying: %s", first_of(error))
+        self._warning.warn(
+            "the node of this worker cannot start yet and keeps trying: %s", first_of(error)
+        )
 
 
 def is_read_only(error: Exception) -> bool:
-    """Return whether nothing else is wrong than that the database accepts no writes now, as during a fail-over."""
+    """Return whether nothing else is wrong than that the database accepts no writes now, as during
+    a fail-over.
+    """
     if isinstance(error, ExceptionGroup):
         return error.split(DatabaseReadOnly)[1] is None
     return isinstance(error, DatabaseReadOnly)

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 
 def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") -> None:
-    """Let the workers of a Celery application run jobs, and send them the jobs whose backend is `celery`.
+    """Let the workers of a Celery application run jobs, and send them the jobs whose backend is
+    `celery`.
 
-    Call it once, in the module that makes the applications, which the Celery workers import as well. `options`: those
-    of the node in the main process of each worker, as `Horae.node` takes them; with `scheduler=False` it does not fire
-    schedules, which it does otherwise in place of Celery's beat. Raises `ConfigurationError`.
+    Call it once, in the module that makes the applications, which the Celery workers import as
+    well. `options`: those of the node in the main process of each worker, as `Horae.node` takes
+    them; with `scheduler=False` it does not fire schedules, which it does otherwise in place of
+    Celery's beat. Raises `ConfigurationError`.
     """
     celery = celery_module("celery")
     of_kind("celery_app", celery_app, celery.Celery, "a Celery application")
@@ -34,6 +36,13 @@ def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") ->
     def run_job(*arguments: object, **named: object) -> None:
         processes.run_job(*arguments, **named)
 
-    # Each message is about another type of job, so that a usual rate for each task would slow down all of them.
-    fixed = {"ignore_result": True, "acks_late": False, "rate_limit": 0, "shared": False, "typing": False}
+    # Each message is about another type of job, so that a usual rate for each task would slow down
+    # all of them.
+    fixed = {
+        "ignore_result": True,
+        "acks_late": False,
+        "rate_limit": 0,
+        "shared": False,
+        "typing": False,
+    }
     celery_app.task(run_job, name=RUN_JOB, **fixed)

@@ -1,4 +1,6 @@
-"""Existing Celery tasks as job types, by their names: started, watched and cancelled like any other job."""
+"""Existing Celery tasks as job types, by their names: started, watched and cancelled like any other
+job.
+"""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -26,24 +28,37 @@ PLAIN_STATES: Final = frozenset(
     {"PENDING", "RECEIVED", "STARTED", "PROGRESS", "SUCCESS", "FAILURE", "RETRY", "REVOKED"}
 )
 """States of Celery that say nothing about what a task is doing."""
-AMOUNTS: Final = (("percent", None), ("percentage", None), ("progress", None), ("current", "total"), ("done", "total"))
+AMOUNTS: Final = (
+    ("percent", None),
+    ("percentage", None),
+    ("progress", None),
+    ("current", "total"),
+    ("done", "total"),
+)
 """The keys under which tasks report how far they are: a percentage, or a number of a total."""
 MOST: Final = sys.float_info.max
 
 
 def task_type(
-    horae: "Horae", task: str, *, params: type[BaseModel] | None = None, **options: Unpack[JobKeywords]
+    horae: "Horae",
+    task: str,
+    *,
+    params: type[BaseModel] | None = None,
+    **options: Unpack[JobKeywords],
 ) -> JobType[Any]:
     """Make an existing Celery task a job type, and return it.
 
-    `task`: the name of the task, which is also that of the type unless `name` is given; only Celery's workers need its
-    code. `params`: a model of its arguments; without one, any named arguments are accepted. `options`: those of
-    `@horae.job`. What the task passes to `update_state` becomes the progress of the job, and there it learns that the
-    job is cancelled. Raises `ConfigurationError` before `setup`, and `InvalidJobType`.
+    `task`: the name of the task, which is also that of the type unless `name` is given; only
+    Celery's workers need its code. `params`: a model of its arguments; without one, any named
+    arguments are accepted. `options`: those of `@horae.job`. What the task passes to `update_state`
+    becomes the progress of the job, and there it learns that the job is cancelled. Raises
+    `ConfigurationError` before `setup`, and `InvalidJobType`.
     """
     backend = horae.registry.backends.get(CELERY)
     if not isinstance(backend, CeleryBackend):
-        raise ConfigurationError("call horae.contrib.celery.setup(celery_app, horae) before task_type")
+        raise ConfigurationError(
+            "call horae.contrib.celery.setup(celery_app, horae) before task_type"
+        )
     made = TaskJobType(backend.app, task, params, options)
     horae.registry.add(made)
     return made
@@ -52,7 +67,9 @@ def task_type(
 class TaskJobType(OptionsJobType):
     """The job type of a Celery task."""
 
-    def __init__(self, app: Any, task: str, params: type[BaseModel] | None, options: JobKeywords) -> None:
+    def __init__(
+        self, app: Any, task: str, params: type[BaseModel] | None, options: JobKeywords
+    ) -> None:
         if not isinstance(task, str) or not task:
             raise InvalidJobType(f"{quoted(task)} is not the name of a Celery task")
         self._app, self._task = app, task
@@ -64,9 +81,15 @@ class TaskJobType(OptionsJobType):
     def run(self, job: JobContext[Any]) -> Any:
         task = self._app.tasks.get(self._task)
         if task is None:
-            raise InvalidJobType(f"this worker has no Celery task {self._task!r}; import its module in the application")
+            raise InvalidJobType(
+                f"this worker has no Celery task {self._task!r}; import its module in the"
+                " application"
+            )
         _let_report(task)
-        values = {name: getattr(job.params, name) for name in (*type(job.params).model_fields, *_extra(job.params))}
+        values = {
+            name: getattr(job.params, name)
+            for name in (*type(job.params).model_fields, *_extra(job.params))
+        }
         token = _job.set(job)
         try:
             return _call(task, job, values)
@@ -79,13 +102,20 @@ def _extra(params: BaseModel) -> Mapping[str, Any]:
 
 
 def _call(task: Any, job: JobContext[Any], values: dict[str, Any]) -> Any:
-    """Call the task as Celery's workers do; `retry` in it raises its error, and the job type decides about attempts."""
+    """Call the task as Celery's workers do; `retry` in it raises its error, and the job type
+    decides about attempts.
+    """
     state, exceptions = celery_module("celery._state"), celery_module("celery.exceptions")
     base = celery_module("celery").Task
     call = task.run if type(task).__call__ is base.__call__ else task
-    state._task_stack.push(task)  # noqa: SLF001 - as Celery's own tracer does, so that current_task is right
+    # As Celery's own tracer does, so that current_task is right
+    state._task_stack.push(task)  # noqa: SLF001
     task.push_request(
-        id=f"horae-{job.id}-{job.claim.lease}", args=(), kwargs=values, retries=job.attempt - 1, called_directly=True
+        id=f"horae-{job.id}-{job.claim.lease}",
+        args=(),
+        kwargs=values,
+        retries=job.attempt - 1,
+        called_directly=True,
     )
     try:
         return call(**values)
@@ -102,7 +132,9 @@ def _let_report(task: Any) -> None:
         return
     celerys_own: Callable[..., Any] = task.update_state
 
-    def update_state(task_id: str | None = None, state: str | None = None, meta: Any = None, **more: Any) -> None:
+    def update_state(
+        task_id: str | None = None, state: str | None = None, meta: Any = None, **more: Any
+    ) -> None:
         job = _job.get()
         if job is None or task_id not in {None, task.request.id}:
             celerys_own(task_id, state, meta, **more)
@@ -113,7 +145,9 @@ def _let_report(task: Any) -> None:
 
 
 def report(job: JobContext[Any], state: str | None, meta: Any) -> None:
-    """Set the progress of a job by what a Celery task reports; raises what ends the body if it was ordered to stop."""
+    """Set the progress of a job by what a Celery task reports; raises what ends the body if it was
+    ordered to stop.
+    """
     percentage = percentage_in(meta)
     amount = job.progress.percentage if percentage is None else percentage
     label = state if isinstance(state, str) and state not in PLAIN_STATES else None
@@ -128,7 +162,10 @@ def percentage_in(meta: Any) -> float | None:
     if not isinstance(meta, Mapping):
         return None
     for key, total_key in AMOUNTS:
-        amount, total = _number(meta.get(key)), 100.0 if total_key is None else _number(meta.get(total_key))
+        amount, total = (
+            _number(meta.get(key)),
+            100.0 if total_key is None else _number(meta.get(total_key)),
+        )
         if amount is not None and total:
             return min(max(100 * amount / total, 0.0), 100.0)
     return None

@@ -1,7 +1,8 @@
-"""What Horae adds to a Celery worker: a node in its main process, and another one in each process that runs jobs.
+"""What Horae adds to a Celery worker: a node in its main process, and another one in each process
+that runs jobs.
 
-The first one sends messages, fires schedules and rescues the jobs of killed workers. The others are made by the first
-job, and hold the leases of the jobs that run there.
+The first one sends messages, fires schedules and rescues the jobs of killed workers. The others are
+made by the first job, and hold the leases of the jobs that run there.
 """
 
 import os
@@ -41,10 +42,14 @@ PLACES: Final[Mapping[str, str | None]] = MappingProxyType(
         "celery.concurrency.thread": None,
     }
 )
-"""Where jobs run, by the module of the pool; see `MessageNode`. Other pools replace the threads that Horae needs."""
+"""Where jobs run, by the module of the pool; see `MessageNode`.
+
+Other pools replace the threads that Horae needs.
+"""
 RESERVES_ALL: Final = (
-    "horae: worker_prefetch_multiplier is 0, so this worker would reserve the messages about all waiting jobs, and "
-    "those that are sent again for free workers; set it to 1 or more, or have this worker take other queues (-Q)"
+    "horae: worker_prefetch_multiplier is 0, so this worker would reserve the messages about all"
+    " waiting jobs, and those that are sent again for free workers; set it to 1 or more, or have"
+    " this worker take other queues (-Q)"
 )
 
 log = guarded_log("horae.celery")
@@ -65,16 +70,26 @@ class WorkerProcesses:
         self._unavailable = ThrottledWarning()
 
     def run_job(self, *arguments: object, **named: object) -> None:
-        """Run a job in this process, unless it needs no run or the database is unavailable: it gets another message.
+        """Run a job in this process, unless it needs no run or the database is unavailable: it gets
+        another message.
 
-        Anybody who can write to the broker chooses the arguments of the message, which should be the id of the job.
+        Anybody who can write to the broker chooses the arguments of the message, which should be
+        the id of the job.
         """
         match arguments:
-            case [int() as job_id] if not isinstance(job_id, bool) and 0 < job_id <= LARGEST_ID and not named:
+            case [int() as job_id] if (
+                not isinstance(job_id, bool) and 0 < job_id <= LARGEST_ID and not named
+            ):
                 self._run_job(JobId(job_id))
             case _:
-                given = ", ".join([*map(quoted, arguments[:1]), *(["…"] if arguments[1:] or named else [])])
-                log.warning("a message for %s is dropped: expected the id of a job, got (%s)", RUN_JOB, given)
+                given = ", ".join(
+                    [*map(quoted, arguments[:1]), *(["…"] if arguments[1:] or named else [])]
+                )
+                log.warning(
+                    "a message for %s is dropped: expected the id of a job, got (%s)",
+                    RUN_JOB,
+                    given,
+                )
 
     def _run_job(self, job_id: JobId) -> None:
         try:
@@ -82,7 +97,9 @@ class WorkerProcesses:
         except Exception as error:
             if not is_transient(error):
                 raise
-            self._unavailable.warn("job %d cannot be claimed now, and gets another message later: %s", job_id, error)
+            self._unavailable.warn(
+                "job %d cannot be claimed now, and gets another message later: %s", job_id, error
+            )
 
     def read_options(self, options: Mapping[str, Any]) -> None:
         """Note which queues the worker was told to take, or to leave to others."""
@@ -91,10 +108,15 @@ class WorkerProcesses:
         self._excluded = frozenset(as_list(options.get("exclude_queues")) or ())
 
     def prepare(self, worker: Any) -> None:
-        """Check, before the worker starts, that it can run jobs; end it with a message if it cannot."""
+        """Check, before the worker starts, that it can run jobs; end it with a message if it
+        cannot.
+        """
         pool = worker.pool_cls.__module__
         if pool not in PLACES:
-            raise SystemExit(f"horae: jobs cannot run in the pool {pool}; start the worker with -P prefork or threads")
+            raise SystemExit(
+                f"horae: jobs cannot run in the pool {pool}; start the worker with -P prefork or"
+                " threads"
+            )
         self._main_pid = os.getpid()
         self._place = PLACES[pool]
         worker.app.tasks[RUN_JOB].Request = late_request(worker)
@@ -107,7 +129,10 @@ class WorkerProcesses:
         if self._takes_all:
             for name in sorted(self._destinations - self._excluded):
                 worker.app.amqp.queues.select_add(queue_of(worker.app, name))
-        if not worker.prefetch_multiplier and self._destinations & worker.app.amqp.queues.consume_from.keys():
+        if (
+            not worker.prefetch_multiplier
+            and self._destinations & worker.app.amqp.queues.consume_from.keys()
+        ):
             raise SystemExit(RESERVES_ALL)
 
     @property
@@ -117,7 +142,9 @@ class WorkerProcesses:
         return {usual, *(destination for system, destination in routes.places if system == CELERY)}
 
     def _served(self, worker: Any) -> tuple[str, ...]:
-        """Return the backends whose messages the worker receives, as queues name them, by the queues of its broker."""
+        """Return the backends whose messages the worker receives, as queues name them, by the
+        queues of its broker.
+        """
         consumed = sorted(worker.app.amqp.queues.consume_from)
         usual = self._horae.registry.backends[CELERY].usual_destination
         named = (str(BackendAddress(CELERY, name)) for name in consumed)
@@ -128,7 +155,11 @@ class WorkerProcesses:
         usual: NodeKeywords = {"name": str(worker.hostname)[:200], "grace": timedelta(0)}
         # A pool that grows and shrinks may have as many processes as the worker was given.
         slots = max(worker.pool.limit or 1, worker.max_concurrency or 1)
-        consumed: NodeKeywords = {"backend_worker": True, "concurrency": slots, "queues": self._served(worker)}
+        consumed: NodeKeywords = {
+            "backend_worker": True,
+            "concurrency": slots,
+            "queues": self._served(worker),
+        }
         options: NodeKeywords = {**usual, **self._options, "worker": False, **consumed}
         main = MainNode(lambda: self._horae.node(**options).running())
         try:

@@ -1,4 +1,6 @@
-"""Which jobs a node can run, by its roles, the queues that it serves and the job types that it knows."""
+"""Which jobs a node can run, by its roles, the queues that it serves and the job types that it
+knows.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,15 +10,17 @@ from horae.domain.jobs.backend import CELERY, OWN_BACKEND
 from horae.domain.jobs.bulk import BULK_QUEUE, BULK_TYPE
 
 CELERY_WORKER: Final = f"{CELERY} worker"
-"""The role of the node in the main process of a Celery worker; its slots are those of the worker's pool."""
+"""The role of the node in the main process of a Celery worker; its slots are those of the worker's
+pool.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """What a node has registered. `queues`: the queues that it serves, None for all.
 
-    A worker of another system has in their place the backends that it serves, as queues name them: `celery`,
-    `celery:export`.
+    A worker of another system has in their place the backends that it serves, as queues name them:
+    `celery`, `celery:export`.
     """
 
     roles: list[str]
@@ -30,7 +34,9 @@ class Capabilities:
 
     @property
     def is_backend_worker(self) -> bool:
-        """Whether it is the main process of a worker of another system, in whose processes jobs run."""
+        """Whether it is the main process of a worker of another system, in whose processes jobs
+        run.
+        """
         return CELERY_WORKER in self.roles
 
     @property
@@ -39,11 +45,15 @@ class Capabilities:
         return Role.SCHEDULER in self.roles
 
     def serves(self, queue: str) -> bool:
-        """Whether it runs jobs of this queue; every worker serves that of Horae's own jobs, without registering it."""
+        """Whether it runs jobs of this queue; every worker serves that of Horae's own jobs, without
+        registering it.
+        """
         return self.is_worker and (self.queues is None or queue in (*self.queues, BULK_QUEUE))
 
     def knows(self, job_type: str) -> bool:
-        """Whether it has this job type; every node has those of Horae's own, without registering them."""
+        """Whether it has this job type; every node has those of Horae's own, without registering
+        them.
+        """
         return job_type == BULK_TYPE or job_type in self.types
 
     def can_run(self, job_type: str, queue: str) -> bool:
@@ -51,6 +61,8 @@ class Capabilities:
         return self.serves(queue) and self.knows(job_type)
 
     def runs_for(self, backend: str | None, job_type: str) -> bool:
-        """Whether jobs of this type run here that are sent to a backend; None: to the one that their type names."""
+        """Whether jobs of this type run here that are sent to a backend; None: to the one that
+        their type names.
+        """
         served = backend in (None, OWN_BACKEND) or backend in (self.queues or ())
         return self.is_backend_worker and served and self.knows(job_type)

@@ -1,8 +1,10 @@
-"""When a node counts as dead, and when a node must stop its bodies because others will consider it dead.
+"""When a node counts as dead, and when a node must stop its bodies because others will consider it
+dead.
 
-A node is dead when its process is gone, when its lock is free, or when it has been silent for too long, all by the
-database's clock. A node that cannot reach the database applies the same limits to itself: by its own clock, counted
-from the last request that was answered, it stops its bodies before other nodes may run their jobs again.
+A node is dead when its process is gone, when its lock is free, or when it has been silent for too
+long, all by the database's clock. A node that cannot reach the database applies the same limits to
+itself: by its own clock, counted from the last request that was answered, it stops its bodies
+before other nodes may run their jobs again.
 """
 
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ from horae.errors import InvalidRequest
 class Limits:
     """How long signs of life may be missing, in seconds.
 
-    The margins are subtracted where a node applies a limit to itself, so that it acts before the others do.
+    The margins are subtracted where a node applies a limit to itself, so that it acts before the
+    others do.
     """
 
     beat: float = 1.0
@@ -26,7 +29,9 @@ class Limits:
     silence: float = 10.0
     """Silence after which a node is dead in any case."""
     last_attempts: float = 60.0
-    """Silence after which even jobs without a further attempt are failed; there is no hurry to do so."""
+    """Silence after which even jobs without a further attempt are failed; there is no hurry to do
+    so.
+    """
     margin: float = 2.0
     """How much earlier than `silence` a node without contact stops its bodies."""
     lock_margin: float = 0.5
@@ -35,18 +40,23 @@ class Limits:
     """A longer pause between two answers interrupts a node's contact."""
 
     def __post_init__(self) -> None:
-        """Refuse limits by which a node could stop its bodies for lack of contact without noticing that it is back."""
+        """Refuse limits by which a node could stop its bodies for lack of contact without noticing
+        that it is back.
+        """
         if self.gap >= self.silence - self.margin:
             least = self.silence - self.margin
-            raise InvalidRequest(f"gap is {self.gap:g} s, expected less than silence without its margin ({least:g} s)")
+            raise InvalidRequest(
+                f"gap is {self.gap:g} s, expected less than silence without its margin"
+                f" ({least:g} s)"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signs:
     """The signs of life of a node, as another node observes them.
 
-    `silence`: seconds since its last heartbeat, None where a file lock shows that it lives; `lock_free`,
-    `process_gone`: None where the observer cannot know.
+    `silence`: seconds since its last heartbeat, None where a file lock shows that it lives;
+    `lock_free`, `process_gone`: None where the observer cannot know.
     """
 
     node: NodeId
@@ -57,17 +67,22 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """Why a node is dead. If not `certain`, it may only be cut off and still end jobs that must not run twice."""
+    """Why a node is dead.
+
+    If not `certain`, it may only be cut off and still end jobs that must not run twice.
+    """
 
     cause: str
     certain: bool = True
 
 
 def death_of(signs: Signs, watched: float, limits: Limits) -> Death | None:
-    """Return why the node is dead, or None. `watched`: seconds of the observer's own uninterrupted contact.
+    """Return why the node is dead, or None.
 
-    An observer that has just lost contact itself cannot tell a dead node from one that is coming back like itself, so
-    it waits one full limit before it judges by lock or silence.
+    `watched`: seconds of the observer's own uninterrupted contact.
+
+    An observer that has just lost contact itself cannot tell a dead node from one that is coming
+    back like itself, so it waits one full limit before it judges by lock or silence.
     """
     if signs.process_gone:
         return Death("its process is gone")
@@ -84,7 +99,9 @@ def death_of(signs: Signs, watched: float, limits: Limits) -> Death | None:
 
 
 class Isolation(IntEnum):
-    """Which bodies a node without contact must stop, because other nodes may soon act on their jobs."""
+    """Which bodies a node without contact must stop, because other nodes may soon act on their
+    jobs.
+    """
 
     NONE = 0
     RETRYABLE = 1
@@ -106,7 +123,8 @@ class Contact:
         self._lost = self._cut = False
 
     def answer(self, sent: float) -> bool:
-        """Record the answer to a request that was sent at `sent`; return whether it ended an interruption.
+        """Record the answer to a request that was sent at `sent`; return whether it ended an
+        interruption.
 
         The moment of sending counts, as the answer may have been delayed.
         """
@@ -120,8 +138,8 @@ class Contact:
     def lose(self, *, cut: bool) -> None:
         """Record that the connection which holds the lock is lost.
 
-        `cut`: the server did not announce it, as it does to all clients when it stops; so other nodes may still be
-        connected and see that the lock is free.
+        `cut`: the server did not announce it, as it does to all clients when it stops; so other
+        nodes may still be connected and see that the lock is free.
         """
         self._lost = True
         self._cut = self._cut or cut
@@ -144,4 +162,8 @@ class Contact:
         if silence >= limits.last_attempts - limits.margin:
             return Isolation.ALL
         cut = self._cut and silence >= limits.lock - limits.lock_margin
-        return Isolation.RETRYABLE if cut or silence >= limits.silence - limits.margin else Isolation.NONE
+        return (
+            Isolation.RETRYABLE
+            if cut or silence >= limits.silence - limits.margin
+            else Isolation.NONE
+        )

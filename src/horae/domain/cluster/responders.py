@@ -1,8 +1,9 @@
-"""Which of many nodes respond to a hint, so that a single job does not make all of them query the database.
+"""Which of many nodes respond to a hint, so that a single job does not make all of them query the
+database.
 
-Every node gets every hint. Each ranks all nodes that could respond by a hash of the hint's random number and the node's
-id, and responds if it is among the first ones itself. So nodes that know the same others agree without communicating,
-and each hint chooses other nodes.
+Every node gets every hint. Each ranks all nodes that could respond by a hash of the hint's random
+number and the node's id, and responds if it is among the first ones itself. So nodes that know the
+same others agree without communicating, and each hint chooses other nodes.
 """
 
 from collections.abc import Collection
@@ -12,7 +13,9 @@ from typing import Final
 from horae.domain.jobs.job import NodeId
 
 SPARE: Final = 2
-"""Nodes that respond beyond one for each job: those that are chosen may be dead, or may just have become busy."""
+"""Nodes that respond beyond one for each job: those that are chosen may be dead, or may just have
+become busy.
+"""
 
 
 def responds(node: NodeId, others: Collection[NodeId], seed: int, count: int) -> bool:

@@ -1,16 +1,18 @@
 """Which nodes look after which schedules: rendezvous hashing with a bound on the load of each node.
 
-A schedule hashes into one of 1,024 partitions, and each partition has two owners among the live nodes. The owners
-follow from the set of node ids alone, so nodes that know the same members agree without communicating. The ring only
-saves work: the guarded start and the unique tick prevent double runs, whatever nodes believe they own.
+A schedule hashes into one of 1,024 partitions, and each partition has two owners among the live
+nodes. The owners follow from the set of node ids alone, so nodes that know the same members agree
+without communicating. The ring only saves work: the guarded start and the unique tick prevent
+double runs, whatever nodes believe they own.
 
-- Every partition ranks the nodes by a hash of both ids (rendezvous hashing). Its first owner is the highest-ranked node
-  that is not full, its second owner the next one that is not full.
-- A node is full at 1.25 times the mean number of partitions, as first owner and in total. The partitions are assigned
-  in the order of their numbers, so the result is the same on every node.
-- When a node leaves, nearly all its partitions pass to their second owner, which has their schedules loaded already,
-  and a third node becomes the second owner. When one of n nodes joins or leaves, about 2/n of the partitions change an
-  owner, which is the minimum, and at most 3/n: the load bound moves a few more where there are many nodes.
+- Every partition ranks the nodes by a hash of both ids (rendezvous hashing). Its first owner is the
+  highest-ranked node that is not full, its second owner the next one that is not full.
+- A node is full at 1.25 times the mean number of partitions, as first owner and in total. The
+  partitions are assigned in the order of their numbers, so the result is the same on every node.
+- When a node leaves, nearly all its partitions pass to their second owner, which has their
+  schedules loaded already, and a third node becomes the second owner. When one of n nodes joins or
+  leaves, about 2/n of the partitions change an owner, which is the minimum, and at most 3/n: the
+  load bound moves a few more where there are many nodes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +37,10 @@ def partition_of(key: str) -> int:
 
 
 class Ring:
-    """The owners of all partitions for one set of nodes. Raises `InvalidRequest` for an empty set."""
+    """The owners of all partitions for one set of nodes.
+
+    Raises `InvalidRequest` for an empty set.
+    """
 
     __slots__ = ("_owners", "_partitions", "nodes")
 
@@ -47,19 +52,27 @@ class Ring:
         self._partitions: Final[dict[NodeId, frozenset[int]]] = {}
 
     def owners(self, partition: int) -> tuple[NodeId, NodeId]:
-        """Return the first and the second owner of a partition; they differ if there are at least two nodes."""
+        """Return the first and the second owner of a partition; they differ if there are at least
+        two nodes.
+        """
         return self._owners[partition]
 
     def partitions_of(self, node: NodeId) -> frozenset[int]:
-        """Return the partitions of which a node is first or second owner; empty if it is not on the ring."""
+        """Return the partitions of which a node is first or second owner; empty if it is not on the
+        ring.
+        """
         if node not in self._partitions:
             owned = [partition for partition, pair in enumerate(self._owners) if node in pair]
             self._partitions[node] = frozenset(owned)
         return self._partitions[node]
 
     def first_owned_by(self, node: NodeId) -> frozenset[int]:
-        """Return the partitions of which a node is the first owner; empty if it is not on the ring."""
-        return frozenset([partition for partition, (first, _) in enumerate(self._owners) if first == node])
+        """Return the partitions of which a node is the first owner; empty if it is not on the
+        ring.
+        """
+        return frozenset(
+            [partition for partition, (first, _) in enumerate(self._owners) if first == node]
+        )
 
 
 def _owners(nodes: Sequence[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:
@@ -73,11 +86,15 @@ def _owners(nodes: Sequence[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:
         _assign([node for node in ranking if node != first], owned, most_in_total)
         for ranking, first in zip(rankings, firsts, strict=True)
     ]
-    return tuple((nodes[first], nodes[second]) for first, second in zip(firsts, seconds, strict=True))
+    return tuple(
+        (nodes[first], nodes[second]) for first, second in zip(firsts, seconds, strict=True)
+    )
 
 
 def _most(places: int, nodes: int) -> int:
-    """Return the load at which a node is full; never below the mean, as 900 nodes cannot share 1,024 places evenly."""
+    """Return the load at which a node is full; never below the mean, as 900 nodes cannot share
+    1,024 places evenly.
+    """
     return max(int(GREATEST_LOAD * places / nodes), -(-places // nodes))
 
 
@@ -85,11 +102,16 @@ def _rankings(nodes: Sequence[NodeId]) -> list[list[int]]:
     """Rank the nodes for each partition, best first; nodes are given by their index."""
     scores = [_SCORES.unpack(shake_128(node.encode()).digest(_SCORES.size)) for node in nodes]
     # On equal scores the smaller id wins: sorting is stable, also in reverse.
-    return [sorted(range(len(nodes)), key=row.__getitem__, reverse=True) for row in zip(*scores, strict=True)]
+    return [
+        sorted(range(len(nodes)), key=row.__getitem__, reverse=True)
+        for row in zip(*scores, strict=True)
+    ]
 
 
 def _assign(ranking: Sequence[int], owned: list[int], most: int) -> int:
-    """Choose the best node that owns fewer than `most` partitions, else simply the best, and count it."""
+    """Choose the best node that owns fewer than `most` partitions, else simply the best, and count
+    it.
+    """
     chosen = next((node for node in ranking if owned[node] < most), ranking[0])
     owned[chosen] += 1
     return chosen

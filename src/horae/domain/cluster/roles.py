@@ -23,12 +23,17 @@ ALL_ROLES: Final = tuple(Role)
 
 
 def parse_roles(given: str | Iterable[str]) -> tuple[Role, ...]:
-    """Read roles, as names or as a text with commas, in a fixed order. Raises `InvalidRequest` for none or unknown."""
+    """Read roles, as names or as a text with commas, in a fixed order.
+
+    Raises `InvalidRequest` for none or unknown.
+    """
     names = [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
     named = {name for name in names if name}
     allowed = ", ".join(ALL_ROLES)
     if not named:
         raise InvalidRequest(f"roles: no role is named; expected one or more of {allowed}")
     if unknown := sorted(named.difference(ALL_ROLES)):
-        raise InvalidRequest(f"roles: {quoted(unknown[0])} is no role; expected one or more of {allowed}")
+        raise InvalidRequest(
+            f"roles: {quoted(unknown[0])} is no role; expected one or more of {allowed}"
+        )
     return tuple(role for role in ALL_ROLES if role in named)

@@ -53,9 +53,10 @@ class CronExpression:
     ) -> Self:
         """Read an expression; `timezone` is an IANA name.
 
-        `dst_gap` decides about a time that the zone skips in spring: "shift" fires at the first moment after the gap,
-        "skip" does not fire. `dst_fold` decides in which pass a time fires that occurs twice in autumn. Neither has an
-        effect on an expression with a star in its second, minute or hour, which follows the wall clock (Debian's cron).
+        `dst_gap` decides about a time that the zone skips in spring: "shift" fires at the first
+        moment after the gap, "skip" does not fire. `dst_fold` decides in which pass a time fires
+        that occurs twice in autumn. Neither has an effect on an expression with a star in its
+        second, minute or hour, which follows the wall clock (Debian's cron).
 
         Raises `CronSyntaxError` for an expression that cannot be read or can never fire, and
         `InvalidRequest` for an unknown zone or policy.
@@ -101,7 +102,9 @@ class CronExpression:
         return fires
 
     def count(self, after: datetime, until: datetime) -> int:
-        """Count the fires with `after < fire <= until`, by arithmetic, without listing them; both moments are aware."""
+        """Count the fires with `after < fire <= until`, by arithmetic, without listing them; both
+        moments are aware.
+        """
         first, end = _first_second(after, inclusive=False), _first_second(until, inclusive=False)
         return count_fires(self._pattern, self._clock, first, end)
 
@@ -122,7 +125,9 @@ class CronExpression:
 
 
 def _first_second(moment: datetime, *, inclusive: bool) -> int:
-    """Whole seconds since 1970 of the first instant that may be an answer; fires have no fraction."""
+    """Whole seconds since 1970 of the first instant that may be an answer; fires have no
+    fraction.
+    """
     try:
         since = moment - EPOCH
     except TypeError as error:

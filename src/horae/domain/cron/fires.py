@@ -1,7 +1,9 @@
-"""The fires of a pattern on the wall clock of a zone: the first one from an instant on, and their number.
+"""The fires of a pattern on the wall clock of a zone: the first one from an instant on, and their
+number.
 
-Both walk over the stretches of the clock. The next match on the wall is the answer if it lies in the stretch; otherwise
-the search continues in the one that follows. All figures are seconds since 1970, on the wall for a wall time.
+Both walk over the stretches of the clock. The next match on the wall is the answer if it lies in
+the stretch; otherwise the search continues in the one that follows. All figures are seconds since
+1970, on the wall for a wall time.
 """
 
 from typing import Final
@@ -44,8 +46,8 @@ def _resume(earliest: int, end: int, match: int) -> int:
 def count_fires(pattern: WallPattern, clock: WallClock, first: int, end: int) -> int:
     """Count the instants `first <= fire < end` at which the pattern fires.
 
-    A day on the wall has as many fires as its seconds, minutes and hours multiply to, so that a second-by-second
-    expression is counted over a year as quickly as a daily one.
+    A day on the wall has as many fires as its seconds, minutes and hours multiply to, so that a
+    second-by-second expression is counted over a year as quickly as a daily one.
     """
     first = max(first, EARLIEST)
     total = 0
@@ -61,7 +63,12 @@ def _in_stretch(pattern: WallPattern, stretch: Stretch, first: int, end: int) ->
     """Count the fires of one stretch at instants `first <= fire < end`."""
     start, closes = stretch.start + stretch.offset, min(stretch.closes, end + stretch.offset)
     opens = max(first + stretch.offset, stretch.opens)
-    if first <= stretch.start and stretch.opens < start and pattern.next_from(stretch.opens) <= start:
-        # Whatever a gap holds fires once, as the stretch begins, and together with what is due then.
+    if (
+        first <= stretch.start
+        and stretch.opens < start
+        and pattern.next_from(stretch.opens) <= start
+    ):
+        # Whatever a gap holds fires once, as the stretch begins, and together with what is due
+        # then.
         return 1 + pattern.count_between(start + 1, closes)
     return pattern.count_between(max(opens, start), closes)

@@ -65,7 +65,9 @@ def complete(fields: tuple[str, ...]) -> tuple[str, ...]:
 
 def _malformed(text: str, problem: str, hint: str | None = None) -> CronSyntaxError:
     message = f"cron expression {quoted(text)}: {problem}, expected {_ALLOWED}"
-    return CronSyntaxError(f"{message}; {hint}" if hint else message, text=text, allowed=_ALLOWED, hint=hint)
+    return CronSyntaxError(
+        f"{message}; {hint}" if hint else message, text=text, allowed=_ALLOWED, hint=hint
+    )
 
 
 def _shorthand(text: str, fields: tuple[str, ...]) -> CronSyntaxError:
@@ -86,7 +88,11 @@ def _zone(text: str, name: str) -> CronSyntaxError:
 
 
 def _hint_for_count(text: str, fields: tuple[str, ...]) -> str | None:
-    if len(fields) == 1 and set(fields[0]) == {"*"} and _WITHOUT_SECOND <= len(fields[0]) <= _COMPLETE:
+    if (
+        len(fields) == 1
+        and set(fields[0]) == {"*"}
+        and _WITHOUT_SECOND <= len(fields[0]) <= _COMPLETE
+    ):
         return f"write {' '.join(fields[0])}"
     return _hint_for_interval(text.strip())
 

@@ -1,4 +1,5 @@
-"""The wall times that an expression matches: its times of day, and its days by day of month, weekday, month and year.
+"""The wall times that an expression matches: its times of day, and its days by day of month,
+weekday, month and year.
 
 The lowest bit that is set in a mask is `(mask & -mask).bit_length() - 1`.
 """

@@ -5,22 +5,41 @@ import unicodedata
 from collections.abc import Callable
 from typing import Final
 
-from horae.domain.cron.fields import DAY_OF_MONTH, HOUR, MONTH, WEEKDAY, YEAR, FieldRange, read_number
+from horae.domain.cron.fields import (
+    DAY_OF_MONTH,
+    HOUR,
+    MONTH,
+    WEEKDAY,
+    YEAR,
+    FieldRange,
+    read_number,
+)
 from horae.errors import CronSyntaxError
 from horae.quoting import quoted
 
 _WEEKDAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _MONTHS: Final = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
     "december",
-)  # fmt: skip
+)
 _NAMES: Final = {
     WEEKDAY: {name: str(number) for number, name in enumerate(_WEEKDAYS)},
     MONTH: {name: str(number) for number, name in enumerate(_MONTHS, start=1)},
 }
 _SHORTEST_NAME: Final = 3
 
-# Quartz's notations, and how to say the same: no list of days can, but the job itself or a calendar interval.
+# Quartz's notations, and how to say the same: no list of days can, but the job itself or a calendar
+# interval.
 _DAY_SPECIALS: Final = (
     (
         re.compile("L", re.IGNORECASE),
@@ -74,7 +93,9 @@ def never_fires(text: str) -> CronSyntaxError:
 def never_fires_again(text: str) -> CronSyntaxError:
     """Build the error for an expression all of whose times are over."""
     hint = "name a year that is to come, or leave the years out"
-    return CronSyntaxError(f"cron expression {quoted(text)}: it can never fire again; {hint}", text=text, hint=hint)
+    return CronSyntaxError(
+        f"cron expression {quoted(text)}: it can never fire again; {hint}", text=text, hint=hint
+    )
 
 
 def out_of_range(field: FieldRange, text: str, number: int) -> CronSyntaxError:
@@ -84,7 +105,9 @@ def out_of_range(field: FieldRange, text: str, number: int) -> CronSyntaxError:
     return refusal(field, text, f"{shown} is out of range", hint)
 
 
-def reversed_range(field: FieldRange, text: str, first: int, last: int, step: int) -> CronSyntaxError:
+def reversed_range(
+    field: FieldRange, text: str, first: int, last: int, step: int
+) -> CronSyntaxError:
     """Build the error for a range that ends before it begins."""
     problem = f"the range {first}-{last} ends before it begins"
     return refusal(field, text, problem, f"write {_unrolled(field, first, last, step)}")
@@ -104,10 +127,15 @@ def _instead_of_step(field: FieldRange, item: str) -> str:
         return "name the years"
     base = item.partition("/")[0]
     first = field.low if base == "*" else read_number(base.partition("-")[0])
-    return f"for {field.name} {first} only write {first} instead of {item}; for longer periods use an interval"
+    return (
+        f"for {field.name} {first} only write {first} instead of {item}; for longer periods use an"
+        " interval"
+    )
 
 
-def unreadable(field: FieldRange, text: str, item: str, reads: Callable[[str], bool]) -> CronSyntaxError:
+def unreadable(
+    field: FieldRange, text: str, item: str, reads: Callable[[str], bool]
+) -> CronSyntaxError:
     """Build the error for an item that is no star, number or range; most mean a known notation.
 
     `reads`: whether a text of the field can be read, so that no hint gives one that cannot.
@@ -125,13 +153,17 @@ def unreadable(field: FieldRange, text: str, item: str, reads: Callable[[str], b
         problem, instead = "names are not supported", _forward_ranges(field, numbers)
     else:
         problem, instead = f"{quoted(item)} is not one of *, */n, n, n-m, n/n, n-m/n", ""
-    return refusal(field, text, problem, f"write {instead}" if instead != text and reads(instead) else None)
+    return refusal(
+        field, text, problem, f"write {instead}" if instead != text and reads(instead) else None
+    )
 
 
 def _special(field: FieldRange, item: str) -> tuple[str, str] | None:
     """Explain a Quartz notation in this field, and how to write it instead."""
     if field is DAY_OF_MONTH:
-        return next(((meaning, hint) for sign, meaning, hint in _DAY_SPECIALS if sign.fullmatch(item)), None)
+        return next(
+            ((meaning, hint) for sign, meaning, hint in _DAY_SPECIALS if sign.fullmatch(item)), None
+        )
     if field is WEEKDAY and item.upper() == "L":
         return "(Saturday)", "write 6"
     if field is WEEKDAY and _NTH_WEEKDAY.fullmatch(item):

@@ -35,8 +35,8 @@ class ChangeOfClocks(NamedTuple):
 class ClockSurprise:
     """Times of a schedule that the clocks leave out or show twice on one day.
 
-    `wall`: the first of them, as the clock on the wall shows them (naive); `times`: how many there are. `runs`: when
-    the first of their runs start, in the zone; `fires`: how many there are.
+    `wall`: the first of them, as the clock on the wall shows them (naive); `times`: how many there
+    are. `runs`: when the first of their runs start, in the zone; `fires`: how many there are.
     """
 
     schedule: str
@@ -51,7 +51,9 @@ class ClockSurprise:
     @property
     def text(self) -> str:
         """What happens, in one sentence."""
-        listed = _listed([f"{moment:%H:%M:%S}".removesuffix(":00") for moment in self.wall], self.times)
+        listed = _listed(
+            [f"{moment:%H:%M:%S}".removesuffix(":00") for moment in self.wall], self.times
+        )
         if self.change is ClockChange.FORWARD:
             return f"{listed} {_verb(self.times, 'is', 'are')} left out: {self._runs}"
         return f"{listed} {_verb(self.times, 'comes', 'come')} twice: {self._runs}"
@@ -61,12 +63,15 @@ class ClockSurprise:
         if not self.fires:
             return "no run"
         listed = _listed(
-            [f"{moment:%H:%M:%S}".removesuffix(":00") + f"{moment:%z}"[:3] for moment in self.runs], self.fires
+            [f"{moment:%H:%M:%S}".removesuffix(":00") + f"{moment:%z}"[:3] for moment in self.runs],
+            self.fires,
         )
         return f"{self.fires} run{'' if self.fires == 1 else 's'}, at {listed}"
 
 
-def surprises_of(name: str, rules: Rules, start: datetime, end: datetime) -> Iterator[ClockSurprise]:
+def surprises_of(
+    name: str, rules: Rules, start: datetime, end: datetime
+) -> Iterator[ClockSurprise]:
     """Yield the surprises of a schedule within a period; intervals and UTC have none."""
     if not isinstance(rules.trigger, CronTrigger) or rules.trigger.timezone == "UTC":
         return
@@ -85,7 +90,9 @@ def changes_between(zone: str, start: datetime, end: datetime) -> Iterator[Chang
         instant = span.end
 
 
-def _surprise(name: str, expression: CronExpression, change: ChangeOfClocks) -> ClockSurprise | None:
+def _surprise(
+    name: str, expression: CronExpression, change: ChangeOfClocks
+) -> ClockSurprise | None:
     forward = change.after > change.before
     first = change.instant + (change.before if forward else change.after)
     last = change.instant + (change.after if forward else change.before)
@@ -99,13 +106,22 @@ def _surprise(name: str, expression: CronExpression, change: ChangeOfClocks) -> 
     # What the gap held fires when it ends; what a fold holds fires in either pass.
     length = last - first
     begins, ends = (
-        (change.instant - 1, change.instant) if forward else (change.instant - length - 1, change.instant + length - 1)
+        (change.instant - 1, change.instant)
+        if forward
+        else (change.instant - length - 1, change.instant + length - 1)
     )
     fires = expression.count(_moment(begins), _moment(ends))
-    if forward and expression.next_after(_moment(begins)) == _moment(change.instant) and _named(even, last):
+    if (
+        forward
+        and expression.next_after(_moment(begins)) == _moment(change.instant)
+        and _named(even, last)
+    ):
         fires = 0  # that run has its own time, the first after the gap
     zone = load_zone(expression.timezone)
-    runs = tuple(moment.astimezone(zone) for moment in expression.upcoming(_moment(begins), min(fires, 2 * _SHOWN)))
+    runs = tuple(
+        moment.astimezone(zone)
+        for moment in expression.upcoming(_moment(begins), min(fires, 2 * _SHOWN))
+    )
     return ClockSurprise(
         schedule=name,
         change=ClockChange.FORWARD if forward else ClockChange.BACK,

@@ -37,7 +37,8 @@ class RunChange:
 class ScheduleComparison:
     """The difference for one schedule; `changes` are its runs that differ, oldest first.
 
-    `texts`: how its definition differs, such as `trigger: 0 3 * * * → 0 4 * * *`. `same`: how many runs stay.
+    `texts`: how its definition differs, such as `trigger: 0 3 * * * → 0 4 * * *`. `same`: how many
+    runs stay.
     """
 
     name: str
@@ -52,7 +53,9 @@ class ScheduleComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two forecasts of the same period, and the schedules that differ, by definition or by their runs."""
+    """Two forecasts of the same period, and the schedules that differ, by definition or by their
+    runs.
+    """
 
     before: Forecast
     after: Forecast
@@ -69,7 +72,9 @@ class Comparison:
 
 
 def compare(before: Forecast, after: Forecast, texts: Mapping[str, Sequence[str]]) -> Comparison:
-    """Compare two forecasts that list all their runs; `texts` tells how definitions differ, by name."""
+    """Compare two forecasts that list all their runs; `texts` tells how definitions differ, by
+    name.
+    """
     earlier = {schedule.name: schedule for schedule in before.schedules}
     later = {schedule.name: schedule for schedule in after.schedules}
     found: list[ScheduleComparison] = []
@@ -78,7 +83,11 @@ def compare(before: Forecast, after: Forecast, texts: Mapping[str, Sequence[str]
         changes = tuple(sorted(_changes(old, new), key=lambda change: change.moment))
         if changes or name in texts:
             same = len(new) - sum(change.effect is not Effect.DROPPED for change in changes)
-            found.append(ScheduleComparison(name=name, texts=tuple(texts.get(name, ())), changes=changes, same=same))
+            found.append(
+                ScheduleComparison(
+                    name=name, texts=tuple(texts.get(name, ())), changes=changes, same=same
+                )
+            )
     return Comparison(before=before, after=after, schedules=tuple(found))
 
 
@@ -89,8 +98,9 @@ def _runs(schedule: ScheduleForecast | None) -> Sequence[PlannedRun]:
 def _changes(before: Sequence[PlannedRun], after: Sequence[PlannedRun]) -> Iterator[RunChange]:
     """Yield the differences of two lists of runs.
 
-    A run with the same nominal time is the same one, and moved if it is due at another moment. Of the others, a
-    dropped and an added run are one that is moved if each is the nearest to the other.
+    A run with the same nominal time is the same one, and moved if it is due at another moment. Of
+    the others, a dropped and an added run are one that is moved if each is the nearest to the
+    other.
     """
     later = {run.nominal: run.due for run in after}
     nominals = {run.nominal for run in before}
@@ -101,13 +111,19 @@ def _changes(before: Sequence[PlannedRun], after: Sequence[PlannedRun]) -> Itera
     added = sorted(run.due for run in after if run.nominal not in nominals)
     moved = dict(_pairs(dropped, added))
     yield from (RunChange(Effect.MOVED, old, new) for old, new in moved.items())
-    yield from (RunChange(Effect.DROPPED, moment, None) for moment in dropped if moment not in moved)
+    yield from (
+        RunChange(Effect.DROPPED, moment, None) for moment in dropped if moment not in moved
+    )
     arrived = set(moved.values())
     yield from (RunChange(Effect.ADDED, None, moment) for moment in added if moment not in arrived)
 
 
-def _pairs(dropped: Sequence[datetime], added: Sequence[datetime]) -> Iterator[tuple[datetime, datetime]]:
-    """Pair those that are nearest to each other; of two at the same distance, a run is moved to the later moment."""
+def _pairs(
+    dropped: Sequence[datetime], added: Sequence[datetime]
+) -> Iterator[tuple[datetime, datetime]]:
+    """Pair those that are nearest to each other; of two at the same distance, a run is moved to the
+    later moment.
+    """
     for moment in dropped:
         near = _nearest(added, moment, later=True)
         if near is not None and _nearest(dropped, near, later=False) == moment:

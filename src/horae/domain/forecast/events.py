@@ -10,8 +10,9 @@ from horae.domain.forecast.groups import Group, Run
 class Kind(IntEnum):
     """The kinds of events, in the order in which those of one moment happen.
 
-    A node goes down or is back (its index), a body ends (its run), runs of dead nodes are found, schedules are due
-    (their group), a job of another load arrives (the index of the load), a rate allows another start.
+    A node goes down or is back (its index), a body ends (its run), runs of dead nodes are found,
+    schedules are due (their group), a job of another load arrives (the index of the load), a rate
+    allows another start.
     """
 
     DOWN = 0

@@ -1,7 +1,8 @@
 """Schedules in the same state are simulated together: a group of them fires, runs and ends as one.
 
-A thousand schedules with the same rules cost little more than one. A group is split where its members part, such as
-when only some of them find a free slot, and groups that are in the same state again are merged when they are due.
+A thousand schedules with the same rules cost little more than one. A group is split where its
+members part, such as when only some of them find a free slot, and groups that are in the same state
+again are merged when they are due.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +27,8 @@ Order: TypeAlias = tuple[int, datetime, int]
 class Run:
     """The jobs of one group for one nominal time; a job of another load has no members.
 
-    `order` is the order of claims: priority, due time, creation. `node` is None while the jobs wait for slots.
+    `order` is the order of claims: priority, due time, creation. `node` is None while the jobs wait
+    for slots.
     """
 
     members: list[int]
@@ -50,7 +52,10 @@ class Run:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Schedules in the same state. `lane` numbers what never changes: the rules, the queue, the priority, the body."""
+    """Schedules in the same state.
+
+    `lane` numbers what never changes: the rules, the queue, the priority, the body.
+    """
 
     lane: int
     members: list[int]
@@ -74,7 +79,9 @@ class Group:
 
 @dataclass(slots=True)
 class Lanes:
-    """Gives the same number to schedules that have the same future if they are in the same state."""
+    """Gives the same number to schedules that have the same future if they are in the same
+    state.
+    """
 
     numbers: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
 
@@ -103,7 +110,11 @@ def groups_of(schedules: Sequence[ForecastSchedule], number: Iterable[int]) -> l
     groups: dict[tuple[object, ...], Group] = {}
     for index, (schedule, lane) in enumerate(zip(schedules, number, strict=True)):
         snapshot = replace(schedule.snapshot, rules=shared_rules(schedule.rules))
-        group = Group(lane, [index], replace(snapshot, statistics=_needed(snapshot.statistics, snapshot.next_start)))
+        group = Group(
+            lane,
+            [index],
+            replace(snapshot, statistics=_needed(snapshot.statistics, snapshot.next_start)),
+        )
         known = groups.setdefault((*group.state, snapshot.disabled), group)
         if known is not group:
             known.members.append(index)
@@ -123,7 +134,9 @@ def merged(groups: Iterable[Group]) -> list[Group]:
     return list(found.values())
 
 
-def snapshot_after(snapshot: ScheduleSnapshot, made: Plan, started: datetime | None) -> ScheduleSnapshot:
+def snapshot_after(
+    snapshot: ScheduleSnapshot, made: Plan, started: datetime | None
+) -> ScheduleSnapshot:
     """Return the state after a plan, with the part of the statistics that later plans read."""
     return ScheduleSnapshot(  # `replace` takes several times as long
         rules=snapshot.rules,
@@ -139,14 +152,18 @@ def snapshot_after(snapshot: ScheduleSnapshot, made: Plan, started: datetime | N
 def snapshot_after_success(snapshot: ScheduleSnapshot) -> ScheduleSnapshot:
     """Return the state after a run that succeeded and left the plan as it was."""
     return ScheduleSnapshot(
-        rules=snapshot.rules, last_tick=snapshot.last_tick, next_start=snapshot.next_start, change=snapshot.change
+        rules=snapshot.rules,
+        last_tick=snapshot.last_tick,
+        next_start=snapshot.next_start,
+        change=snapshot.change,
     )
 
 
 def _needed(statistics: Statistics, next_start: datetime | None) -> Statistics:
     """Drop what no plan reads of an idle schedule, so that more schedules are in the same state.
 
-    The last finish matters only if a time that came due before it still waits; then the next start is that finish.
+    The last finish matters only if a time that came due before it still waits; then the next start
+    is that finish.
     """
     finish = statistics.last_finish
     waits = finish is not None and next_start is not None and next_start <= finish

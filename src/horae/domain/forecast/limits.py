@@ -1,4 +1,6 @@
-"""The limits by key of a simulation: what they allow at a moment, and when they allow the next start."""
+"""The limits by key of a simulation: what they allow at a moment, and when they allow the next
+start.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +17,9 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class ForecastLimit:
-    """A limit that the jobs of a schedule have: its name, their key, and the numbers that are in force."""
+    """A limit that the jobs of a schedule have: its name, their key, and the numbers that are in
+    force.
+    """
 
     name: str
     key: str
@@ -30,7 +34,9 @@ class Buckets:
         self._stored: dict[ForecastLimit, list[object] | None] = {}
 
     def wait(self, limits: Iterable[ForecastLimit], now: datetime) -> timedelta | None:
-        """Return how long the next job under these limits must wait; None: until another one has ended."""
+        """Return how long the next job under these limits must wait; None: until another one has
+        ended.
+        """
         longest = 0
         for limit in limits:
             wait = self._now(limit, now).wait(1)
@@ -56,10 +62,16 @@ class Buckets:
     def _now(self, limit: ForecastLimit, now: datetime) -> Bucket:
         bucket = self._buckets.setdefault(limit, Bucket(len(self._buckets), limit.numbers))
         if limit.numbers.is_rate:
-            bucket.rate = state_now(limit.numbers, self._stored.get(limit), (now - _EPOCH) // _MICROSECOND)
+            bucket.rate = state_now(
+                limit.numbers, self._stored.get(limit), (now - _EPOCH) // _MICROSECOND
+            )
         return bucket
 
 
-def in_force(limits: Iterable[ForecastLimit], changed: Mapping[str, LimitNumbers]) -> tuple[ForecastLimit, ...]:
-    """Return limits with the numbers that were set at run time in place of those that code declares."""
+def in_force(
+    limits: Iterable[ForecastLimit], changed: Mapping[str, LimitNumbers]
+) -> tuple[ForecastLimit, ...]:
+    """Return limits with the numbers that were set at run time in place of those that code
+    declares.
+    """
     return tuple(replace(limit, numbers=changed.get(limit.name, limit.numbers)) for limit in limits)

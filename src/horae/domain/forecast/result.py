@@ -1,4 +1,6 @@
-"""What a forecast tells: decisions and runs of each schedule, storms, surprises of the clocks, and the slots needed."""
+"""What a forecast tells: decisions and runs of each schedule, storms, surprises of the clocks, and
+the slots needed.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +23,9 @@ class PlannedRun(NamedTuple):
 
 
 class Colour(StrEnum):
-    """The worst that happened to a schedule in a stretch of time, from good to bad, as charts and tables show it."""
+    """The worst that happened to a schedule in a stretch of time, from good to bad, as charts and
+    tables show it.
+    """
 
     NOTHING = "nothing"
     ON_TIME = "on time"
@@ -33,7 +37,9 @@ class Colour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What happened to a schedule in one column of the chart: how many runs, how many times without one, how bad."""
+    """What happened to a schedule in one column of the chart: how many runs, how many times without
+    one, how bad.
+    """
 
     runs: int
     dropped: int
@@ -44,9 +50,10 @@ class Stretch:
 class ScheduleForecast:
     """The forecast of one schedule.
 
-    `decisions` counts the nominal times by decision and reason. `late`: runs whose bodies began more than half a minute
-    after their nominal times. `latest`: the longest such delay. `waited`: runs that waited for a slot, or for their
-    queue. `unfinished`: runs that execute or wait as the period ends. `runs` and `dropped` list the first ones.
+    `decisions` counts the nominal times by decision and reason. `late`: runs whose bodies began
+    more than half a minute after their nominal times. `latest`: the longest such delay. `waited`:
+    runs that waited for a slot, or for their queue. `unfinished`: runs that execute or wait as the
+    period ends. `runs` and `dropped` list the first ones.
     """
 
     name: str
@@ -87,7 +94,8 @@ class ScheduleForecast:
 
 @dataclass(frozen=True, slots=True)
 class Storm:
-    """What follows an outage of all nodes: `late` runs start when the first node is back, the last body at `over`.
+    """What follows an outage of all nodes: `late` runs start when the first node is back, the last
+    body at `over`.
 
     `dropped`: nominal times that are never run. `most_waiting`: jobs that waited at a time.
     """
@@ -124,9 +132,10 @@ class Peak:
 class Forecast:
     """What would happen in a period. Equal scenarios have equal forecasts.
 
-    `slots`: of all nodes together, None for no limit. `slots_needed`: with as many no run would wait for one,
-    if there were no outages. `levels` are the columns of the load chart, of equal width;
-    `column` is the length of each of the schedules' stretches. `down_since`: from when no node is up until the end.
+    `slots`: of all nodes together, None for no limit. `slots_needed`: with as many no run would
+    wait for one, if there were no outages. `levels` are the columns of the load chart, of equal
+    width; `column` is the length of each of the schedules' stretches. `down_since`: from when no
+    node is up until the end.
     """
 
     start: datetime

@@ -1,4 +1,5 @@
-"""What a forecast is made from: schedules, the durations of their bodies, nodes, outages, and other load.
+"""What a forecast is made from: schedules, the durations of their bodies, nodes, outages, and other
+load.
 
 All values are checked when they are made; an error names the option and what is expected.
 """
@@ -41,9 +42,11 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Bodies:
-    """The bodies of a schedule's runs: each run is one of the samples, chosen by seed, name and nominal time.
+    """The bodies of a schedule's runs: each run is one of the samples, chosen by seed, name and
+    nominal time.
 
-    `recorded` gives the bodies of certain runs by their nominal times. `measured`: the samples were measured.
+    `recorded` gives the bodies of certain runs by their nominal times. `measured`: the samples were
+    measured.
     """
 
     samples: tuple[Body, ...] = (Body(DEFAULT_DURATION),)
@@ -51,20 +54,26 @@ class Bodies:
     measured: bool = False
 
     def of(self, seed: int, name: str, nominal: datetime) -> Body:
-        """Return the body of one run: the same for the same run, whatever else a scenario contains."""
+        """Return the body of one run: the same for the same run, whatever else a scenario
+        contains.
+        """
         if self.recorded and (found := self.recorded.get(nominal)) is not None:
             return found
         if len(self.samples) == 1:
             return self.samples[0]
-        return self.samples[hashed_delay(f"{seed} {name}", nominal, len(self.samples) * MICROSECOND) // MICROSECOND]
+        return self.samples[
+            hashed_delay(f"{seed} {name}", nominal, len(self.samples) * MICROSECOND) // MICROSECOND
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastSchedule:
-    """A schedule as a forecast begins: its stored state (idle), its queue and priority, and its bodies.
+    """A schedule as a forecast begins: its stored state (idle), its queue and priority, and its
+    bodies.
 
-    `time_limit`: after it a body is stopped, which is a failure. `limits`: those by key of its jobs. `turn`: who takes
-    turns in a fair queue for its jobs, which have no owner; None in other queues.
+    `time_limit`: after it a body is stopped, which is a failure. `limits`: those by key of its
+    jobs. `turn`: who takes turns in a fair queue for its jobs, which have no owner; None in other
+    queues.
     """
 
     name: str
@@ -100,8 +109,8 @@ class ForecastSchedule:
 class ForecastQueue:
     """Whether a queue is paused, and how many of its jobs may run at a time on all nodes together.
 
-    `by_key`: its limits by key: the name, the format of the key (None: one for all), and the numbers. `fair_by`: who
-    takes turns.
+    `by_key`: its limits by key: the name, the format of the key (None: one for all), and the
+    numbers. `fair_by`: who takes turns.
     """
 
     paused: bool = False
@@ -112,7 +121,8 @@ class ForecastQueue:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A time during which a node is down, or all nodes (`node` is None); bodies that run at its start are killed.
+    """A time during which a node is down, or all nodes (`node` is None); bodies that run at its
+    start are killed.
 
     Nodes are numbered from 1. `length` None: the node does not come back.
     """
@@ -124,14 +134,18 @@ class Outage:
     def __post_init__(self) -> None:
         """Refuse an outage without a length, and one of all nodes that never ends."""
         if self.length is not None and self.length <= timedelta(0):
-            raise InvalidRequest(f"outage of {self.length.total_seconds():g}s: expected a duration of more than zero")
+            raise InvalidRequest(
+                f"outage of {self.length.total_seconds():g}s: expected a duration of more than zero"
+            )
         if self.length is None and self.node is None:
             raise InvalidRequest("an outage of all nodes needs an end")
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Other jobs that share the slots: on average `count` in each `period`, of `took` each, at random moments."""
+    """Other jobs that share the slots: on average `count` in each `period`, of `took` each, at
+    random moments.
+    """
 
     count: int
     period: timedelta
@@ -148,9 +162,9 @@ class Load:
 class Scenario:
     """Everything that a forecast depends on. Raises `InvalidRequest`.
 
-    `slots`: how many bodies each node runs at a time; None for as many as there are. The period contains `start` and
-    not `end`. `keep`: how many runs of each schedule the forecast lists, while the others are only counted; of those
-    that are `listed` it lists all.
+    `slots`: how many bodies each node runs at a time; None for as many as there are. The period
+    contains `start` and not `end`. `keep`: how many runs of each schedule the forecast lists, while
+    the others are only counted; of those that are `listed` it lists all.
     """
 
     start: datetime
@@ -173,7 +187,8 @@ class Scenario:
         object.__setattr__(self, "end", self.end.astimezone(UTC))
         if not timedelta(0) < self.length <= LONGEST_PERIOD:
             raise InvalidRequest(
-                f"period of {self.length}: expected more than zero, at most {LONGEST_PERIOD.days} days"
+                f"period of {self.length}: expected more than zero, at most {LONGEST_PERIOD.days}"
+                " days"
             )
         _refuse_beyond("nodes", self.nodes, _MOST_NODES)
         if self.slots is not None:
@@ -182,7 +197,10 @@ class Scenario:
         self._check_names()
         jobs = sum(load.count * (self.length / load.period) for load in self.loads)
         if jobs > _MOST_LOAD_JOBS:
-            raise InvalidRequest(f"the loads are {jobs:,.0f} jobs in this period: expected at most {_MOST_LOAD_JOBS:,}")
+            raise InvalidRequest(
+                f"the loads are {jobs:,.0f} jobs in this period: expected at most"
+                f" {_MOST_LOAD_JOBS:,}"
+            )
 
     @property
     def length(self) -> timedelta:
@@ -192,7 +210,9 @@ class Scenario:
     def _check_nodes(self) -> None:
         for outage in self.outages:
             if outage.node is not None and not 1 <= outage.node <= self.nodes:
-                raise InvalidRequest(f"node {outage.node}: expected 1 to {self.nodes}, the number of nodes")
+                raise InvalidRequest(
+                    f"node {outage.node}: expected 1 to {self.nodes}, the number of nodes"
+                )
 
     def _check_names(self) -> None:
         names: set[str] = set()

@@ -1,7 +1,10 @@
-"""Simulates schedules, nodes and slots in virtual time. Every decision is made by the planner that nodes use.
+"""Simulates schedules, nodes and slots in virtual time.
 
-What is simplified: a due schedule fires, and a job with a free slot starts, without any delay; a cancelled body ends at
-once; an outage kills the bodies that run, and their jobs are found after the time that the rescue takes by default.
+Every decision is made by the planner that nodes use.
+
+What is simplified: a due schedule fires, and a job with a free slot starts, without any delay; a
+cancelled body ends at once; an outage kills the bodies that run, and their jobs are found after the
+time that the rescue takes by default.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +16,15 @@ from typing import Final
 
 from horae.domain.forecast.clock_changes import surprises_of
 from horae.domain.forecast.events import Events, Kind
-from horae.domain.forecast.groups import Group, Lanes, Run, groups_of, merged, snapshot_after, snapshot_after_success
+from horae.domain.forecast.groups import (
+    Group,
+    Lanes,
+    Run,
+    groups_of,
+    merged,
+    snapshot_after,
+    snapshot_after_success,
+)
 from horae.domain.forecast.result import Forecast, PlannedRun
 from horae.domain.forecast.scenario import Body, Scenario
 from horae.domain.forecast.tallies import Gauge, StormWatch, Tallies
@@ -25,7 +36,9 @@ from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.schedules.tick import Decision, Reason
 from horae.domain.schedules.timeline import Timeline
 
-_ACTS_WHILE_EXECUTING: Final = frozenset({Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER, Overlap.ALLOW_ALL})
+_ACTS_WHILE_EXECUTING: Final = frozenset(
+    {Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER, Overlap.ALLOW_ALL}
+)
 """Policies by which a time that comes due while a run executes does something at once."""
 _STEPS_PER_REPORT: Final = 1000
 """Moments between two reports of progress."""
@@ -36,8 +49,8 @@ Progress = Callable[[datetime], None]
 def simulate(scenario: Scenario, progress: Progress | None = None) -> Forecast:
     """Return what happens in a scenario. `progress` is called with the virtual time now and then.
 
-    The number of slots that are needed is found by a second simulation, without limits and outages, unless the first
-    one had none.
+    The number of slots that are needed is found by a second simulation, without limits and outages,
+    unless the first one had none.
     """
     first = Simulation(scenario, progress).run()
     if not scenario.outages and not first.waiting.count:
@@ -87,7 +100,9 @@ class Simulation:
                 if outage.length is not None:
                     self._events.add(outage.start + outage.length, Kind.BACK, node)
         lanes = Lanes()
-        numbers = [lanes.number(index, schedule) for index, schedule in enumerate(scenario.schedules)]
+        numbers = [
+            lanes.number(index, schedule) for index, schedule in enumerate(scenario.schedules)
+        ]
         for group in groups_of(scenario.schedules, numbers):
             if group.snapshot.disabled is not None:
                 self._tallies.disabled(group.members, group.snapshot.disabled, scenario.start)
@@ -115,7 +130,11 @@ class Simulation:
     def _fire_all(self, due: Iterable[Group], now: datetime) -> None:
         def order(group: Group) -> tuple[int, datetime, int]:
             first = group.members[0]
-            return -self._scenario.schedules[first].priority, group.snapshot.next_start or now, first
+            return (
+                -self._scenario.schedules[first].priority,
+                group.snapshot.next_start or now,
+                first,
+            )
 
         for group in sorted(merged(due), key=order):
             self._fire(group, now)
@@ -142,9 +161,16 @@ class Simulation:
         schedule = self._scenario.schedules[group.members[0]]
         order = (-schedule.priority, due, self._events.number())
         run = Run(
-            list(group.members), group, schedule.queue, order, tick.first, now, tick.reason,
-            limits=schedule.limits, turn=schedule.turn,
-        )  # fmt: skip
+            list(group.members),
+            group,
+            schedule.queue,
+            order,
+            tick.first,
+            now,
+            tick.reason,
+            limits=schedule.limits,
+            turn=schedule.turn,
+        )
         self._tallies.fired(group.members, PlannedRun(tick.first, due, now, tick.reason))
         group.open_runs += 1
         self._open_groups[group] = None
@@ -155,10 +181,14 @@ class Simulation:
         self._workers.add(run)
 
     def split(self, run: Run, jobs: int) -> Iterator[Run]:
-        """Split off the first jobs of a run, which start now; those that have the same body stay together."""
+        """Split off the first jobs of a run, which start now; those that have the same body stay
+        together.
+        """
         starting = run.members[:jobs]
         del run.members[:jobs]
-        if run.group is not None and run.group.run is not None:  # with `allow_all` a group is one schedule
+        if (
+            run.group is not None and run.group.run is not None
+        ):  # with `allow_all` a group is one schedule
             del run.group.members[:jobs]
         for body, members in self._by_body(starting, run.nominal):
             yield self._part(run, members, body)
@@ -169,16 +199,26 @@ class Simulation:
             return [(first.same_body, members)]
         found: dict[Body, list[int]] = {}
         for member in members:
-            found.setdefault(self._scenario.schedules[member].body(self._scenario.seed, nominal), []).append(member)
+            found.setdefault(
+                self._scenario.schedules[member].body(self._scenario.seed, nominal), []
+            ).append(member)
         return found.items()
 
     def _part(self, run: Run, members: list[int], body: Body) -> Run:
         """Return the part of a run that has one body; a part of its group goes with it."""
         group = run.group
         part = Run(
-            members, group, run.queue, run.order, run.nominal, run.created, run.reason, body,
-            limits=run.limits, turn=run.turn,
-        )  # fmt: skip
+            members,
+            group,
+            run.queue,
+            run.order,
+            run.nominal,
+            run.created,
+            run.reason,
+            body,
+            limits=run.limits,
+            turn=run.turn,
+        )
         if group is None or group.run is None:
             return part
         if not group.members:  # the last jobs that waited: their part keeps the group
@@ -197,7 +237,9 @@ class Simulation:
             self._tallies.began(run, planned, now)
             self._storms.began(planned, run.jobs, now)
 
-    def ended(self, run: Run, outcome: RunOutcome, now: datetime, scheduler: datetime | None = None) -> None:
+    def ended(
+        self, run: Run, outcome: RunOutcome, now: datetime, scheduler: datetime | None = None
+    ) -> None:
         """End a run; `scheduler`: for a crash, the start of the node that found it."""
         run.over = True
         if (group := run.group) is None:
@@ -212,8 +254,13 @@ class Simulation:
             self._sleep(group)
             return
         started = group.snapshot.started or run.created
-        event = RunEnded(outcome=outcome, started=started, others=group.open_runs, scheduler_started=scheduler)
-        draws = outcome in {RunOutcome.FAILED, RunOutcome.CRASHED} and group.snapshot.rules.retry_after is not None
+        event = RunEnded(
+            outcome=outcome, started=started, others=group.open_runs, scheduler_started=scheduler
+        )
+        draws = (
+            outcome in {RunOutcome.FAILED, RunOutcome.CRASHED}
+            and group.snapshot.rules.retry_after is not None
+        )
         for part in self._one_by_one(group) if draws else (group,):
             made = plan(part.snapshot, event, max(now, started), self._random(part))
             self._record(part, made, now)
@@ -222,7 +269,11 @@ class Simulation:
 
     def _plan_stays(self, group: Group, now: datetime) -> bool:
         snapshot = group.snapshot
-        if snapshot.disabled is not None or snapshot.last_tick is None or snapshot.next_start is None:
+        if (
+            snapshot.disabled is not None
+            or snapshot.last_tick is None
+            or snapshot.next_start is None
+        ):
             return False
         return leaves_plan_alone(snapshot.rules, snapshot.last_tick, snapshot.next_start, now)
 
@@ -289,7 +340,9 @@ class Simulation:
                 surprise
                 for schedule in scenario.schedules
                 if schedule.snapshot.disabled is None
-                for surprise in surprises_of(schedule.name, schedule.rules, scenario.start, scenario.end)
+                for surprise in surprises_of(
+                    schedule.name, schedule.rules, scenario.start, scenario.end
+                )
             ),
             levels=self._gauge.levels(),
             column=self._tallies.column,

@@ -26,7 +26,9 @@ class Nodes:
         self.up = count
 
     def take(self, jobs: int) -> tuple[int, int] | None:
-        """Take slots of the node that has most free; return the node and how many, None if there are none."""
+        """Take slots of the node that has most free; return the node and how many, None if there
+        are none.
+        """
         node = max(range(len(self._free)), key=self._room)
         taken = min(self._room(node), jobs)
         if taken < 1:
@@ -64,9 +66,11 @@ class Nodes:
 
 
 class WaitingJobs:
-    """The jobs that wait for a slot, in the order of claims, with the rules of their queues and their limits by key.
+    """The jobs that wait for a slot, in the order of claims, with the rules of their queues and
+    their limits by key.
 
-    Jobs with the same queue, limits and turn wait in one line: if the first may not start, none of them may.
+    Jobs with the same queue, limits and turn wait in one line: if the first may not start, none of
+    them may.
     """
 
     def __init__(self, queues: Mapping[str, ForecastQueue]) -> None:
@@ -104,7 +108,9 @@ class WaitingJobs:
         return run, 1 if run.limits or run.turn is not None else self._room(run.queue)
 
     def started(self, run: Run, jobs: int, now: datetime) -> None:
-        """Note that jobs of the first run of a line have started; the run leaves the line with its last job."""
+        """Note that jobs of the first run of a line have started; the run leaves the line with its
+        last job.
+        """
         self._held[run.queue] += jobs
         self.jobs -= jobs
         self._buckets.take(run.limits, now)
@@ -112,7 +118,9 @@ class WaitingJobs:
             latest = self._turns.get((run.queue, run.order[0], run.turn), now)
             others = (turn for (queue, *_), turn in self._turns.items() if queue == run.queue)
             # A microsecond apart, so that those who have a turn at one moment keep their order.
-            self._turns[run.queue, run.order[0], run.turn] = max(latest, now, *others) + timedelta(microseconds=1)
+            self._turns[run.queue, run.order[0], run.turn] = max(latest, now, *others) + timedelta(
+                microseconds=1
+            )
         if jobs == run.jobs:
             line = _line_of(run)
             heapq.heappop(self._lines[line])
@@ -143,7 +151,9 @@ class WaitingJobs:
         return wait == timedelta(0)
 
     def _place(self, run: Run, order: Order) -> Order:
-        """Return the order of a run; in a fair queue, who had a turn comes after those who have waited since."""
+        """Return the order of a run; in a fair queue, who had a turn comes after those who have
+        waited since.
+        """
         if run.turn is None:
             return order
         priority, due, number = order

@@ -1,4 +1,6 @@
-"""Counts what happens in a simulation: by schedule and column of the chart, and by moment for all together."""
+"""Counts what happens in a simulation: by schedule and column of the chart, and by moment for all
+together.
+"""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -6,7 +8,15 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from horae.domain.forecast.groups import Run
-from horae.domain.forecast.result import Colour, Level, Peak, PlannedRun, ScheduleForecast, Storm, Stretch
+from horae.domain.forecast.result import (
+    Colour,
+    Level,
+    Peak,
+    PlannedRun,
+    ScheduleForecast,
+    Storm,
+    Stretch,
+)
 from horae.domain.forecast.scenario import Scenario
 from horae.domain.forecast.slots import UNLIMITED
 from horae.domain.schedules.schedule import DisabledReason, Rules
@@ -19,7 +29,9 @@ MOST_STRETCHES: Final = 62
 MOST_LEVELS: Final = 360
 """Columns in the chart of running and waiting jobs."""
 _DAY: Final = timedelta(days=1)
-_PAIRS: Final = [(decision, reason) for decision in Decision for reason in Reason if reason in REASONS[decision]]
+_PAIRS: Final = [
+    (decision, reason) for decision in Decision for reason in Reason if reason in REASONS[decision]
+]
 _CODE: Final = {pair: code for code, pair in enumerate(_PAIRS)}
 _FIRED: Final = len(REASONS[Decision.FIRED])
 """The codes below this number are those of runs."""
@@ -27,7 +39,11 @@ _BEGAN_LATE: Final = len(_PAIRS)
 _ENDED_BADLY: Final = _BEGAN_LATE + 1
 _CODES: Final = _ENDED_BADLY + 1
 _COLOURS: Final = {
-    **{_CODE[pair]: Colour.LATE for pair in _PAIRS if pair[0] in {Decision.FIRED, Decision.COALESCED}},
+    **{
+        _CODE[pair]: Colour.LATE
+        for pair in _PAIRS
+        if pair[0] in {Decision.FIRED, Decision.COALESCED}
+    },
     **{_CODE[pair]: Colour.SKIPPED for pair in _PAIRS if pair[0] is Decision.SKIPPED},
     **{_CODE[pair]: Colour.MISSED for pair in _PAIRS if pair[0] is Decision.MISSED},
     _CODE[Decision.FIRED, Reason.ON_TIME]: Colour.ON_TIME,
@@ -41,13 +57,26 @@ class ScheduleTally:
     """The counts of one schedule."""
 
     __slots__ = (
-        "cancelled", "cells", "crashes", "disabled", "dropped", "failures", "late", "latest", "longest_wait",
-        "most_open", "runs", "unfinished", "waited",
-    )  # fmt: skip
+        "cancelled",
+        "cells",
+        "crashes",
+        "disabled",
+        "dropped",
+        "failures",
+        "late",
+        "latest",
+        "longest_wait",
+        "most_open",
+        "runs",
+        "unfinished",
+        "waited",
+    )
 
     def __init__(self, columns: int) -> None:
         self.cells = [0] * (columns * _CODES)
-        self.late = self.waited = self.failures = self.crashes = self.cancelled = self.unfinished = self.most_open = 0
+        self.late = self.waited = self.failures = self.crashes = self.cancelled = (
+            self.unfinished
+        ) = self.most_open = 0
         self.latest = self.longest_wait = timedelta(0)
         self.disabled: tuple[DisabledReason, datetime] | None = None
         self.runs: list[PlannedRun] = []
@@ -58,12 +87,25 @@ class ScheduleTally:
         reason, at = self.disabled or (None, None)
         decisions = {pair: sum(self.cells[code::_CODES]) for code, pair in enumerate(_PAIRS)}
         return ScheduleForecast(
-            name=name, decisions={pair: count for pair, count in decisions.items() if count}, late=self.late,
-            latest=self.latest, waited=self.waited, longest_wait=self.longest_wait, failures=self.failures,
-            crashes=self.crashes, cancelled=self.cancelled, unfinished=self.unfinished, most_open=self.most_open,
-            disabled=reason, disabled_at=at, runs=tuple(self.runs), dropped=tuple(self.dropped),
-            stretches=tuple(_stretch(self.cells[at : at + _CODES]) for at in range(0, len(self.cells), _CODES)),
-        )  # fmt: skip
+            name=name,
+            decisions={pair: count for pair, count in decisions.items() if count},
+            late=self.late,
+            latest=self.latest,
+            waited=self.waited,
+            longest_wait=self.longest_wait,
+            failures=self.failures,
+            crashes=self.crashes,
+            cancelled=self.cancelled,
+            unfinished=self.unfinished,
+            most_open=self.most_open,
+            disabled=reason,
+            disabled_at=at,
+            runs=tuple(self.runs),
+            dropped=tuple(self.dropped),
+            stretches=tuple(
+                _stretch(self.cells[at : at + _CODES]) for at in range(0, len(self.cells), _CODES)
+            ),
+        )
 
 
 class Tallies:
@@ -72,11 +114,16 @@ class Tallies:
     def __init__(self, scenario: Scenario) -> None:
         days = -(-scenario.length // _DAY)
         self._start, self._keep = scenario.start, scenario.keep
-        self.column = _DAY if 1 < days <= MOST_STRETCHES else scenario.length / (24 if days == 1 else MOST_STRETCHES)
+        self.column = (
+            _DAY
+            if 1 < days <= MOST_STRETCHES
+            else scenario.length / (24 if days == 1 else MOST_STRETCHES)
+        )
         self._columns = -(-scenario.length // self.column)
         self._all = [ScheduleTally(self._columns) for _ in scenario.schedules]
         self._room = [
-            UNLIMITED if schedule.name in scenario.listed else scenario.keep for schedule in scenario.schedules
+            UNLIMITED if schedule.name in scenario.listed else scenario.keep
+            for schedule in scenario.schedules
         ]
         self._listing = {member for member, room in enumerate(self._room) if room}
 
@@ -151,7 +198,9 @@ class Tallies:
     def forecasts(self, scenario: Scenario) -> tuple[ScheduleForecast, ...]:
         """Return the forecasts of all schedules, in the order of the scenario."""
         return tuple(
-            replace(tally.forecast(schedule.name), most_open=max(tally.most_open, int(any(tally.cells))))
+            replace(
+                tally.forecast(schedule.name), most_open=max(tally.most_open, int(any(tally.cells)))
+            )
             for tally, schedule in zip(self._all, scenario.schedules, strict=True)
         )
 
@@ -162,7 +211,10 @@ class Tallies:
             return
         timeline, counted = Timeline.of(rules), 0
         for column in range(first, last):
-            count = min(timeline.count(ticks.first, self._start + (column + 1) * self.column) + 1, ticks.count)
+            count = min(
+                timeline.count(ticks.first, self._start + (column + 1) * self.column) + 1,
+                ticks.count,
+            )
             yield column, count - counted
             counted = count
         yield last, ticks.count - counted
@@ -204,7 +256,10 @@ class Gauge:
 
 
 class StormWatch:
-    """Counts what follows each outage of all nodes. `down_since`: when the last node went down, while none is up."""
+    """Counts what follows each outage of all nodes.
+
+    `down_since`: when the last node went down, while none is up.
+    """
 
     def __init__(self) -> None:
         self._storms: list[Storm] = []
@@ -232,12 +287,16 @@ class StormWatch:
     def began(self, nominal: datetime, jobs: int, now: datetime) -> None:
         """Count bodies that begin after an outage, and were due before its end."""
         if self._storms and nominal < self._storms[-1].back and now - nominal > ON_TIME_WITHIN:
-            self._storms[-1] = replace(self._storms[-1], late=self._storms[-1].late + jobs, over=now)
+            self._storms[-1] = replace(
+                self._storms[-1], late=self._storms[-1].late + jobs, over=now
+            )
 
     def waiting(self, jobs: int) -> None:
         """Note how many jobs wait, from the end of an outage until none does."""
         if self._active:
-            self._storms[-1] = replace(self._storms[-1], most_waiting=max(self._storms[-1].most_waiting, jobs))
+            self._storms[-1] = replace(
+                self._storms[-1], most_waiting=max(self._storms[-1].most_waiting, jobs)
+            )
             self._active = jobs > 0
 
     def storms(self) -> tuple[Storm, ...]:

@@ -1,4 +1,6 @@
-"""The nodes as workers: they start waiting jobs in free slots, end bodies, die, and find the jobs of dead nodes."""
+"""The nodes as workers: they start waiting jobs in free slots, end bodies, die, and find the jobs
+of dead nodes.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -14,21 +16,27 @@ from horae.domain.schedules.statistics import RunOutcome
 FOUND_AFTER: Final = timedelta(seconds=3)
 """When the jobs of a killed node are found by another one."""
 FOUND_AFTER_OUTAGE: Final = timedelta(seconds=10)
-"""When they are found by a node that has just started: it waits one full limit before it declares others dead."""
+"""When they are found by a node that has just started: it waits one full limit before it declares
+others dead.
+"""
 
 
 class Schedules(Protocol):
     """What the workers tell the schedules, and ask them."""
 
     def split(self, run: Run, jobs: int) -> Iterable[Run]:
-        """Split off the first jobs of a run, which start now; those that have the same body stay together."""
+        """Split off the first jobs of a run, which start now; those that have the same body stay
+        together.
+        """
         ...
 
     def began(self, run: Run, now: datetime) -> None:
         """Note that the bodies of a run begin."""
         ...
 
-    def ended(self, run: Run, outcome: RunOutcome, now: datetime, scheduler: datetime | None = None) -> None:
+    def ended(
+        self, run: Run, outcome: RunOutcome, now: datetime, scheduler: datetime | None = None
+    ) -> None:
         """End a run; `scheduler`: for a crash, the start of the node that found it."""
         ...
 
@@ -64,7 +72,9 @@ class Workers:
         self._waiting.add(run)
 
     def start(self, now: datetime) -> None:
-        """Start waiting jobs in the order of claims, as long as there are slots and room in their queues."""
+        """Start waiting jobs in the order of claims, as long as there are slots and room in their
+        queues.
+        """
         while (first := self._waiting.first(now)) is not None:
             run, room = first
             taken = self._nodes.take(min(run.jobs, room))

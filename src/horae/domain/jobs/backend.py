@@ -1,4 +1,6 @@
-"""What runs the jobs of a type or of a queue: Horae's own nodes, or another system such as Celery."""
+"""What runs the jobs of a type or of a queue: Horae's own nodes, or another system such as
+Celery.
+"""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ _TEXT: Final = re.compile(r"celery(?::(?P<destination>[A-Za-z0-9._-]{1,100}))?")
 
 @dataclass(frozen=True, slots=True)
 class BackendAddress:
-    """A system that runs jobs, and the queue of that system to which messages are sent; None is its usual one."""
+    """A system that runs jobs, and the queue of that system to which messages are sent; None is its
+    usual one.
+    """
 
     system: str
     destination: str | None = None
@@ -37,7 +41,10 @@ class BackendAddress:
 
 
 def check_queue_backend(text: object) -> str:
-    """Return the backend of a queue as it is stored: `horae`, `celery` or `celery:QUEUE`. Raises `InvalidRequest`."""
+    """Return the backend of a queue as it is stored: `horae`, `celery` or `celery:QUEUE`.
+
+    Raises `InvalidRequest`.
+    """
     if text == OWN_BACKEND:
         return OWN_BACKEND
     try:

@@ -11,8 +11,9 @@ from horae.domain.jobs.query import Bound, Field, InTime, Is, Lasted, Query, Ter
 BULK_TYPE: Final = "horae.bulk"
 """The name of the job type; names that begin with `horae.` are reserved."""
 BULK_QUEUE: Final = "horae.bulk"
-"""The queue of its jobs, which every worker serves: that of the jobs to change may be paused, limited or served by
-few nodes."""
+"""The queue of its jobs, which every worker serves: that of the jobs to change may be paused,
+limited or served by few nodes.
+"""
 
 
 class BulkAction(StrEnum):
@@ -28,8 +29,8 @@ class BulkAction(StrEnum):
 class BulkPreview:
     """What a change of many jobs would change now.
 
-    `count`: the number of jobs; `complete`: False if there was not enough time to count all of them; `newest`: the
-    newest few of them.
+    `count`: the number of jobs; `complete`: False if there was not enough time to count all of
+    them; `newest`: the newest few of them.
     """
 
     count: int
@@ -38,7 +39,9 @@ class BulkPreview:
 
 
 def while_pending(query: Query) -> Query | None:
-    """Return the query without the terms that depend on a job's state; None if no pending job meets these."""
+    """Return the query without the terms that depend on a job's state; None if no pending job meets
+    these.
+    """
     kept: list[Term] = []
     for term in query.terms:
         match term.condition:
@@ -55,7 +58,9 @@ def while_pending(query: Query) -> Query | None:
 
 
 def without_ages(query: Query, now: datetime) -> Query:
-    """Return the query with moments in place of ages, so that it means the same while a change of many jobs runs."""
+    """Return the query with moments in place of ages, so that it means the same while a change of
+    many jobs runs.
+    """
     return replace(query, terms=tuple(_without_ages(term, now) for term in query.terms))
 
 

@@ -1,14 +1,15 @@
 """What a body may decide about its own job by raising it, and which errors a job type retries.
 
-A decision overrides the rules of the type, and the rules override the number of attempts that are left:
+A decision overrides the rules of the type, and the rules override the number of attempts that are
+left:
 
-| raised by the body        | another attempt             | this one counts | after                       |
-|---------------------------|-----------------------------|-----------------|-----------------------------|
-| `Snooze(delay)`           | always                      | no              | `delay`                     |
-| `Discard(reason)`         | never                       | yes             |                             |
-| `Retry(after)`            | if one is left              | yes             | `after`, else the back-off  |
-| any other error           | if one is left and the rules allow it | yes   | the back-off                |
-"""
+| raised by the body | another attempt                       | this one counts | after        |
+|--------------------|---------------------------------------|-----------------|--------------|
+| `Snooze(delay)`    | always                                | no              | `delay`      |
+| `Discard(reason)`  | never                                 | yes             |              |
+| `Retry(after)`     | if one is left                        | yes             | `after`, or the back-off |
+| any other error    | if one is left and the rules allow it | yes             | the back-off |
+"""  # noqa: E501
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,9 +37,9 @@ class BodyDecision(Exception):
 class Retry(BodyDecision):
     """End this attempt as failed, and make another one if one is left (see `max_attempts`).
 
-    `reason` is a text for the owner of the job; an entry of `exceptions_map` for the error that this is raised `from`
-    takes precedence. `after`: how long to wait, such as `"30s"`; None takes the job's back-off. Raises
-    `InvalidRequest`.
+    `reason` is a text for the owner of the job; an entry of `exceptions_map` for the error that
+    this is raised `from` takes precedence. `after`: how long to wait, such as `"30s"`; None takes
+    the job's back-off. Raises `InvalidRequest`.
     """
 
     def __init__(self, reason: str = "", *, after: Duration | None = None) -> None:
@@ -48,7 +49,8 @@ class Retry(BodyDecision):
 
 
 class Snooze(BodyDecision):
-    """Run the job again after `delay`, such as `"10m"`; this attempt does not count and is no failure.
+    """Run the job again after `delay`, such as `"10m"`; this attempt does not count and is no
+    failure.
 
     Raises `InvalidRequest`.
     """
@@ -59,7 +61,9 @@ class Snooze(BodyDecision):
 
 
 class Discard(BodyDecision):
-    """Fail the job at once, even if attempts are left; `reason` is a text for the owner of the job."""
+    """Fail the job at once, even if attempts are left; `reason` is a text for the owner of the
+    job.
+    """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -69,19 +73,26 @@ class Discard(BodyDecision):
 def _wait(name: str, given: Duration) -> timedelta:
     delay = parse_duration(name, given)
     if not timedelta(0) <= delay <= LONGEST_DURATION:
-        raise InvalidRequest(f"{name} is {quoted(given)}, expected zero or more, up to {LONGEST_DURATION.days} days")
+        raise InvalidRequest(
+            f"{name} is {quoted(given)}, expected zero or more, up to {LONGEST_DURATION.days} days"
+        )
     return delay
 
 
 @dataclass(frozen=True, slots=True)
 class RetryRules:
-    """Which errors of a body lead to another attempt; `give_up_on` takes precedence. None is no rule."""
+    """Which errors of a body lead to another attempt; `give_up_on` takes precedence.
+
+    None is no rule.
+    """
 
     retry_on: ErrorRule | None = None
     give_up_on: ErrorRule | None = None
 
     def allow(self, error: BaseException) -> bool:
-        """Return whether another attempt may follow `error`; raises what a rule that is a function raises."""
+        """Return whether another attempt may follow `error`; raises what a rule that is a function
+        raises.
+        """
         if self.give_up_on is not None and _matches(self.give_up_on, error):
             return False
         return self.retry_on is None or _matches(self.retry_on, error)
@@ -96,7 +107,10 @@ def problem_of_rule(rule: Any) -> str | None:
         return f"its element {quoted(wrong[0])} is no exception class" if wrong else None
     if callable(rule) and not isinstance(rule, type):
         return problem_of_result(rule, "the exception")
-    return "expected an exception class, a tuple of them, or a function of the exception that returns a bool"
+    return (
+        "expected an exception class, a tuple of them, or a function of the exception that returns"
+        " a bool"
+    )
 
 
 def _is_error_class(given: Any) -> bool:

@@ -1,8 +1,9 @@
-"""The rules of groups: when `then` may run, when a group is cancelled, and what a job does whose dependency failed.
+"""The rules of groups: when `then` may run, when a group is cancelled, and what a job does whose
+dependency failed.
 
-A group counts how its members have ended. Once all have ended, `then` may run; it runs at once for a group without
-members. A group with `on_failure="cancel"` is cancelled by the first member that does not finish: the members that are
-left and `then` are cancelled.
+A group counts how its members have ended. Once all have ended, `then` may run; it runs at once for
+a group without members. A group with `on_failure="cancel"` is cancelled by the first member that
+does not finish: the members that are left and `then` are cancelled.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,7 +42,9 @@ class OnDependencyFailure(StrEnum):
 
 
 class GroupState(StrEnum):
-    """`open` while members may be added, `ended` when all have ended, `cancelled` as soon as it is cancelled."""
+    """`open` while members may be added, `ended` when all have ended, `cancelled` as soon as it is
+    cancelled.
+    """
 
     OPEN = "open"
     ENDED = "ended"
@@ -67,9 +70,9 @@ _COUNTED: Final[Mapping[JobState, str]] = {
 class Group:
     """Jobs that are watched and cancelled together, as they were stored when they were read.
 
-    `total` members, of which so many have `finished`, `failed`, or were `cancelled`. `then_id`: the job that runs when
-    all have ended. `inserting_at`: set while the call that starts the group still inserts members.
-    `progress_percentage` is the mean of the members'.
+    `total` members, of which so many have `finished`, `failed`, or were `cancelled`. `then_id`: the
+    job that runs when all have ended. `inserting_at`: set while the call that starts the group
+    still inserts members. `progress_percentage` is the mean of the members'.
     """
 
     id: GroupId
@@ -94,7 +97,9 @@ class Group:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every member has ended, and no more are being inserted by the call that started the group."""
+        """Whether every member has ended, and no more are being inserted by the call that started
+        the group.
+        """
         return self.unfinished == 0 and self.inserting_at is None
 
     @property
@@ -107,7 +112,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """A group after members have ended. `cancels`: these ends cancel it; `ends`: it has ended with them."""
+    """A group after members have ended.
+
+    `cancels`: these ends cancel it; `ends`: it has ended with them.
+    """
 
     group: Group
     then: ThenStep
@@ -115,22 +123,31 @@ class Advanced:
     ends: bool = False
 
 
-def advance(group: Group, ends: Mapping[JobState, int], now: datetime, by: str | None = None) -> Advanced:
-    """Count these ends of members; decide whether `then` may run, and whether the group is cancelled.
+def advance(
+    group: Group, ends: Mapping[JobState, int], now: datetime, by: str | None = None
+) -> Advanced:
+    """Count these ends of members; decide whether `then` may run, and whether the group is
+    cancelled.
 
     `by`: the name under which it is cancelled if a member did not finish.
     """
     counted = {name: getattr(group, name) + ends.get(state, 0) for state, name in _COUNTED.items()}
     after = replace(group, **counted)
     unsuccessful = ends.get(JobState.FAILED, 0) + ends.get(JobState.CANCELLED, 0)
-    cancels = unsuccessful > 0 and group.on_failure is OnFailure.CANCEL and group.cancelled_at is None
+    cancels = (
+        unsuccessful > 0 and group.on_failure is OnFailure.CANCEL and group.cancelled_at is None
+    )
     if cancels:
         after = replace(after, cancelled_at=now, cancelled_by=by)
     return end_if_complete(after, now, cancels=cancels, was_ended=group.ended_at is not None)
 
 
-def end_if_complete(group: Group, now: datetime, *, cancels: bool = False, was_ended: bool = False) -> Advanced:
-    """End the group if it is complete, and decide about `then`, which is released or cancelled once."""
+def end_if_complete(
+    group: Group, now: datetime, *, cancels: bool = False, was_ended: bool = False
+) -> Advanced:
+    """End the group if it is complete, and decide about `then`, which is released or cancelled
+    once.
+    """
     ends = group.is_complete and not was_ended
     after = replace(group, ended_at=now) if ends else group
     then = ThenStep.RELEASE if ends and group.cancelled_at is None else ThenStep.WAIT
@@ -140,7 +157,8 @@ def end_if_complete(group: Group, now: datetime, *, cancels: bool = False, was_e
 def progress_of(group: Group, live: Iterable[int]) -> int:
     """Return the mean of the members' percentages; 100 only when all have ended.
 
-    `live`: the percentages of members that are running. A member that has ended counts as 100, however it ended.
+    `live`: the percentages of members that are running. A member that has ended counts as 100,
+    however it ended.
     """
     if group.unfinished <= 0:
         return 0 if group.inserting_at is not None else 100
@@ -164,14 +182,19 @@ _AFTER_FAILURE: Final[Mapping[OnDependencyFailure, DependentStep | None]] = {
 }
 
 
-def after_dependencies(states: Iterable[JobState], on_failure: OnDependencyFailure) -> DependentStep:
+def after_dependencies(
+    states: Iterable[JobState], on_failure: OnDependencyFailure
+) -> DependentStep:
     """Decide about a job from the states of all jobs that it waits for.
 
     The first one that did not finish decides at once, unless the job runs anyway.
     """
     open_ones = False
     for state in states:
-        if state in (JobState.FAILED, JobState.CANCELLED) and (step := _AFTER_FAILURE[on_failure]) is not None:
+        if (
+            state in (JobState.FAILED, JobState.CANCELLED)
+            and (step := _AFTER_FAILURE[on_failure]) is not None
+        ):
             return step
         open_ones = open_ones or state in (JobState.PENDING, JobState.STARTED)
     return DependentStep.WAIT if open_ones else DependentStep.RELEASE

@@ -1,7 +1,7 @@
 """A job: its states, the table of transitions between them, and how an outcome settles an attempt.
 
-A job in a final state never changes. Every transition is a compare-and-set on the stored state and, once a node holds
-the job, on its lease; `storage/jobs/tables.py` repeats the invariants as CHECKs.
+A job in a final state never changes. Every transition is a compare-and-set on the stored state and,
+once a node holds the job, on its lease; `storage/jobs/tables.py` repeats the invariants as CHECKs.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,9 @@ class LeftOut(Enum):
 
 
 LEFT_OUT: Final = LeftOut.LEFT_OUT
-"""In lists it replaces parameters, a result or `meta` that are too long; read the job by its id to get them."""
+"""In lists it replaces parameters, a result or `meta` that are too long; read the job by its id to
+get them.
+"""
 
 ENDED: Final = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
 ACTIVE: Final = frozenset({JobState.PENDING, JobState.STARTED})
@@ -85,11 +87,11 @@ NEXT_STATE: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
 class Job:
     """One run of a job type, as it was stored when it was read.
 
-    `meta` belongs to the caller; Horae does not interpret it. `max_runtime` (seconds) and `run_reason` come from the
-    schedule of a scheduled job; `retry_of` is the job that this one repeats.
-    `retry_reason` tells the owner why the job is pending again; its next attempt is due at `run_at`.
-    `waits_for` is what holds a pending job back, even when it is due.
-    `expires_at` is when the job fails if it has not begun.
+    `meta` belongs to the caller; Horae does not interpret it. `max_runtime` (seconds) and
+    `run_reason` come from the schedule of a scheduled job; `retry_of` is the job that this one
+    repeats. `retry_reason` tells the owner why the job is pending again; its next attempt is due at
+    `run_at`. `waits_for` is what holds a pending job back, even when it is due. `expires_at` is
+    when the job fails if it has not begun.
     """
 
     id: JobId
@@ -135,7 +137,9 @@ class Job:
 
     @property
     def error_code(self) -> str | None:
-        """Return the limit that the job has exceeded, such as "expired"; None for a job that ended in another way."""
+        """Return the limit that the job has exceeded, such as "expired"; None for a job that ended
+        in another way.
+        """
         return code_of(self.error)
 
     @property
@@ -145,15 +149,18 @@ class Job:
 
     @property
     def occupied(self) -> bool:
-        """Return whether the job is active or its body has not stopped yet; such jobs count against `max_count`."""
+        """Return whether the job is active or its body has not stopped yet; such jobs count against
+        `max_count`.
+        """
         return not self.ended or self.node_id is not None
 
 
 class Claim(NamedTuple):
     """A job handed to a node, with the lease that every later write must carry.
 
-    `params`, `backoff` and `meta` are JSON text. `schedule_id`, `nominal_time` and `max_runtime` (seconds) are set for
-    runs of a schedule, `lane_id` for jobs that are claimed through a lane, `group_id` for members of a group.
+    `params`, `backoff` and `meta` are JSON text. `schedule_id`, `nominal_time` and `max_runtime`
+    (seconds) are set for runs of a schedule, `lane_id` for jobs that are claimed through a lane,
+    `group_id` for members of a group.
     """
 
     id: JobId
@@ -201,8 +208,8 @@ class Succeeded:
 class Failed:
     """The body raised.
 
-    `final`: no other attempt follows, even if some are left; `after`: seconds until the next attempt, in place of the
-    back-off.
+    `final`: no other attempt follows, even if some are left; `after`: seconds until the next
+    attempt, in place of the back-off.
     """
 
     error: str
@@ -222,7 +229,9 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """The process that ran the body is gone; `crashes` is the number of crashes of the job with this one."""
+    """The process that ran the body is gone; `crashes` is the number of crashes of the job with
+    this one.
+    """
 
     error: str
     crashes: int = 1
@@ -240,8 +249,8 @@ class Snoozed:
 class StoppedEarly:
     """The node stopped the body, for a reason that lies in the node.
 
-    `again`: it is safe to run the job again, after `delay` seconds and without counting this attempt; else it fails
-    with these texts.
+    `again`: it is safe to run the job again, after `delay` seconds and without counting this
+    attempt; else it fails with these texts.
     """
 
     reason: str
@@ -256,9 +265,10 @@ Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed | Snoozed | Stoppe
 class Settlement(NamedTuple):
     """How a claim is settled: one row of a settling batch.
 
-    `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`: seconds that the body ran
-    by the monotonic clock of its process; given only where it matters, for the statistics of a schedule or after the
-    wall clock was set. `group_id`: the group of a member that has finished.
+    `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`:
+    seconds that the body ran by the monotonic clock of its process; given only where it matters,
+    for the statistics of a schedule or after the wall clock was set. `group_id`: the group of a
+    member that has finished.
     """
 
     id: JobId
@@ -280,7 +290,9 @@ class Settlement(NamedTuple):
 
 
 def states_before(event: JobEvent) -> list[JobState]:
-    """Return the states in which `event` can happen; a statement changes no row in another state."""
+    """Return the states in which `event` can happen; a statement changes no row in another
+    state.
+    """
     return [state for state, each in NEXT_STATE if each is event]
 
 
@@ -295,22 +307,37 @@ _FINISHED: Final = state_after(JobEvent.SUCCEED)  # once, not for each job that 
 
 def finished(claim: Claim, result: str | None = None) -> Settlement:
     """Settle a claim whose body has returned; `result` is JSON text."""
-    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result, group_id=claim.group_id)
+    return Settlement(
+        claim.id,
+        claim.lease,
+        _FINISHED,
+        AttemptOutcome.FINISHED,
+        result=result,
+        group_id=claim.group_id,
+    )
 
 
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:
-    """Return how a claim is settled after `outcome`: ended, or pending again with a delay drawn from `backoff`."""
+    """Return how a claim is settled after `outcome`: ended, or pending again with a delay drawn
+    from `backoff`.
+    """
     match outcome:
         case Succeeded(result):
             return finished(claim, result)
         case Cancelled(by):
             return Settlement(
-                claim.id, claim.lease, state_after(JobEvent.CANCEL), AttemptOutcome.CANCELLED, cancelled_by=by
+                claim.id,
+                claim.lease,
+                state_after(JobEvent.CANCEL),
+                AttemptOutcome.CANCELLED,
+                cancelled_by=by,
             )
         case Failed():
             kind = AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED
             delay = (
-                retry_delay(claim.attempt, backoff, rng) if outcome.after is None else timedelta(seconds=outcome.after)
+                retry_delay(claim.attempt, backoff, rng)
+                if outcome.after is None
+                else timedelta(seconds=outcome.after)
             )
             return _fail_or_retry(claim, outcome, kind, JobEvent.RETRY, delay)
         case Crashed(error, crashes):
@@ -340,15 +367,21 @@ def _fail_or_retry(
 
 
 def _without_counting(claim: Claim, outcome: Snoozed | StoppedEarly) -> Settlement:
-    """Return the job to the queue as if this attempt had not been made; or fail it, if it may not run again."""
+    """Return the job to the queue as if this attempt had not been made; or fail it, if it may not
+    run again.
+    """
     if isinstance(outcome, Snoozed):
         event, kind = JobEvent.SNOOZE, AttemptOutcome.SNOOZED
     elif outcome.again:
         event, kind = JobEvent.INTERRUPT, AttemptOutcome.INTERRUPTED
     else:
         failure = Failed(outcome.reason, outcome.human_readable_error, final=True)
-        return _fail_or_retry(claim, failure, AttemptOutcome.INTERRUPTED, JobEvent.RETRY, timedelta(0))
-    return Settlement(claim.id, claim.lease, state_after(event), kind, outcome.delay, reason=outcome.reason)
+        return _fail_or_retry(
+            claim, failure, AttemptOutcome.INTERRUPTED, JobEvent.RETRY, timedelta(0)
+        )
+    return Settlement(
+        claim.id, claim.lease, state_after(event), kind, outcome.delay, reason=outcome.reason
+    )
 
 
 def _after_crash(claim: Claim, error: str, crashes: int, delay: timedelta) -> Settlement:
@@ -356,4 +389,6 @@ def _after_crash(claim: Claim, error: str, crashes: int, delay: timedelta) -> Se
         error = f"{error}; quarantined after {crashes} crashes"
         claim = claim._replace(max_attempts=claim.attempt)
     text = "The process that ran this job stopped unexpectedly."
-    return _fail_or_retry(claim, Failed(error, text), AttemptOutcome.CRASHED, JobEvent.RESCUE, delay)
+    return _fail_or_retry(
+        claim, Failed(error, text), AttemptOutcome.CRASHED, JobEvent.RESCUE, delay
+    )

@@ -1,4 +1,6 @@
-"""The limits that end a job whatever its body does, and the error texts of the jobs that they end."""
+"""The limits that end a job whatever its body does, and the error texts of the jobs that they
+end.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +8,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit that a job has exceeded: its code for programs, and texts for developers and for the owner of the job."""
+    """A limit that a job has exceeded: its code for programs, and texts for developers and for the
+    owner of the job.
+    """
 
     code: str
     error: str
@@ -14,7 +18,9 @@ class Limit:
 
 
 HARD: Final = Limit(
-    "hard_time_limit", "hard time limit exceeded", "This job ran for longer than it may and was stopped."
+    "hard_time_limit",
+    "hard time limit exceeded",
+    "This job ran for longer than it may and was stopped.",
 )
 OF_SCHEDULE: Final = Limit(
     "schedule_time_limit",

@@ -11,7 +11,9 @@ from horae.quoting import quoted
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 """The levels by name, with the numbers of Python's `logging`."""
 MOST_LINES: Final = 100_000
-"""Lines of one attempt that can be kept, at most: a page of the dashboard or a terminal shows no more."""
+"""Lines of one attempt that can be kept, at most: a page of the dashboard or a terminal shows no
+more.
+"""
 MOST_BYTES: Final = 64 * 1024 * 1024
 """Bytes of the lines of one attempt that can be kept, at most."""
 LONGEST_LINE: Final = 8192
@@ -20,10 +22,11 @@ LONGEST_LINE: Final = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepLogs:
-    """Which log lines of an attempt are kept with its job: from this level on, at most so many lines and bytes.
+    """Which log lines of an attempt are kept with its job: from this level on, at most so many
+    lines and bytes.
 
-    The first lines of an attempt are kept, and its last ones (a tenth of them); those between are counted. Raises
-    `InvalidRequest`.
+    The first lines of an attempt are kept, and its last ones (a tenth of them); those between are
+    counted. Raises `InvalidRequest`.
     """
 
     level: str = "info"
@@ -36,7 +39,9 @@ class KeepLogs:
         for name, most in (("lines", MOST_LINES), ("bytes", MOST_BYTES)):
             value: Any = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-                raise InvalidRequest(f"{name} is {quoted(value)}, expected a whole number from 1 to {most}")
+                raise InvalidRequest(
+                    f"{name} is {quoted(value)}, expected a whole number from 1 to {most}"
+                )
 
 
 def check_level(level: object) -> str:
@@ -47,12 +52,19 @@ def check_level(level: object) -> str:
 
 
 def level_name(level: int) -> str:
-    """Return the name of the highest level that is no higher than this number; numbers may lie between levels."""
-    return max((name for name in LEVELS if LEVELS[name] <= level), key=LEVELS.__getitem__, default="debug")
+    """Return the name of the highest level that is no higher than this number; numbers may lie
+    between levels.
+    """
+    return max(
+        (name for name in LEVELS if LEVELS[name] <= level), key=LEVELS.__getitem__, default="debug"
+    )
 
 
 class LogLine(NamedTuple):
-    """A log line of a job. If `dropped` is not 0, it stands for so many lines that were not kept."""
+    """A log line of a job.
+
+    If `dropped` is not 0, it stands for so many lines that were not kept.
+    """
 
     job_id: JobId
     lease: int
@@ -74,8 +86,8 @@ class LogLine(NamedTuple):
 class LogPage:
     """Log lines of a job, the oldest first.
 
-    `dropped`: lines of the whole job that were not kept; `cursor`: where to continue, also when no line is here;
-    `more`: whether more lines are stored already.
+    `dropped`: lines of the whole job that were not kept; `cursor`: where to continue, also when no
+    line is here; `more`: whether more lines are stored already.
     """
 
     lines: list[LogLine]

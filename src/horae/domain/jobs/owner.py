@@ -1,4 +1,6 @@
-"""Whose jobs a call concerns: those of one owner, or everybody's, which the caller has to name explicitly."""
+"""Whose jobs a call concerns: those of one owner, or everybody's, which the caller has to name
+explicitly.
+"""
 
 from enum import Enum
 from typing import Final, Literal, TypeAlias

@@ -3,11 +3,11 @@
 A `Progress` counts units of its own total; a child stands for some units of its parent. Inside,
 everything is an exact fraction; what is shown is rounded up, never falls, and stays in 0..100.
 
-It is independent of jobs. `checkpoint` runs first in every reporting call, even if nothing visible changes; it may
-raise to stop the work, and nothing is counted then. `on_change` is called with each visible change. Any thread may
-report. No lock is held while a callback runs: one thread at a time passes the newest state to the listener, so that
-calls neither overlap nor go back; changes made meanwhile (by another thread, or by the listener itself) are passed
-together afterwards.
+It is independent of jobs. `checkpoint` runs first in every reporting call, even if nothing visible
+changes; it may raise to stop the work, and nothing is counted then. `on_change` is called with each
+visible change. Any thread may report. No lock is held while a callback runs: one thread at a time
+passes the newest state to the listener, so that calls neither overlap nor go back; changes made
+meanwhile (by another thread, or by the listener itself) are passed together afterwards.
 """
 
 import re
@@ -117,7 +117,9 @@ class Progress:
         label: str | None = None,
     ) -> AsyncIterator[Item]:
         """Do what `track` does, for `async for`."""
-        return self._walk_async(iterable, self._loop_start(represents, _size(iterable, total), label))
+        return self._walk_async(
+            iterable, self._loop_start(represents, _size(iterable, total), label)
+        )
 
     def _report(self, amount: Amount, label: str | None, *, relative: bool) -> None:
         exact = amount if type(amount) is int and amount >= 0 else exact_amount(amount)
@@ -135,7 +137,9 @@ class Progress:
         if changed:
             board.announce()
 
-    def _loop_start(self, represents: Amount | None, size: Fraction, label: str | None) -> Callable[[], "Progress"]:
+    def _loop_start(
+        self, represents: Amount | None, size: Fraction, label: str | None
+    ) -> Callable[[], "Progress"]:
         """Check the arguments of a loop now; what is left is only known when the loop starts."""
         share = None if represents is None else exact_amount(represents)
         if label is not None:
@@ -161,7 +165,9 @@ class Progress:
         child.finish()
 
     @staticmethod
-    async def _walk_async(iterable: AsyncIterable[Item], start: Callable[[], "Progress"]) -> AsyncIterator[Item]:
+    async def _walk_async(
+        iterable: AsyncIterable[Item], start: Callable[[], "Progress"]
+    ) -> AsyncIterator[Item]:
         child = start()
         async for item in iterable:
             yield item
@@ -191,7 +197,9 @@ class _Board:
 
     __slots__ = ("_announced", "_announcing", "_root", "checkpoint", "label", "lock", "on_change")
 
-    def __init__(self, root: ExactCount, on_change: OnChange | None, checkpoint: Checkpoint | None) -> None:
+    def __init__(
+        self, root: ExactCount, on_change: OnChange | None, checkpoint: Checkpoint | None
+    ) -> None:
         self.lock = RLock()  # not a plain lock: a signal handler may report, too
         self.label: str | None = None
         self.on_change = on_change
@@ -201,7 +209,8 @@ class _Board:
         self._announcing = False
 
     def announce(self) -> None:
-        """Call the listener until it has the newest state, unless another thread is doing that already.
+        """Call the listener until it has the newest state, unless another thread is doing that
+        already.
 
         An error of the listener is raised to the caller; the step counts all the same.
         """

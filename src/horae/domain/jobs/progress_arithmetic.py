@@ -1,4 +1,6 @@
-"""The exact arithmetic of a progress tree: fractions over a common denominator, so plain integers."""
+"""The exact arithmetic of a progress tree: fractions over a common denominator, so plain
+integers.
+"""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +16,8 @@ _NOTHING: Final = Fraction(0)
 
 
 class ExactCount:
-    """The exact count of one node, in whole numbers of 1/scale unit, so that a step is integer work.
+    """The exact count of one node, in whole numbers of 1/scale unit, so that a step is integer
+    work.
 
     `peak` is the highest value so far, the one that is shown and credited to the parent. A gained
     step of this count is `weight` steps of the parent while the parent's scale is `fitted`.
@@ -34,7 +37,9 @@ class ExactCount:
         "weight",
     )
 
-    def __init__(self, total: Fraction, parent: "ExactCount | None" = None, represents: Fraction = _NOTHING) -> None:
+    def __init__(
+        self, total: Fraction, parent: "ExactCount | None" = None, represents: Fraction = _NOTHING
+    ) -> None:
         self.total = total
         self.scale: int = total.denominator
         self.limit: int = total.numerator
@@ -52,7 +57,9 @@ class ExactCount:
         return -(-100 * self.peak // self.limit) if self.limit else 100
 
     def move(self, value: int) -> bool:
-        """Set the value and credit the parents with the increase; return whether the visible percentage changed."""
+        """Set the value and credit the parents with the increase; return whether the visible
+        percentage changed.
+        """
         count = self
         while True:
             if value > count.limit:  # noqa: PLR1730 - a call to min() doubles the cost of a level
@@ -87,10 +94,11 @@ class ExactCount:
         return amount.numerator * (self.scale // amount.denominator)
 
     def refine(self, denominator: int) -> None:
-        """Make the scale divisible by `denominator`, and remove factors that no count needs any more.
+        """Make the scale divisible by `denominator`, and remove factors that no count needs any
+        more.
 
-        Otherwise the totals of a thousand children, one after another, would multiply into the scale.
-        Children that still need a finer one notice at their next step, and refine it again.
+        Otherwise the totals of a thousand children, one after another, would multiply into the
+        scale. Children that still need a finer one notice at their next step, and refine it again.
         """
         surplus = gcd(self.scale, self.limit, self.value, self.peak)
         coarse = self.scale // surplus

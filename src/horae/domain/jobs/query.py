@@ -1,18 +1,20 @@
-r"""The search of jobs: `type:import* params.customer_id:4711 -state:finished created:2026-11-01..2026-11-22`.
+r"""The search of jobs: `type:import* params.customer_id:4711 -state:finished
+created:2026-11-01..2026-11-22`.
 
 A query is a list of terms, separated by spaces, that a job must all meet:
 
     query    = term { " " term }
     term     = [ "-" ] field ":" value            "-" in front: the job must not meet the term
-    field    = "id" | "type" | "state" | "queue" | "owner" | "key" | "tag" | "error" | "params." path
+    field    = "id" | "type" | "state" | "queue" | "owner" | "key" | "tag" | "error" | "params."
+    path
              | "created" | "finished" | "duration"
     path     = name { "." name }                  the name of a parameter, then names within it
     value    = word | '"' text '"'                within quotes \" and \\ stand for " and \
     range    = low ".." high | low ".." | ".." high | ">" low | "<" high
 
-`created` and `finished` take a range of days (`2026-11-01`), of moments (`2026-11-01T10:00+01:00`, UTC without a zone)
-or of ages (`2h`), or one day. An age counts back from now, so `>2h` is longer ago than two hours. `duration` takes a
-range of durations (`30s`, `1h30m`).
+`created` and `finished` take a range of days (`2026-11-01`), of moments (`2026-11-01T10:00+01:00`,
+UTC without a zone) or of ages (`2h`), or one day. An age counts back from now, so `>2h` is longer
+ago than two hours. `duration` takes a range of durations (`30s`, `1h30m`).
 """
 
 import json
@@ -63,7 +65,10 @@ class Field(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Is:
-    """The field is this text, or begins with it; for `error`: contains it. Case counts, except for `error`."""
+    """The field is this text, or begins with it; for `error`: contains it.
+
+    Case counts, except for `error`.
+    """
 
     field: Field
     text: str
@@ -96,7 +101,8 @@ class InTime:
 
 @dataclass(frozen=True, slots=True)
 class Lasted:
-    """An ended job ran for at least and at most these durations since the start of its last attempt.
+    """An ended job ran for at least and at most these durations since the start of its last
+    attempt.
 
     The bounds themselves match, unless `strictly`.
     """
@@ -121,7 +127,8 @@ class Term:
 class Query:
     """The terms that a job must all meet.
 
-    `technical`: whether `error` also searches the error text for developers, which owners do not see.
+    `technical`: whether `error` also searches the error text for developers, which owners do not
+    see.
     """
 
     terms: tuple[Term, ...]
@@ -129,22 +136,36 @@ class Query:
 
 
 def parse_query(text: object, *, technical: bool = True) -> Query:
-    """Parse a query. Raises `InvalidRequest`, which names the term, its position, and what is allowed."""
+    """Parse a query.
+
+    Raises `InvalidRequest`, which names the term, its position, and what is allowed.
+    """
     if not isinstance(text, str):
-        raise InvalidRequest(f"query {quoted(text)}: expected a text such as type:import* state:failed")
+        raise InvalidRequest(
+            f"query {quoted(text)}: expected a text such as type:import* state:failed"
+        )
     if len(text) > MOST_CHARACTERS:
-        raise InvalidRequest(f"the query has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed")
+        raise InvalidRequest(
+            f"the query has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed"
+        )
     if not is_storable(text):
         raise InvalidRequest("the query has a character that no job can contain, such as NUL")
     terms = tuple(_terms(text))
     if not terms:
-        raise InvalidRequest(f"the query is empty; write terms such as type:import* state:failed; fields are {_FIELDS}")
+        raise InvalidRequest(
+            "the query is empty; write terms such as type:import* state:failed; fields are"
+            f" {_FIELDS}"
+        )
     return Query(terms, technical)
 
 
 _FIELDS: Final = ", ".join([*Field, "params.NAME"])
-_WORD: Final = re.compile(r'\s*(?P<minus>-?)(?P<field>[^\s:"]*)(?P<colon>:?)(?P<value>"(?:[^"\\]|\\.)*"|[^\s"]*)')
-_PLAIN_JSON: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_WORD: Final = re.compile(
+    r'\s*(?P<minus>-?)(?P<field>[^\s:"]*)(?P<colon>:?)(?P<value>"(?:[^"\\]|\\.)*"|[^\s"]*)'
+)
+_PLAIN_JSON: Final = re.compile(
+    r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -155,12 +176,14 @@ def _terms(text: str) -> Iterator[Term]:
         start = place + len(text[place:]) - len(text[place:].lstrip())
         where = f"query, character {start + 1}"
         if found is None or found.end() == start:
-            raise InvalidRequest(f"{where}: {quoted(text[start:], 20)}: expected a term such as owner:alice")
+            raise InvalidRequest(
+                f"{where}: {quoted(text[start:], 20)}: expected a term such as owner:alice"
+            )
         following = text[found.end() : found.end() + 1]
         if following and not following.isspace():
             raise InvalidRequest(
-                f'{where}: {quoted(text[start:], 20)}: quotes enclose a whole value, as in owner:"Ann Lee", '
-                'and are closed; within them write \\" for a quote'
+                f"{where}: {quoted(text[start:], 20)}: quotes enclose a whole value, as in"
+                ' owner:"Ann Lee", and are closed; within them write \\" for a quote'
             )
         count += 1
         if count > MOST_TERMS:
@@ -177,7 +200,9 @@ def _term(found: re.Match[str], where: str) -> Term:
     is_quoted = value.startswith('"')
     plain = _ESCAPE.sub(r"\1", value[1:-1]) if is_quoted else value
     if not plain:
-        raise InvalidRequest(f"{where}: {written}: the value is missing; write it after the colon, without a space")
+        raise InvalidRequest(
+            f"{where}: {written}: the value is missing; write it after the colon, without a space"
+        )
     try:
         return Term(_condition(field, plain, is_quoted=is_quoted), negated=bool(found["minus"]))
     except InvalidRequest as error:
@@ -197,10 +222,14 @@ def _condition(field: str, value: str, *, is_quoted: bool) -> Condition:
 def _path(field: str) -> tuple[str, ...]:
     names = tuple(field.split(".")[1:])
     if not all(names):
-        raise InvalidRequest("expected params.NAME, or params.NAME.NAME for a value within a parameter")
+        raise InvalidRequest(
+            "expected params.NAME, or params.NAME.NAME for a value within a parameter"
+        )
     if "\\" in field:
         # SQLite 3.45 and later read `pass\u0077ord` in a path as `password`, which may be a secret.
-        raise InvalidRequest("a name in the path of a parameter cannot have a backslash; write it without escapes")
+        raise InvalidRequest(
+            "a name in the path of a parameter cannot have a backslash; write it without escapes"
+        )
     if len(names) > MOST_NAMES:
         raise InvalidRequest(f"the path of a parameter has at most {MOST_NAMES} names")
     return names
@@ -218,8 +247,14 @@ def _literals(value: str, *, is_quoted: bool) -> tuple[Literal, ...]:
     return (read, value)
 
 
-def _id(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001 - a parser of the table below
-    if not value.isascii() or not value.isdigit() or len(value) > len(str(LARGEST_ID)) or int(value) > LARGEST_ID:
+# A parser of the table below
+def _id(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001
+    if (
+        not value.isascii()
+        or not value.isdigit()
+        or len(value) > len(str(LARGEST_ID))
+        or int(value) > LARGEST_ID
+    ):
         raise InvalidRequest("expected the number of a job, such as id:4711")
     return HasId(int(value))
 
@@ -228,7 +263,9 @@ def _name(field: Field, value: str, is_quoted: bool) -> Condition:  # noqa: FBT0
     prefix = field in _WITH_PREFIX and value.endswith("*") and not is_quoted
     text = value[:-1] if prefix else value
     if len(text) > LONGEST_NAME:
-        raise InvalidRequest(f"the value has {len(text)} characters; at most {LONGEST_NAME} are possible")
+        raise InvalidRequest(
+            f"the value has {len(text)} characters; at most {LONGEST_NAME} are possible"
+        )
     if "*" in text and field in _WITH_PREFIX and not is_quoted:
         raise InvalidRequest("* is allowed only at the end; put a value that contains it in quotes")
     if prefix and not text:
@@ -260,13 +297,15 @@ def _time(field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT
         return InTime(field, last, None) if low else InTime(field, None, first)
     start_, end_ = (_moment(low)[0] if low else None), (_moment(high)[1] if high else None)
     if start_ is not None and end_ is not None and _is_reversed(start_, end_):
-        raise InvalidRequest(f"{quoted(low)} is not before {quoted(high)}; write the earlier one first")
+        raise InvalidRequest(
+            f"{quoted(low)} is not before {quoted(high)}; write the earlier one first"
+        )
     return InTime(field, start_, end_)
 
 
 _EXPECTED_TIME: Final = (
-    "expected a day such as 2026-11-22, or a range of days, moments or ages: 2026-11-01..2026-11-22, "
-    "2026-11-22T10:00.., >2h (longer ago than two hours), <2h"
+    "expected a day such as 2026-11-22, or a range of days, moments or ages:"
+    " 2026-11-01..2026-11-22, 2026-11-22T10:00.., >2h (longer ago than two hours), <2h"
 )
 LATEST: Final = datetime.max.replace(tzinfo=UTC)
 """The end of the last day: there is none after it."""
@@ -303,12 +342,16 @@ def _duration(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa
     least = parse_duration("duration", low) if low else None
     most = parse_duration("duration", high) if high else None
     if least is not None and most is not None and least > most:
-        raise InvalidRequest(f"{quoted(low)} is longer than {quoted(high)}; write the shorter one first")
+        raise InvalidRequest(
+            f"{quoted(low)} is longer than {quoted(high)}; write the shorter one first"
+        )
     return Lasted(least, most, strictly=value.startswith((">", "<")))
 
 
 def _ends(value: str) -> tuple[str, str, bool]:
-    """Return the two ends of a range, of which one may be empty, and whether it is a range at all."""
+    """Return the two ends of a range, of which one may be empty, and whether it is a range at
+    all.
+    """
     if value.startswith(">"):
         low, high, is_range = value[1:].strip(), "", True
     elif value.startswith("<"):

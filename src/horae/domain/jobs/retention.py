@@ -1,4 +1,6 @@
-"""How long jobs are kept after their end: by their type and state, else as the settings of the application say."""
+"""How long jobs are kept after their end: by their type and state, else as the settings of the
+application say.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +24,9 @@ AS_CONFIGURED: Final = AsConfigured.AS_CONFIGURED
 Keep: TypeAlias = Duration | Mapping[str, Duration | None] | AsConfigured | None
 
 KEPT_FOR_WAITING: Final = 5.0
-"""Seconds for which a job stays that is not kept, so that callers that wait for it can read its result."""
+"""Seconds for which a job stays that is not kept, so that callers that wait for it can read its
+result.
+"""
 _EXPECTED: Final = "expected a duration, None (gone when it ends), or one of these for each state"
 
 
@@ -36,7 +40,9 @@ class KeptFor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long the ended jobs of a type are kept, in seconds; states that are not here are kept as configured."""
+    """How long the ended jobs of a type are kept, in seconds; states that are not here are kept as
+    configured.
+    """
 
     seconds: Mapping[JobState, float] = field(default_factory=dict[JobState, float])
 
@@ -47,16 +53,22 @@ class Retention:
             return cls()
         if not isinstance(given, Mapping):
             return cls(dict.fromkeys(sorted(ENDED), _seconds("keep", given)))
-        return cls({_state(name): _seconds(f"keep of {name}", each) for name, each in given.items()})
+        return cls(
+            {_state(name): _seconds(f"keep of {name}", each) for name, each in given.items()}
+        )
 
     @property
     def deletes_at_once(self) -> frozenset[JobState]:
         """Return the states in which a job is gone when it has ended."""
-        return frozenset(state for state, seconds in self.seconds.items() if seconds == KEPT_FOR_WAITING)
+        return frozenset(
+            state for state, seconds in self.seconds.items() if seconds == KEPT_FOR_WAITING
+        )
 
 
 def kept_for(retentions: Iterable[tuple[str, Retention]], configured: float) -> list[KeptFor]:
-    """Return which jobs are deleted after which time, for types with their retentions; the shortest time first."""
+    """Return which jobs are deleted after which time, for types with their retentions; the shortest
+    time first.
+    """
     types: dict[tuple[float, tuple[JobState, ...]], list[str]] = {}
     all_ended = tuple(sorted(ENDED))
     for name, retention in retentions:
@@ -65,7 +77,9 @@ def kept_for(retentions: Iterable[tuple[str, Retention]], configured: float) -> 
             states.setdefault(retention.seconds.get(state, configured), []).append(state)
         for seconds, together in states.items() or ((configured, all_ended),):
             types.setdefault((seconds, tuple(together)), []).append(name)
-    return [KeptFor(seconds, states, tuple(names)) for (seconds, states), names in sorted(types.items())]
+    return [
+        KeptFor(seconds, states, tuple(names)) for (seconds, states), names in sorted(types.items())
+    ]
 
 
 def _seconds(name: str, given: object) -> float:
@@ -75,7 +89,9 @@ def _seconds(name: str, given: object) -> float:
         raise InvalidRequest(f"{name} is {quoted(given)}, {_EXPECTED}")
     duration = parse_duration(name, given)
     if not timedelta(0) < duration <= LONGEST_DURATION:
-        raise InvalidRequest(f"{name} is {quoted(given)}, expected a duration of more than zero, or None")
+        raise InvalidRequest(
+            f"{name} is {quoted(given)}, expected a duration of more than zero, or None"
+        )
     return max(duration.total_seconds(), KEPT_FOR_WAITING)
 
 

@@ -1,7 +1,8 @@
 """Which existing jobs make a new one a duplicate, and what happens then.
 
-A rule names the parameters that make two jobs the same. The key that is computed from them is stored with the job, and
-jobs of one type with the same key are compared. An ended job counts only if the rule names its state.
+A rule names the parameters that make two jobs the same. The key that is computed from them is
+stored with the job, and jobs of one type with the same key are compared. An ended job counts only
+if the rule names its state.
 """
 
 from collections.abc import Collection
@@ -18,19 +19,22 @@ OnDuplicate: TypeAlias = Literal["refuse", "return", "replace"]
 
 WAITS_AT_MOST: Final = 10
 """By default a job is moved for at most this many times the wait of its `Debounce`."""
-_NAMES: Final = "expected names of parameters, as in ('customer_id', 'address.city'), or None for all of them"
+_NAMES: Final = (
+    "expected names of parameters, as in ('customer_id', 'address.city'), or None for all of them"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unique:
     """Allows one job of its kind at a time. Raises `InvalidRequest`.
 
-    `by`: the parameters that make two jobs of a type and an owner the same; a dot leads into nested ones. None is all
-    parameters, `()` is none of them: then all jobs of the owner are the same. `states`: the states in which a job
-    blocks a new one; by default pending and started, with `within` finished as well. `within`: a job that has ended
-    blocks only for this time after its creation. `on_duplicate`: "refuse" raises `DuplicateJob`, "return" returns the
-    existing job, "replace" cancels a pending job and starts the new one; a job that is not pending is never replaced,
-    so "replace" refuses then.
+    `by`: the parameters that make two jobs of a type and an owner the same; a dot leads into nested
+    ones. None is all parameters, `()` is none of them: then all jobs of the owner are the same.
+    `states`: the states in which a job blocks a new one; by default pending and started, with
+    `within` finished as well. `within`: a job that has ended blocks only for this time after its
+    creation. `on_duplicate`: "refuse" raises `DuplicateJob`, "return" returns the existing job,
+    "replace" cancels a pending job and starts the new one; a job that is not pending is never
+    replaced, so "replace" refuses then.
     """
 
     by: tuple[str, ...] | None = None
@@ -54,11 +58,13 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Debounce:
-    """Runs one job after calls that follow each other within `wait`, with the parameters of the last call.
+    """Runs one job after calls that follow each other within `wait`, with the parameters of the
+    last call.
 
-    Each call moves the pending job to `wait` after the call, but to at most `max_wait` after the first one, so that
-    calls without a pause cannot delay it for ever; by default that is ten times the wait. `by`: as for `Unique`. A job
-    that has begun is not changed: the next call starts another one. Raises `InvalidRequest`.
+    Each call moves the pending job to `wait` after the call, but to at most `max_wait` after the
+    first one, so that calls without a pause cannot delay it for ever; by default that is ten times
+    the wait. `by`: as for `Unique`. A job that has begun is not changed: the next call starts
+    another one. Raises `InvalidRequest`.
     """
 
     wait: Duration
@@ -91,8 +97,8 @@ class Debounce:
 class UniqueKey:
     """The key of one job, with the rule that holds when it is created.
 
-    `same`: what jobs with this key have in common, for errors. `within`: seconds after its creation for which an ended
-    job counts; None is no limit.
+    `same`: what jobs with this key have in common, for errors. `within`: seconds after its creation
+    for which an ended job counts; None is no limit.
     """
 
     text: str
@@ -103,7 +109,9 @@ class UniqueKey:
 
     @property
     def may_be_shared(self) -> bool:
-        """Return whether several active jobs may have the key, so that no unique index can hold the rule."""
+        """Return whether several active jobs may have the key, so that no unique index can hold the
+        rule.
+        """
         return not self.states >= ACTIVE
 
     @property
@@ -115,7 +123,9 @@ class UniqueKey:
 def check_on_duplicate(given: Any) -> OnDuplicate:
     """Return one of the reactions to a duplicate. Raises `InvalidRequest` for anything else."""
     if given not in get_args(OnDuplicate):
-        raise InvalidRequest(f"on_duplicate {quoted(given)}: expected 'refuse', 'return' or 'replace'")
+        raise InvalidRequest(
+            f"on_duplicate {quoted(given)}: expected 'refuse', 'return' or 'replace'"
+        )
     reaction: OnDuplicate = given
     return reaction
 

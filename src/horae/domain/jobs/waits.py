@@ -27,7 +27,9 @@ class WaitTarget(NamedTuple):
 
 
 class Prerequisite(NamedTuple):
-    """What a job that has not begun waits for: a job of its `after`, or the group after which it runs."""
+    """What a job that has not begun waits for: a job of its `after`, or the group after which it
+    runs.
+    """
 
     job_id: JobId
     awaited: WaitTarget
@@ -35,7 +37,9 @@ class Prerequisite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A body that waits, in one attempt of its job; `group_id`: the group to which that job belongs."""
+    """A body that waits, in one attempt of its job; `group_id`: the group to which that job
+    belongs.
+    """
 
     job_id: JobId
     lease: int
@@ -43,13 +47,19 @@ class Wait:
     awaited: WaitTarget
 
 
-def circle_of(wait: Wait, waits: Iterable[Wait], prerequisites: Iterable[Prerequisite]) -> Sequence[WaitTarget] | None:
-    """Return the shortest way from a wait back to its own job, over the other waits; None if there is none."""
+def circle_of(
+    wait: Wait, waits: Iterable[Wait], prerequisites: Iterable[Prerequisite]
+) -> Sequence[WaitTarget] | None:
+    """Return the shortest way from a wait back to its own job, over the other waits; None if there
+    is none.
+    """
     leads: dict[WaitTarget, list[WaitTarget]] = {}
     for each in (*waits, wait):
         leads.setdefault(WaitTarget.job(each.job_id), []).append(each.awaited)
         if each.group_id is not None:
-            leads.setdefault(WaitTarget.group(each.group_id), []).append(WaitTarget.job(each.job_id))
+            leads.setdefault(WaitTarget.group(each.group_id), []).append(
+                WaitTarget.job(each.job_id)
+            )
     for job_id, awaited in prerequisites:
         leads.setdefault(WaitTarget.job(job_id), []).append(awaited)
     start = WaitTarget.job(wait.job_id)
@@ -66,7 +76,9 @@ def circle_of(wait: Wait, waits: Iterable[Wait], prerequisites: Iterable[Prerequ
 
 
 def described(circle: Sequence[WaitTarget]) -> str:
-    """Return a circle in words: job 5 waits for job 6, which waits for group 2 with job 9, which waits for job 5."""
+    """Return a circle in words: job 5 waits for job 6, which waits for group 2 with job 9, which
+    waits for job 5.
+    """
     words = [f"{circle[0].kind} {circle[0].id} waits for {circle[1].kind} {circle[1].id}"]
     for before, each in pairwise(circle[1:]):
         within = before.kind == "group"

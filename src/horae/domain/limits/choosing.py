@@ -1,9 +1,11 @@
-"""Which of the waiting jobs start next: the order among lanes, what the limits allow, and whose turn it is.
+"""Which of the waiting jobs start next: the order among lanes, what the limits allow, and whose
+turn it is.
 
-Jobs of one lane are alike: same queue, type, priority, weight, owner (in a fair queue) and limits. So if the first job
-of a lane may not start, none of them may. Lanes are ordered by priority and then by `place`, a moment: when the first
-job of the lane was due, or, in a fair queue, when the owner had a turn or began to wait, whichever was later. An owner
-whose job starts gets the place of that start. So a job is passed by at most one job of each owner that waits.
+Jobs of one lane are alike: same queue, type, priority, weight, owner (in a fair queue) and limits.
+So if the first job of a lane may not start, none of them may. Lanes are ordered by priority and
+then by `place`, a moment: when the first job of the lane was due, or, in a fair queue, when the
+owner had a turn or began to wait, whichever was later. An owner whose job starts gets the place of
+that start. So a job is passed by at most one job of each owner that waits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +33,9 @@ class Bucket:
     counts_weight: bool = True
 
     def wait(self, weight: int) -> int | None:
-        """Return the microseconds until a job of this weight may start; None: until another one has ended."""
+        """Return the microseconds until a job of this weight may start; None: until another one has
+        ended.
+        """
         if self.rate is not None:
             return self.rate.wait(self.numbers, weight)
         # A job that is heavier than the limit, which was lowered after it was created, runs alone.
@@ -51,7 +55,8 @@ class Bucket:
 class Lane:
     """A lane with due jobs, the next one first: ids, and since when each is due.
 
-    `owner`: whose turn it takes in a fair queue, or None in other queues; `turn`: when that owner had its last turn.
+    `owner`: whose turn it takes in a fair queue, or None in other queues; `turn`: when that owner
+    had its last turn.
     """
 
     id: int
@@ -66,10 +71,12 @@ class Lane:
 
 @dataclass(slots=True)
 class Choice:
-    """What starts: `jobs` of lanes in order, and the number of `plain` jobs; `taken`: the number of jobs by lane.
+    """What starts: `jobs` of lanes in order, and the number of `plain` jobs; `taken`: the number of
+    jobs by lane.
 
-    `held`: lanes of which the first job may not start, with the bucket that holds it back; `closed`: those buckets,
-    with the microseconds until they allow another start (None: until a job ends). `turns`: the last turns of owners.
+    `held`: lanes of which the first job may not start, with the bucket that holds it back;
+    `closed`: those buckets, with the microseconds until they allow another start (None: until a job
+    ends). `turns`: the last turns of owners.
     """
 
     jobs: list[int] = field(default_factory=list[int])
@@ -88,12 +95,16 @@ class Chooser:
         self._buckets, self._now = buckets, now
         self.choice = Choice(turns=self._last_turns(lanes))
 
-    def choose(self, room: int, plain: Sequence[Place] = (), *, most: int | None = None, once: bool = False) -> Choice:
-        """Choose up to `room` jobs, and up to `most` of them from lanes; `plain`: the places of plain jobs, in order.
+    def choose(
+        self, room: int, plain: Sequence[Place] = (), *, most: int | None = None, once: bool = False
+    ) -> Choice:
+        """Choose up to `room` jobs, and up to `most` of them from lanes; `plain`: the places of
+        plain jobs, in order.
 
-        The order is that of the places, except that a limit holds back what it does not allow: a lane, and all later
-        ones under the same bucket, so that a heavy job is not passed by light ones for ever. `once`: an owner gets one
-        turn at most, because others may wait in lanes that were not read.
+        The order is that of the places, except that a limit holds back what it does not allow: a
+        lane, and all later ones under the same bucket, so that a heavy job is not passed by light
+        ones for ever. `once`: an owner gets one turn at most, because others may wait in lanes that
+        were not read.
         """
         choice, left = self.choice, room if most is None else min(room, most)
         waiting = [(*self._place(lane), lane.id) for lane in self._lanes.values() if lane.jobs]
@@ -112,7 +123,9 @@ class Chooser:
                 heappop(waiting)
                 if self._starts(lane):
                     left -= 1
-                    if choice.taken[lane_id] < len(lane.jobs) and not (once and lane.owner is not None):
+                    if choice.taken[lane_id] < len(lane.jobs) and not (
+                        once and lane.owner is not None
+                    ):
                         heappush(waiting, (*self._place(lane), lane_id))
         choice.plain = min(len(plain), room - len(choice.jobs))
         return choice
@@ -134,7 +147,8 @@ class Chooser:
         choice.jobs.append(lane.jobs[taken][0])
         choice.taken[lane.id] = taken + 1
         if lane.owner is not None:
-            # One microsecond apart, so that the owners of one choice keep their order in the next one.
+            # One microsecond apart, so that the owners of one choice keep their order in the next
+            # one.
             choice.turns[lane.owner] = lane.turn = self._now + len(choice.jobs)
         return True
 

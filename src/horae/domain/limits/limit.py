@@ -1,4 +1,6 @@
-"""`Limit`, as a job type or a queue declares it, and the key that decides which jobs share its numbers."""
+"""`Limit`, as a job type or a queue declares it, and the key that decides which jobs share its
+numbers.
+"""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,23 +25,32 @@ _DIGEST: Final = 16
 
 
 class Limit:
-    """Limits the jobs of a type or a queue: `Limit(rate="10/s")`, or `Limit(concurrency=2)`; exact over all nodes.
+    """Limits the jobs of a type or a queue: `Limit(rate="10/s")`, or `Limit(concurrency=2)`; exact
+    over all nodes.
 
-    `key`: jobs with different keys are limited separately; a format such as `"{account_id}"` over the parameters
-    (`{owner}` is the owner of the job), or a function of the parameters, which may return None for a job without this
-    limit. `burst`: how many jobs may start at once after a pause; by default as many as the rate names.
-    `window="sliding"`: at most that many starts in any window of the period, in place of a token bucket. `name`:
-    identifies the limit where it is listed and changed; limits of the same name share their numbers. Raises
-    `InvalidRequest`.
+    `key`: jobs with different keys are limited separately; a format such as `"{account_id}"` over
+    the parameters (`{owner}` is the owner of the job), or a function of the parameters, which may
+    return None for a job without this limit. `burst`: how many jobs may start at once after a
+    pause; by default as many as the rate names. `window="sliding"`: at most that many starts in any
+    window of the period, in place of a token bucket. `name`: identifies the limit where it is
+    listed and changed; limits of the same name share their numbers. Raises `InvalidRequest`.
     """
 
     __slots__ = ("key", "name", "numbers")
 
     def __init__(
-        self, *, rate: str | None = None, burst: int | None = None, window: Window | None = None,
-        concurrency: int | None = None, key: Key | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
-        self.numbers: LimitNumbers = numbers_of(rate=rate, burst=burst, window=window, concurrency=concurrency)
+        self,
+        *,
+        rate: str | None = None,
+        burst: int | None = None,
+        window: Window | None = None,
+        concurrency: int | None = None,
+        key: Key | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.numbers: LimitNumbers = numbers_of(
+            rate=rate, burst=burst, window=window, concurrency=concurrency
+        )
         if callable(key):
             _check_function(key)
         elif key is not None:
@@ -54,7 +65,9 @@ class Limit:
         return f"<Limit{name} {self.numbers.text}>"
 
     def name_for(self, place: str) -> str:
-        """Return the name of the limit: its own, or one made of where it is declared, its kind and its key."""
+        """Return the name of the limit: its own, or one made of where it is declared, its kind and
+        its key.
+        """
         if self.name is not None:
             return self.name
         parts = [place, "rate" if self.numbers.is_rate else "concurrency"]
@@ -67,9 +80,15 @@ class Limit:
 
 def limit_name(given: object) -> str:
     """Parse the name of a limit. Raises `InvalidRequest`."""
-    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_NAME or not given.strip() or not given.isprintable():
+    if (
+        not isinstance(given, str)
+        or not 0 < len(given) <= LONGEST_NAME
+        or not given.strip()
+        or not given.isprintable()
+    ):
         raise InvalidRequest(
-            f"limit name {quoted(given)}: expected 1 to {LONGEST_NAME} printable characters, not only spaces"
+            f"limit name {quoted(given)}: expected 1 to {LONGEST_NAME} printable characters, not"
+            " only spaces"
         )
     return given
 
@@ -85,12 +104,19 @@ def fields_of(key: object) -> list[str]:
         raise InvalidRequest(f"key is {quoted(key)}, {expected}: {error}") from None
     names = [name for _, name, _, _ in parts if name is not None]
     if not names:
-        raise InvalidRequest(f"key {quoted(key)} names no parameter, {expected}; without key= one limit holds for all")
+        raise InvalidRequest(
+            f"key {quoted(key)} names no parameter, {expected}; without key= one limit holds"
+            " for all"
+        )
     for name in names:
         if not name.isidentifier():
-            raise InvalidRequest(f"key {quoted(key)}: {{{name}}} is no name of a parameter; use a function for more")
+            raise InvalidRequest(
+                f"key {quoted(key)}: {{{name}}} is no name of a parameter; use a function for more"
+            )
     if any(spec or conversion for _, name, spec, conversion in parts if name is not None):
-        raise InvalidRequest(f"key {quoted(key)}: names stand alone in braces; use a function for more")
+        raise InvalidRequest(
+            f"key {quoted(key)}: names stand alone in braces; use a function for more"
+        )
     return names
 
 
@@ -107,11 +133,16 @@ def check_key(key: Key | None, parameters: Collection[str]) -> None:
     for name in fields_of(key):
         if name not in parameters and name != OWNER:
             known = ", ".join(f"{{{each}}}" for each in (*sorted(parameters), OWNER))
-            raise InvalidRequest(f"key {quoted(key)} names no parameter: {{{name}}}; there are {known}")
+            raise InvalidRequest(
+                f"key {quoted(key)} names no parameter: {{{name}}}; there are {known}"
+            )
 
 
 class _Values(dict[str, Any]):
-    """The values in a key. One that is missing is empty: a job of a limited queue may lack the parameter."""
+    """The values in a key.
+
+    One that is missing is empty: a job of a limited queue may lack the parameter.
+    """
 
     def __missing__(self, name: str) -> str:
         """Return the value of a name that is missing."""
@@ -119,7 +150,9 @@ class _Values(dict[str, Any]):
 
 
 def key_of(key: Key | None, value: Any, values: Mapping[str, Any], owner: str | None) -> str | None:
-    """Return the key of one job; None: the limit is not for this job. `value`: what a function is called with.
+    """Return the key of one job; None: the limit is not for this job.
+
+    `value`: what a function is called with.
 
     Raises `InvalidRequest`, and what the function raises.
     """
@@ -132,10 +165,15 @@ def key_of(key: Key | None, value: Any, values: Mapping[str, Any], owner: str | 
 
 
 def _text(found: object) -> str:
-    """Return a key as text. Raises `InvalidRequest` for one that differs from job to job, which would limit nothing."""
+    """Return a key as text.
+
+    Raises `InvalidRequest` for one that differs from job to job, which would limit nothing.
+    """
     text = str(found)
     if not isinstance(found, str) and f"{id(found):x}" in text:
-        raise InvalidRequest(f"the function of a key returned {quoted(text)}, expected a text or a number")
+        raise InvalidRequest(
+            f"the function of a key returned {quoted(text)}, expected a text or a number"
+        )
     return text
 
 
@@ -148,9 +186,14 @@ def _short(text: str) -> str:
 
 
 def named(limits: Sequence[Limit], place: str) -> list[tuple[str, Limit]]:
-    """Return the limits of a type or queue with their names. Raises `InvalidRequest` if two have the same."""
+    """Return the limits of a type or queue with their names.
+
+    Raises `InvalidRequest` if two have the same.
+    """
     found = [(limit.name_for(place), limit) for limit in limits]
     for name, _ in found:
         if sum(name == other for other, _ in found) > 1:
-            raise InvalidRequest(f"two limits have the name {quoted(name)}; give one of them a name= of its own")
+            raise InvalidRequest(
+                f"two limits have the name {quoted(name)}; give one of them a name= of its own"
+            )
     return found

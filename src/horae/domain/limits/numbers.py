@@ -1,4 +1,7 @@
-"""The numbers of a limit: a rate in one of two forms, or a number of jobs at a time. Parsed once, stored as JSON."""
+"""The numbers of a limit: a rate in one of two forms, or a number of jobs at a time.
+
+Parsed once, stored as JSON.
+"""
 
 import re
 from collections.abc import Mapping
@@ -23,11 +26,12 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitNumbers:
-    """What a limit allows: `concurrency` jobs at a time, or `amount` starts in `period` microseconds.
+    """What a limit allows: `concurrency` jobs at a time, or `amount` starts in `period`
+    microseconds.
 
-    A token bucket (`window="bucket"`) lets `burst` jobs start at once after a pause: no window of length w has more
-    than amount / period * w + burst starts. A sliding window lets at most `amount` jobs start in any window of the
-    length of the period.
+    A token bucket (`window="bucket"`) lets `burst` jobs start at once after a pause: no window of
+    length w has more than amount / period * w + burst starts. A sliding window lets at most
+    `amount` jobs start in any window of the length of the period.
     """
 
     concurrency: int | None = None
@@ -55,7 +59,9 @@ class LimitNumbers:
             return f"{self.concurrency} at a time"
         period = timedelta(microseconds=self.period or 0)
         rate = f"{self.amount} per {_shown(period)}"
-        return f"{rate}, burst {self.burst}" if self.window == "bucket" else f"{rate}, sliding window"
+        return (
+            f"{rate}, burst {self.burst}" if self.window == "bucket" else f"{rate}, sliding window"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as they are stored."""
@@ -65,20 +71,32 @@ class LimitNumbers:
     def from_json(cls, stored: Mapping[str, Any]) -> "LimitNumbers":
         """Return stored numbers; raise TypeError or ValueError if they cannot be read."""
         given = {field.name: stored.get(field.name) for field in fields(cls)}
-        wrong = [name for name, value in given.items() if name != "window" and not _is_amount(name, value)]
+        wrong = [
+            name
+            for name, value in given.items()
+            if name != "window" and not _is_amount(name, value)
+        ]
         if wrong or given["window"] not in (None, *get_args(Window)):
             raise ValueError("these are no numbers of a limit")
-        if (given["concurrency"] is None) != (given["amount"] is not None and given["period"] is not None):
+        if (given["concurrency"] is None) != (
+            given["amount"] is not None and given["period"] is not None
+        ):
             raise ValueError("a limit has a concurrency or a rate")
         return cls(**given)
 
 
 def numbers_of(
-    *, rate: str | None = None, burst: int | None = None, window: Window | None = None, concurrency: int | None = None
+    *,
+    rate: str | None = None,
+    burst: int | None = None,
+    window: Window | None = None,
+    concurrency: int | None = None,
 ) -> LimitNumbers:
     """Parse the options of a limit. Raises `InvalidRequest`, which names the allowed forms."""
     if (rate is None) == (concurrency is None):
-        raise InvalidRequest("a limit has either rate= or concurrency=; for both, declare two limits")
+        raise InvalidRequest(
+            "a limit has either rate= or concurrency=; for both, declare two limits"
+        )
     if concurrency is not None:
         if burst is not None or window is not None:
             raise InvalidRequest("burst and window belong to a rate, not to a concurrency")
@@ -88,10 +106,15 @@ def numbers_of(
         raise InvalidRequest(f"window is {quoted(window)}, expected 'bucket' or 'sliding'")
     if window == "sliding":
         if burst is not None:
-            raise InvalidRequest('a sliding window has no burst; leave it out, or leave out window="sliding"')
+            raise InvalidRequest(
+                'a sliding window has no burst; leave it out, or leave out window="sliding"'
+            )
         return LimitNumbers(amount=amount, period=period, window="sliding")
     return LimitNumbers(
-        amount=amount, period=period, burst=amount if burst is None else _amount("burst", burst), window="bucket"
+        amount=amount,
+        period=period,
+        burst=amount if burst is None else _amount("burst", burst),
+        window="bucket",
     )
 
 
@@ -99,31 +122,38 @@ def _rate(given: object) -> tuple[int, int]:
     """Return the starts and the microseconds of a rate such as "10/s"."""
     found = _RATE.fullmatch(given) if isinstance(given, str) else None
     if found is None:
-        raise InvalidRequest(f"rate is {quoted(given)}, expected a number of starts per period: {RATE_FORMS}")
+        raise InvalidRequest(
+            f"rate is {quoted(given)}, expected a number of starts per period: {RATE_FORMS}"
+        )
     amount, unit = int(found[1]), found[2]
     try:
         period = parse_duration("rate", unit if unit[0].isdigit() else f"1{unit}")
     except (InvalidInterval, InvalidRequest):
         raise InvalidRequest(
-            f"rate is {quoted(given)}, whose period {quoted(unit)} cannot be read; expected {RATE_FORMS}"
+            f"rate is {quoted(given)}, whose period {quoted(unit)} cannot be read; expected"
+            f" {RATE_FORMS}"
         ) from None
     if not 0 < amount <= LARGEST_AMOUNT or not timedelta(0) < period <= LONGEST_PERIOD:
         raise InvalidRequest(
-            f"rate is {quoted(given)}, expected at least 1 start per period of at most {LONGEST_PERIOD.days} days: "
-            f"{RATE_FORMS}; to start no job at all, pause the queue"
+            f"rate is {quoted(given)}, expected at least 1 start per period of at most"
+            f" {LONGEST_PERIOD.days} days: {RATE_FORMS}; to start no job at all, pause the queue"
         )
     return amount, period // _MICROSECOND
 
 
 def _amount(name: str, given: object) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_AMOUNT:
-        raise InvalidRequest(f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}")
+        raise InvalidRequest(
+            f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}"
+        )
     return given
 
 
 def _is_amount(name: str, value: object) -> bool:
     most = LONGEST_PERIOD // _MICROSECOND if name == "period" else LARGEST_AMOUNT
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most)
+    return value is None or (
+        isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most
+    )
 
 
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))

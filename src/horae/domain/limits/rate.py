@@ -1,4 +1,5 @@
-"""The state of a rate limit: a token bucket or a sliding window, in whole microseconds so that nothing is rounded.
+"""The state of a rate limit: a token bucket or a sliding window, in whole microseconds so that
+nothing is rounded.
 
 All functions take `now`, the database's clock in microseconds since 1970, and return a new state.
 """
@@ -10,13 +11,17 @@ from typing import Any, Final, TypeAlias
 from horae.domain.limits.numbers import LimitNumbers
 
 WINDOW_STEPS: Final = 1000
-"""Starts of a sliding window are kept with a resolution of this share of the period, rounded up: so at most this many
-numbers are stored, and the rate is at most a thousandth too low, but never too high."""
+"""Starts of a sliding window are kept with a resolution of this share of the period, rounded up: so
+at most this many numbers are stored, and the rate is at most a thousandth too low, but never too
+high.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
-    """`level`: the tokens at the moment `at`, each counted as as many units as the period has microseconds."""
+    """`level`: the tokens at the moment `at`, each counted as as many units as the period has
+    microseconds.
+    """
 
     level: int
     at: int
@@ -29,24 +34,33 @@ class TokenBucket:
         return cls((numbers.burst or 1) * period, now, period)
 
     def filled(self, numbers: LimitNumbers, now: int) -> "TokenBucket":
-        """Return the bucket as it is now, under these numbers, which may have been changed since."""
+        """Return the bucket as it is now, under these numbers, which may have been changed
+        since.
+        """
         period, most = numbers.period or 1, (numbers.burst or 1) * (numbers.period or 1)
         level = self.level if self.period == period else self.level * period // self.period
         # If the clock was set back, the time until then adds nothing.
-        return TokenBucket(min(most, level + max(0, now - self.at) * (numbers.amount or 1)), now, period)
+        return TokenBucket(
+            min(most, level + max(0, now - self.at) * (numbers.amount or 1)), now, period
+        )
 
     def wait(self, numbers: LimitNumbers, weight: int) -> int:
         """Return the microseconds until a job of this weight may start, from `at` on."""
-        # A job that is heavier than the bucket needs all of it: its limit was lowered after the job was created.
+        # A job that is heavier than the bucket needs all of it: its limit was lowered after the job
+        # was created.
         missing = min(weight, numbers.burst or 1) * self.period - self.level
         return max(0, -(-missing // (numbers.amount or 1)))
 
     def taken(self, weight: int) -> "TokenBucket":
-        """Return the bucket after the start of a job, which may leave a debt if the job was too heavy."""
+        """Return the bucket after the start of a job, which may leave a debt if the job was too
+        heavy.
+        """
         return TokenBucket(self.level - weight * self.period, self.at, self.period)
 
     def fresh_at(self, numbers: LimitNumbers) -> int:
-        """Return when the bucket will be full if no other job starts, so that nothing needs to be stored."""
+        """Return when the bucket will be full if no other job starts, so that nothing needs to be
+        stored.
+        """
         return self.at + self.wait(numbers, numbers.burst or 1)
 
     def to_json(self) -> list[Any]:
@@ -56,13 +70,18 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
-    """The starts of the last period: moments, the oldest first, with the weight that started then."""
+    """The starts of the last period: moments, the oldest first, with the weight that started
+    then.
+    """
 
     starts: tuple[tuple[int, int], ...]
     at: int
 
     def filled(self, numbers: LimitNumbers, now: int) -> "SlidingWindow":
-        """Return the window as it is now. Starts in the future, from before the clock was set back, count as now."""
+        """Return the window as it is now.
+
+        Starts in the future, from before the clock was set back, count as now.
+        """
         begin, end = now - (numbers.period or 1), _rounded_up(now, numbers)
         weights: dict[int, int] = {}
         for moment, weight in self.starts:
@@ -77,7 +96,9 @@ class SlidingWindow:
             return 0
         for moment, each in self.starts:
             excess -= each
-            if excess <= 0 or moment == self.starts[-1][0]:  # one that is heavier than the limit needs an empty window
+            if (
+                excess <= 0 or moment == self.starts[-1][0]
+            ):  # one that is heavier than the limit needs an empty window
                 return moment + (numbers.period or 1) - self.at
         return 0
 
@@ -102,10 +123,15 @@ RateState: TypeAlias = TokenBucket | SlidingWindow
 
 
 def state_now(numbers: LimitNumbers, stored: Sequence[Any] | None, now: int) -> RateState:
-    """Return the state from its stored form, as it is now. A state of another kind of window begins anew."""
+    """Return the state from its stored form, as it is now.
+
+    A state of another kind of window begins anew.
+    """
     if numbers.window == "sliding":
         pairs = stored if stored and all(isinstance(item, list) for item in stored) else ()
-        return SlidingWindow(tuple((moment, weight) for moment, weight in pairs), now).filled(numbers, now)
+        return SlidingWindow(tuple((moment, weight) for moment, weight in pairs), now).filled(
+            numbers, now
+        )
     if not stored or isinstance(stored[0], list):
         return TokenBucket.full(numbers, now)
     level, at, period = stored
@@ -118,11 +144,12 @@ def after_start(state: RateState, numbers: LimitNumbers, weight: int) -> RateSta
 
 
 def may_gather(state: RateState, numbers: LimitNumbers, wait: int) -> int:
-    """Return for how many microseconds, from `at` on, starts may gather until a claim takes them, so that none is lost.
+    """Return for how many microseconds, from `at` on, starts may gather until a claim takes them,
+    so that none is lost.
 
-    `wait`: the microseconds until the next start. A bucket keeps its tokens until it is full; a quarter of that time is
-    left to them, as the next claim may be late. A sliding window keeps nothing: a start that comes later delays the
-    ones of the next period.
+    `wait`: the microseconds until the next start. A bucket keeps its tokens until it is full; a
+    quarter of that time is left to them, as the next claim may be late. A sliding window keeps
+    nothing: a start that comes later delays the ones of the next period.
     """
     if isinstance(state, SlidingWindow):
         return wait

@@ -5,8 +5,8 @@ An entry of a calendar is a text, and reads the wall clock of the schedule's zon
 - `2026-12-24`: this day
 - `2026-12-24..2026-12-26`: these days, including the last one
 - `2026-12-24T12:00:00+00:00..2026-12-24T18:00:00+00:00`: from the first moment to before the second
-- `calendar:shop.holidays`: the days that this function of a module returns; they are stored as the function returned
-  them last, so that planning neither calls nor imports anything
+- `calendar:shop.holidays`: the days that this function of a module returns; they are stored as the
+  function returned them last, so that planning neither calls nor imports anything
 """
 
 from bisect import bisect_right
@@ -28,7 +28,8 @@ MOST_ENTRIES: Final = 1_000
 
 _DAY: Final = timedelta(days=1)
 _EXPECTED: Final = (
-    "a date such as 2026-12-24, a range such as 2026-12-24..2026-12-26, or two moments with a time zone and .. between"
+    "a date such as 2026-12-24, a range such as 2026-12-24..2026-12-26, or two moments with a time"
+    " zone and .. between"
 )
 
 
@@ -62,7 +63,9 @@ def excluded_spans(entries: tuple[str, ...], days: tuple[date, ...], zone: str) 
     Raises `InvalidRequest` for an entry that cannot be read.
     """
     if len(entries) > MOST_ENTRIES:
-        raise InvalidRequest(f"exclude has {len(entries):,} entries, expected at most {MOST_ENTRIES:,}")
+        raise InvalidRequest(
+            f"exclude has {len(entries):,} entries, expected at most {MOST_ENTRIES:,}"
+        )
     read = [_span(entry, zone) for entry in entries if not entry.startswith(CALENDAR)]
     return tuple(_merged([*read, *(_days(day, day, zone) for day in days)]))
 
@@ -77,7 +80,9 @@ def _span(entry: str, zone: str) -> Span:
     first, dots, last = entry.partition(RANGE)
     try:
         if "T" not in entry:
-            found = _days(date.fromisoformat(first), date.fromisoformat(last if dots else first), zone)
+            found = _days(
+                date.fromisoformat(first), date.fromisoformat(last if dots else first), zone
+            )
         else:
             found = Span(_moment(first), _moment(last))
     except (OverflowError, ValueError):

@@ -1,36 +1,41 @@
-"""Decides what happens to a schedule now, and when it runs next. Nothing else computes a next start.
+"""Decides what happens to a schedule now, and when it runs next.
+
+Nothing else computes a next start.
 
     plan(snapshot, event, now, rng) -> Plan
 
-`ScheduleSnapshot` is the stored state of a schedule, `Plan` the state to store in its place, in one transaction:
-the ticks, the job to create (`fire`), `last_tick`, `next_start`, the statistics. They and the events are in
-`planning_state.py`.
+`ScheduleSnapshot` is the stored state of a schedule, `Plan` the state to store in its place, in one
+transaction: the ticks, the job to create (`fire`), `last_tick`, `next_start`, the statistics. They
+and the events are in `planning_state.py`.
 
 What always holds:
 
-- `next_start` is None only if no run follows: the schedule is disabled, or executes the last run of an exhausted
-  expression. Otherwise it is never before `now`; a start that is due is `now`.
-- While a run executes (not with `allow_all`) `next_start` is the next time that comes due, in the future:
-  `cancel_other` and `terminate_other` act then. The end of the run sets it again.
+- `next_start` is None only if no run follows: the schedule is disabled, or executes the last run of
+  an exhausted expression. Otherwise it is never before `now`; a start that is due is `now`.
+- While a run executes (not with `allow_all`) `next_start` is the next time that comes due, in the
+  future: `cancel_other` and `terminate_other` act then. The end of the run sets it again.
 - Every nominal time after the old `last_tick` and up to the new one has exactly one decision.
-- `next_start` after a retry, a crash or an interval counted from the finish is a nominal time of its own. A retry
-  that a nominal time overtakes is dropped: it never was a tick, and has no decision.
-- A schedule that fails more than `max_retries` times in a row is disabled; failures and crashes count alike,
-  cancelled runs do not.
+- `next_start` after a retry, a crash or an interval counted from the finish is a nominal time of
+  its own. A retry that a nominal time overtakes is dropped: it never was a tick, and has no
+  decision.
+- A schedule that fails more than `max_retries` times in a row is disabled; failures and crashes
+  count alike, cancelled runs do not.
 - A run by hand changes neither `next_start` nor `last_tick`, and nor does a retry of an ended run.
-- A nominal time that is excluded by a calendar, or skipped once on request, gets its decision when it comes: the
-  schedule wakes up at it, but does not run.
-- Past times that are to be run (a backfill) begin one by one when nothing executes and no nominal time is due.
+- A nominal time that is excluded by a calendar, or skipped once on request, gets its decision when
+  it comes: the schedule wakes up at it, but does not run.
+- Past times that are to be run (a backfill) begin one by one when nothing executes and no nominal
+  time is due.
 
 How the next start is found:
 
 - cron, and fixed intervals: the start of the first nominal time after `last_tick`. After a failure
   or crash the back-off, if it is earlier; cron has one only if `retry_period` is set.
-- intervals counted from the finish: `finish + interval`; after a failure or crash the back-off; or the moment that a
-  caller set while the schedule was idle.
+- intervals counted from the finish: `finish + interval`; after a failure or crash the back-off; or
+  the moment that a caller set while the schedule was idle.
 - after a crash an interval waits at least until five minutes after the scheduler's start.
-- an interval counted from a finish that is to come, as the clock was set back, counts from now. Nominal times that the
-  clock shows a second time have their decision already, so cron and fixed intervals wait until it has caught up.
+- an interval counted from a finish that is to come, as the clock was set back, counts from now.
+  Nominal times that the clock shows a second time have their decision already, so cron and fixed
+  intervals wait until it has caught up.
 """
 
 from dataclasses import replace
@@ -57,7 +62,12 @@ from horae.domain.schedules.planning_state import (
     SkipRequested,
     Stop,
 )
-from horae.domain.schedules.recovery import CRASH_WAIT, failure_delay, longest_failure_delay, start_after_crash
+from horae.domain.schedules.recovery import (
+    CRASH_WAIT,
+    failure_delay,
+    longest_failure_delay,
+    start_after_crash,
+)
 from horae.domain.schedules.run_times import Times, run_times
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.skipping import gaps_of, past_gaps, reason_to_skip, spans_of
@@ -80,7 +90,9 @@ from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
 
 MAX_CLOCK_STEP_BACK: Final = timedelta(seconds=1)
-"""If the clock was set back further than this, a run by hand uses the current time, not the latest decision."""
+"""If the clock was set back further than this, a run by hand uses the current time, not the latest
+decision.
+"""
 
 _BAD_ENDS: Final = frozenset({RunOutcome.FAILED, RunOutcome.CRASHED})
 _STOPS: Final = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
@@ -91,8 +103,8 @@ _NO_BOUND: Final = Interval.parse("100 years")
 def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -> Plan:
     """Return the plan for a schedule after an event at `now`; `rng` draws the jitter of a back-off.
 
-    All moments are aware, and returned in UTC. Raises `InvalidRequest` for a naive `now`, and for a next start that
-    cannot be set.
+    All moments are aware, and returned in UTC. Raises `InvalidRequest` for a naive `now`, and for a
+    next start that cannot be set.
     """
     if now.utcoffset() is None:
         raise InvalidRequest(f"{now!r}: expected a datetime with a time zone")
@@ -108,15 +120,20 @@ def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -
         case Due() | ClockSetBack():
             return _act_by_clock(snapshot, unchanged, event, now)
         case RunByHand() | RunRetried():
-            return unchanged if snapshot.executing else _start_by_hand(snapshot, unchanged, event, now)
+            return (
+                unchanged if snapshot.executing else _start_by_hand(snapshot, unchanged, event, now)
+            )
         case RunEnded():
             return _end_run(snapshot, unchanged, event, now, rng)
         case _:
             assert_never(event)
 
 
-def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, now: datetime) -> bool:
-    """Return whether a run that succeeds now changes only the statistics: no time came due since, and none waits.
+def leaves_plan_alone(
+    rules: Rules, last_tick: datetime, next_start: datetime, now: datetime
+) -> bool:
+    """Return whether a run that succeeds now changes only the statistics: no time came due since,
+    and none waits.
 
     Where many schedules end at the same moment, most of them need no plan then.
     """
@@ -128,11 +145,15 @@ def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, n
 # Finding the next start
 
 
-def _by_trigger(snapshot: ScheduleSnapshot, mark: datetime, now: datetime, *, executing: bool) -> datetime | None:
-    """Return the next start by the trigger alone: now if it is overdue, but while a run executes one in the future.
+def _by_trigger(
+    snapshot: ScheduleSnapshot, mark: datetime, now: datetime, *, executing: bool
+) -> datetime | None:
+    """Return the next start by the trigger alone: now if it is overdue, but while a run executes
+    one in the future.
 
-    Nominal times count from `mark`. An interval counted from the finish takes the last finish, or now while a run
-    executes; before the first run its initial start, or now. Its jitter is less than one interval.
+    Nominal times count from `mark`. An interval counted from the finish takes the last finish, or
+    now while a run executes; before the first run its initial start, or now. Its jitter is less
+    than one interval.
     """
     rules, trigger = snapshot.rules, snapshot.rules.finish_trigger
     if trigger is None:
@@ -145,11 +166,17 @@ def _by_trigger(snapshot: ScheduleSnapshot, mark: datetime, now: datetime, *, ex
         start = max(trigger.initial_start or now, now).astimezone(UTC)
     else:
         start = trigger.interval.after(finish, trigger.timezone)
-    return max(start + hashed_delay(rules.key, start, min(rules.jitter, trigger.interval.nominal)), now)
+    return max(
+        start + hashed_delay(rules.key, start, min(rules.jitter, trigger.interval.nominal)), now
+    )
 
 
-def _after_run(ended: ScheduleSnapshot, mark: datetime, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
-    """Return the next start after a run: by the trigger, by the back-off, and not too soon after a crash."""
+def _after_run(
+    ended: ScheduleSnapshot, mark: datetime, end: RunEnded, now: datetime, rng: Random
+) -> datetime | None:
+    """Return the next start after a run: by the trigger, by the back-off, and not too soon after a
+    crash.
+    """
     rules, planned = ended.rules, ended.next_start
     # A run by hand leaves the next start alone, unless a nominal time passed during the run.
     if end.by_hand and planned is not None and (rules.finish_trigger is not None or planned > now):
@@ -165,11 +192,17 @@ def _after_run(ended: ScheduleSnapshot, mark: datetime, end: RunEnded, now: date
 
 
 def _with_back_off(
-    ended: ScheduleSnapshot, start: datetime | None, retry_after: Interval, end: RunEnded, now: datetime, rng: Random
+    ended: ScheduleSnapshot,
+    start: datetime | None,
+    retry_after: Interval,
+    end: RunEnded,
+    now: datetime,
+    rng: Random,
 ) -> datetime | None:
     """Return the start after a bad end: the back-off, or a nominal time that comes before it.
 
-    A run that never began keeps the back-off of the runs before it, if the interval is counted from the finish.
+    A run that never began keeps the back-off of the runs before it, if the interval is counted from
+    the finish.
     """
     trigger, streak = ended.rules.trigger, ended.statistics.streak(end.others)
     from_finish, bad = ended.rules.finish_trigger is not None, end.outcome in _BAD_ENDS
@@ -183,7 +216,9 @@ def _with_back_off(
 
 
 def _pull_in(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    """Let an interval that was counted from a finish in the future wait no longer than if that were now."""
+    """Let an interval that was counted from a finish in the future wait no longer than if that were
+    now.
+    """
     finish, planned = snapshot.statistics.last_finish, snapshot.next_start
     if finish is None or planned is None or not now < finish <= planned:
         return unchanged
@@ -191,22 +226,32 @@ def _pull_in(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan
     return unchanged if wait is None else replace(unchanged, next_start=min(planned, now + wait))
 
 
-def _longest_wait(snapshot: ScheduleSnapshot, finish: datetime, planned: datetime) -> timedelta | None:
-    """Return the longest wait of the kind that led from a finish to the next start; None if a caller set the start."""
+def _longest_wait(
+    snapshot: ScheduleSnapshot, finish: datetime, planned: datetime
+) -> timedelta | None:
+    """Return the longest wait of the kind that led from a finish to the next start; None if a
+    caller set the start.
+    """
     rules, trigger = snapshot.rules, snapshot.rules.finish_trigger
     if trigger is None or rules.retry_after is None:
         return None
     interval = trigger.interval
-    waits = [interval.after(finish, trigger.timezone) - finish + min(rules.jitter, interval.nominal)]
+    waits = [
+        interval.after(finish, trigger.timezone) - finish + min(rules.jitter, interval.nominal)
+    ]
     if streak := snapshot.statistics.streak(int(snapshot.executing)):
-        waits += [longest_failure_delay(streak, rules.retry_after, interval, rules.backoff), CRASH_WAIT]
+        waits += [
+            longest_failure_delay(streak, rules.retry_after, interval, rules.backoff),
+            CRASH_WAIT,
+        ]
     return min((wait for wait in waits if planned - finish <= wait), default=None)
 
 
 def _with_next_start(plan: Plan, start: datetime | None, now: datetime, *, executing: bool) -> Plan:
     """Set the next start; without one a schedule that does not execute is exhausted.
 
-    A start that was moved once may come first, and past times that are to be run wait only for a run that executes.
+    A start that was moved once may come first, and past times that are to be run wait only for a
+    run that executes.
     """
     moved = None if plan.change is None else plan.change.start
     if not executing and plan.backfill:
@@ -220,7 +265,9 @@ def _with_next_start(plan: Plan, start: datetime | None, now: datetime, *, execu
 # Changes by a caller
 
 
-def _enable(snapshot: ScheduleSnapshot, unchanged: Plan, event: Activated | Resumed, now: datetime) -> Plan:
+def _enable(
+    snapshot: ScheduleSnapshot, unchanged: Plan, event: Activated | Resumed, now: datetime
+) -> Plan:
     """Start from now: the times that passed are skipped, not caught up."""
     gone, executing = snapshot.disabled is DisabledReason.DEPLOYMENT_GONE, snapshot.executing
     if isinstance(event, Resumed):
@@ -230,7 +277,9 @@ def _enable(snapshot: ScheduleSnapshot, unchanged: Plan, event: Activated | Resu
     reason = Reason.PAUSED if isinstance(event, Resumed) and not gone else Reason.DEPLOYMENT_GONE
     passed = passed_over(Timeline.of(snapshot.rules), snapshot.last_tick or now, now, reason)
     enabled = replace(unchanged, disabled=None, ticks=passed, last_tick=now, change=None)
-    return _with_next_start(enabled, _by_trigger(snapshot, now, now, executing=executing), now, executing=executing)
+    return _with_next_start(
+        enabled, _by_trigger(snapshot, now, now, executing=executing), now, executing=executing
+    )
 
 
 def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime) -> Plan:
@@ -246,14 +295,20 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
         passed = passed_over(Timeline.of(before), mark, now, Reason.ALTERED)
         plan, mark = replace(plan, ticks=passed, last_tick=now), now
     start, held = _by_trigger(snapshot, mark, now, executing=executing), snapshot.next_start
-    crashed = snapshot.statistics.consecutive_crashes and not executing and isinstance(rules.trigger, IntervalTrigger)
+    crashed = (
+        snapshot.statistics.consecutive_crashes
+        and not executing
+        and isinstance(rules.trigger, IntervalTrigger)
+    )
     if crashed and start is not None and held is not None:
         start = max(start, held)  # a change of the rules must not shorten the wait after a crash
     return _with_next_start(plan, start, now, executing=executing)
 
 
 def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
-    """Return whether an interval counted from the finish has yet to run for the first time, at an unchanged start."""
+    """Return whether an interval counted from the finish has yet to run for the first time, at an
+    unchanged start.
+    """
     new, old = snapshot.rules.finish_trigger, before.finish_trigger
     if snapshot.executing or snapshot.statistics.last_finish is not None:
         return False
@@ -263,30 +318,44 @@ def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
 # A schedule that is due, or is run by hand
 
 
-def _act_by_clock(snapshot: ScheduleSnapshot, unchanged: Plan, event: Due | ClockSetBack, now: datetime) -> Plan:
+def _act_by_clock(
+    snapshot: ScheduleSnapshot, unchanged: Plan, event: Due | ClockSetBack, now: datetime
+) -> Plan:
     if isinstance(event, ClockSetBack):
         return _pull_in(snapshot, unchanged, now)
     return _act_when_due(snapshot, unchanged, now)
 
 
 def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    """Fire the time that is due, or order the run that blocks it to stop; unchanged if nothing is due."""
+    """Fire the time that is due, or order the run that blocks it to stop; unchanged if nothing is
+    due.
+    """
     rules, planned = snapshot.rules, snapshot.next_start
     if snapshot.disabled or planned is None or planned > now:
         return unchanged
     if rules.finish_trigger is not None:
-        return unchanged if snapshot.executing else _fire_after_finish(snapshot, unchanged, planned, now)
+        return (
+            unchanged
+            if snapshot.executing
+            else _fire_after_finish(snapshot, unchanged, planned, now)
+        )
     if snapshot.started is None or not snapshot.executing:
         return _fire_nominal(snapshot, unchanged, now)
     timeline, mark = Timeline.of(rules), snapshot.last_tick or now
     runs = run_times(timeline, gaps_of(rules, snapshot.change))
-    due = runs.due(mark, now) - backlog(rules, runs, mark, snapshot.started) + _moved_start_is_due(snapshot, now)
+    due = (
+        runs.due(mark, now)
+        - backlog(rules, runs, mark, snapshot.started)
+        + _moved_start_is_due(snapshot, now)
+    )
     stop = _STOPS.get(rules.overlap) if due > 0 else None
     return replace(unchanged, stop=stop, next_start=timeline.next_start_past(mark, now))
 
 
 def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    """Decide the times that are due on a timeline: those that waited, new ones, or else a run beside them."""
+    """Decide the times that are due on a timeline: those that waited, new ones, or else a run
+    beside them.
+    """
     rules, mark = snapshot.rules, snapshot.last_tick or now
     timeline = Timeline.of(rules)
     runs = run_times(timeline, gaps_of(rules, snapshot.change))
@@ -296,7 +365,9 @@ def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     if judgement.kept:
         mark = runs.nth(mark, 1, now)
         late = now - timeline.start_of(mark) > ON_TIME_WITHIN
-        plan = _fired(replace(plan, last_tick=mark), mark, _reason(rules, judgement, late=late, waited=waited))
+        plan = _fired(
+            replace(plan, last_tick=mark), mark, _reason(rules, judgement, late=late, waited=waited)
+        )
     else:
         plan = _fire_beside(snapshot, plan, mark, now)
     plan = past_gaps(snapshot, plan, now)
@@ -305,25 +376,39 @@ def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     return _with_next_start(plan, start, now, executing=executing)
 
 
-def _judge_due(snapshot: ScheduleSnapshot, runs: Times, mark: datetime, now: datetime) -> tuple[Judgement, bool]:
+def _judge_due(
+    snapshot: ScheduleSnapshot, runs: Times, mark: datetime, now: datetime
+) -> tuple[Judgement, bool]:
     """Judge the times that are due; also return whether they waited for the end of the last run."""
     rules, finish = snapshot.rules, snapshot.statistics.last_finish
     # The end of the last run has left these to be fired; they are not judged again.
-    waiting = 0 if finish is None or rules.overlap is Overlap.ALLOW_ALL else runs.due(mark, min(finish, now))
-    return (Judgement((), waiting), True) if waiting else (judge_late(rules, runs, mark, now), False)
+    waiting = (
+        0
+        if finish is None or rules.overlap is Overlap.ALLOW_ALL
+        else runs.due(mark, min(finish, now))
+    )
+    return (
+        (Judgement((), waiting), True) if waiting else (judge_late(rules, runs, mark, now), False)
+    )
 
 
 def _fire_beside(snapshot: ScheduleSnapshot, plan: Plan, mark: datetime, now: datetime) -> Plan:
-    """Fire at a time that is not the next nominal one: a start that was moved, a past time, or a retry."""
+    """Fire at a time that is not the next nominal one: a start that was moved, a past time, or a
+    retry.
+    """
     change, planned, timeline = snapshot.change, snapshot.next_start, Timeline.of(snapshot.rules)
     if change is not None and change.start is not None and change.start <= now:
         begun = replace(plan, change=replace(change, start=None))
         return _fired(begun, timeline.beside(change.start), Reason.MOVED)
     if snapshot.backfill:
-        return _fired(replace(plan, backfill=snapshot.backfill[1:]), snapshot.backfill[0], Reason.BACKFILL)
+        return _fired(
+            replace(plan, backfill=snapshot.backfill[1:]), snapshot.backfill[0], Reason.BACKFILL
+        )
     if planned is None or not snapshot.statistics.streak() or planned <= timeline.start_of(mark):
         return plan  # nothing failed, or a nominal time has overtaken the retry
-    if planned == timeline.next_start(snapshot.last_tick or now) or is_excluded(spans_of(snapshot.rules), planned):
+    if planned == timeline.next_start(snapshot.last_tick or now) or is_excluded(
+        spans_of(snapshot.rules), planned
+    ):
         return plan  # a time that is skipped, or a retry at a time that is excluded
     return _fired(plan, timeline.beside(planned), Reason.RETRY)
 
@@ -333,7 +418,9 @@ def _moved_start_is_due(snapshot: ScheduleSnapshot, now: datetime) -> bool:
     return change is not None and change.start is not None and change.start <= now
 
 
-def _fire_after_finish(snapshot: ScheduleSnapshot, unchanged: Plan, nominal: datetime, now: datetime) -> Plan:
+def _fire_after_finish(
+    snapshot: ScheduleSnapshot, unchanged: Plan, nominal: datetime, now: datetime
+) -> Plan:
     """Fire at the planned start, however late: there is no other time to catch up."""
     if (skipped := reason_to_skip(snapshot.rules, snapshot.change, nominal)) is not None:
         return _skip_after_finish(snapshot, unchanged, nominal, skipped, now)
@@ -355,13 +442,21 @@ def _skip_after_finish(
     return replace(unchanged, ticks=(tick,), last_tick=nominal, next_start=start, change=change)
 
 
-def _start_by_hand(snapshot: ScheduleSnapshot, unchanged: Plan, event: RunByHand | RunRetried, now: datetime) -> Plan:
-    """Fire at a moment that is no nominal time, or count a run for one that has its decision; nothing else changes."""
+def _start_by_hand(
+    snapshot: ScheduleSnapshot, unchanged: Plan, event: RunByHand | RunRetried, now: datetime
+) -> Plan:
+    """Fire at a moment that is no nominal time, or count a run for one that has its decision;
+    nothing else changes.
+    """
     if isinstance(event, RunRetried):
         return replace(unchanged, statistics=unchanged.statistics.started())
     decided = event.decided
     # Two runs by hand within a microsecond need two times.
-    nominal = decided + MICROSECOND if decided and timedelta(0) <= decided - now < MAX_CLOCK_STEP_BACK else now
+    nominal = (
+        decided + MICROSECOND
+        if decided and timedelta(0) <= decided - now < MAX_CLOCK_STEP_BACK
+        else now
+    )
     if snapshot.rules.finish_trigger is None:
         nominal = Timeline.of(snapshot.rules).beside(nominal)
     else:
@@ -386,9 +481,13 @@ def _reason(rules: Rules, judgement: Judgement, *, late: bool, waited: bool) -> 
 # The end of a run
 
 
-def _end_run(snapshot: ScheduleSnapshot, unchanged: Plan, end: RunEnded, now: datetime, rng: Random) -> Plan:
+def _end_run(
+    snapshot: ScheduleSnapshot, unchanged: Plan, end: RunEnded, now: datetime, rng: Random
+) -> Plan:
     """Count the run, decide the times that passed during it, and find the next start."""
-    began = end.started if end.took is None else now - end.took  # the time it waited for a slot is no duration
+    began = (
+        end.started if end.took is None else now - end.took
+    )  # the time it waited for a slot is no duration
     statistics = snapshot.statistics.ended(end.outcome, now, began=began, others=end.others)
     counted, rules = replace(snapshot, statistics=statistics), snapshot.rules
     ended = replace(unchanged, statistics=statistics, next_start=None)
@@ -398,18 +497,25 @@ def _end_run(snapshot: ScheduleSnapshot, unchanged: Plan, end: RunEnded, now: da
     judgement = _judge_end(snapshot, end, mark, now)
     ended = replace(ended, ticks=judgement.dropped, last_tick=judgement.mark_after(mark))
     ended = past_gaps(snapshot, ended, now)
-    failed_too_often = rules.max_retries is not None and statistics.streak(end.others) > rules.max_retries
+    failed_too_often = (
+        rules.max_retries is not None and statistics.streak(end.others) > rules.max_retries
+    )
     if failed_too_often and end.outcome in _BAD_ENDS:
         return replace(ended, disabled=DisabledReason.RETRIES_USED_UP)
-    return _with_next_start(ended, _after_run(counted, ended.last_tick or now, end, now, rng), now, executing=False)
+    return _with_next_start(
+        ended, _after_run(counted, ended.last_tick or now, end, now, rng), now, executing=False
+    )
 
 
-def _judge_end(snapshot: ScheduleSnapshot, end: RunEnded, mark: datetime, now: datetime) -> Judgement:
-    """Judge the times by `overlap`; after a crash by `catch_up` as well, and take the judgement that keeps more times.
+def _judge_end(
+    snapshot: ScheduleSnapshot, end: RunEnded, mark: datetime, now: datetime
+) -> Judgement:
+    """Judge the times by `overlap`; after a crash by `catch_up` as well, and take the judgement
+    that keeps more times.
 
-    Part of the time nothing was running: if a nightly run crashed with its machine and is found a day and a half later,
-    `overlap` alone would skip the following night as well. A run for a past time leaves the newest time to be run: it
-    was not meant to take the place of a present one.
+    Part of the time nothing was running: if a nightly run crashed with its machine and is found a
+    day and a half later, `overlap` alone would skip the following night as well. A run for a past
+    time leaves the newest time to be run: it was not meant to take the place of a present one.
     """
     rules = snapshot.rules
     runs = run_times(Timeline.of(rules), gaps_of(rules, snapshot.change))

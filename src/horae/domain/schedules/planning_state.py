@@ -1,4 +1,6 @@
-"""The values that `plan` maps: the stored state of a schedule, an event, and the state to store after it."""
+"""The values that `plan` maps: the stored state of a schedule, an event, and the state to store
+after it.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,8 +16,9 @@ from horae.domain.schedules.tick import Reason, Ticks
 class OneTimeChange:
     """A change of the next start that is made once; after it the schedule goes on by its rules.
 
-    `reason` is `REQUESTED`: the nominal time `skip_until` is skipped. Or it is `REPLACED`: the next run begins at
-    `start` instead of at the nominal times up to `skip_until`. `start` is None once that run has begun.
+    `reason` is `REQUESTED`: the nominal time `skip_until` is skipped. Or it is `REPLACED`: the next
+    run begins at `start` instead of at the nominal times up to `skip_until`. `start` is None once
+    that run has begun.
     """
 
     skip_until: datetime
@@ -27,10 +30,11 @@ class OneTimeChange:
 class ScheduleSnapshot:
     """The stored state of a schedule.
 
-    `last_tick` is the watermark (see `tick.py`), None before the first activation. `started` is the start of the
-    executing run, None if there is none, and always with `allow_all`. `disabled` is why no further run follows; it may
-    be set while a run still executes. `change`: a change of the next start that is made once. `backfill`: the first two
-    past nominal times that a caller wants to run and that have not been fired yet.
+    `last_tick` is the watermark (see `tick.py`), None before the first activation. `started` is the
+    start of the executing run, None if there is none, and always with `allow_all`. `disabled` is
+    why no further run follows; it may be set while a run still executes. `change`: a change of the
+    next start that is made once. `backfill`: the first two past nominal times that a caller wants
+    to run and that have not been fired yet.
     """
 
     rules: Rules
@@ -50,7 +54,9 @@ class ScheduleSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """The schedule was created, or its deployment went live (again). Missed times are not caught up.
+    """The schedule was created, or its deployment went live (again).
+
+    Missed times are not caught up.
 
     A schedule that is disabled for a reason of its own stays disabled.
     """
@@ -72,8 +78,8 @@ class Altered:
 class NextStartSet:
     """A caller set the next start, once; a moment in the past means now.
 
-    For an interval counted from the finish this is its next nominal time. Otherwise the next run begins then, and the
-    nominal times up to then, at least the next one, are skipped.
+    For an interval counted from the finish this is its next nominal time. Otherwise the next run
+    begins then, and the nominal times up to then, at least the next one, are skipped.
     """
 
     next_start: datetime
@@ -81,7 +87,9 @@ class NextStartSet:
 
 @dataclass(frozen=True, slots=True)
 class SkipRequested:
-    """A caller wants the next nominal time not to be run; nothing changes if it is skipped already."""
+    """A caller wants the next nominal time not to be run; nothing changes if it is skipped
+    already.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +99,16 @@ class ChangeWithdrawn:
 
 @dataclass(frozen=True, slots=True)
 class BackfillChanged:
-    """A caller wants past nominal times to be run, or no longer; the snapshot has the first of them, if any."""
+    """A caller wants past nominal times to be run, or no longer; the snapshot has the first of
+    them, if any.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ClockSetBack:
-    """The clock may have been set back, so that an interval waits for a time that the clock had shown before."""
+    """The clock may have been set back, so that an interval waits for a time that the clock had
+    shown before.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,8 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class RunByHand:
-    """A caller wants a run now, in addition to the schedule; refused (no `fire`) while another run executes.
+    """A caller wants a run now, in addition to the schedule; refused (no `fire`) while another run
+    executes.
 
     `decided`: the latest nominal time with a decision, at most `MAX_CLOCK_STEP_BACK` after now.
     """
@@ -116,16 +129,19 @@ class RunByHand:
 
 @dataclass(frozen=True, slots=True)
 class RunRetried:
-    """A caller repeats an ended run, for the same nominal time; nothing changes while another run executes."""
+    """A caller repeats an ended run, for the same nominal time; nothing changes while another run
+    executes.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
     """A run has ended, at the `now` that becomes `last_finish`.
 
-    `started`: when the run began to block others. `took`: how long its body ran, None if unknown. `others`: the number
-    of other runs of the schedule that still execute (`allow_all`). `scheduler_started`: for a crash, the start of the
-    scheduler that found it. `backfill`: the run was for a past nominal time, beside the schedule.
+    `started`: when the run began to block others. `took`: how long its body ran, None if unknown.
+    `others`: the number of other runs of the schedule that still execute (`allow_all`).
+    `scheduler_started`: for a crash, the start of the scheduler that found it. `backfill`: the run
+    was for a past nominal time, beside the schedule.
     """
 
     outcome: RunOutcome
@@ -138,7 +154,17 @@ class RunEnded:
 
 
 StartChange: TypeAlias = NextStartSet | SkipRequested | ChangeWithdrawn | BackfillChanged
-Event: TypeAlias = Activated | Resumed | Altered | StartChange | ClockSetBack | Due | RunByHand | RunRetried | RunEnded
+Event: TypeAlias = (
+    Activated
+    | Resumed
+    | Altered
+    | StartChange
+    | ClockSetBack
+    | Due
+    | RunByHand
+    | RunRetried
+    | RunEnded
+)
 
 
 class Stop(StrEnum):
@@ -152,9 +178,9 @@ class Stop(StrEnum):
 class Plan:
     """The state to store in place of a snapshot, in one transaction.
 
-    `ticks` are the new decisions, oldest first; they include that of `fire`, the nominal time of the job to create now.
-    `stop` tells the executing run to end. `disabled` is None if the schedule is enabled. `change` and `backfill` are
-    those of the snapshot after the event.
+    `ticks` are the new decisions, oldest first; they include that of `fire`, the nominal time of
+    the job to create now. `stop` tells the executing run to end. `disabled` is None if the schedule
+    is enabled. `change` and `backfill` are those of the snapshot after the event.
     """
 
     next_start: datetime | None

@@ -1,4 +1,6 @@
-"""The next starts of a schedule and the nominal times that it will skip; failures, pauses and long runs change them."""
+"""The next starts of a schedule and the nominal times that it will skip; failures, pauses and long
+runs change them.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -13,16 +15,23 @@ from horae.domain.schedules.tick import Decision, Ticks
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
 
 _MOST_SKIPPED: Final = 1_000
-"""Times of an interval counted from the finish that are looked through for one that is not skipped."""
+"""Times of an interval counted from the finish that are looked through for one that is not skipped.
+"""
 
 
 def upcoming(
-    rules: Rules, next_start: datetime | None, now: datetime, count: int, *, executing: bool = False,
+    rules: Rules,
+    next_start: datetime | None,
+    now: datetime,
+    count: int,
+    *,
+    executing: bool = False,
     change: OneTimeChange | None = None,
-) -> list[datetime]:  # fmt: skip
+) -> list[datetime]:
     """List up to `count` of the next starts of a schedule, in UTC; an overdue one comes first.
 
-    An interval counted from the finish has at most one, and none while a run executes (`executing`).
+    An interval counted from the finish has at most one, and none while a run executes
+    (`executing`).
     """
     if next_start is None:
         return []
@@ -34,15 +43,22 @@ def upcoming(
 
 
 def skips(
-    rules: Rules, last_tick: datetime | None, next_start: datetime | None, until: datetime | None,
+    rules: Rules,
+    last_tick: datetime | None,
+    next_start: datetime | None,
+    until: datetime | None,
     change: OneTimeChange | None = None,
-) -> list[Ticks]:  # fmt: skip
-    """List the nominal times that will be skipped up to a moment; with `until` None all that are known."""
+) -> list[Ticks]:
+    """List the nominal times that will be skipped up to a moment; with `until` None all that are
+    known.
+    """
     if next_start is None or last_tick is None:
         return []
     if rules.finish_trigger is not None:
         reason = reason_to_skip(rules, change, next_start)
-        return [] if reason is None else [Ticks(next_start, next_start, 1, Decision.SKIPPED, reason)]
+        return (
+            [] if reason is None else [Ticks(next_start, next_start, 1, Decision.SKIPPED, reason)]
+        )
     gaps = gaps_of(rules, change)
     if not gaps:
         return []
@@ -51,7 +67,9 @@ def skips(
     return sorted(found, key=lambda ticks: ticks.first)
 
 
-def _after_finish(rules: Rules, start: datetime, change: OneTimeChange | None) -> Iterator[datetime]:
+def _after_finish(
+    rules: Rules, start: datetime, change: OneTimeChange | None
+) -> Iterator[datetime]:
     trigger = rules.finish_trigger
     for _ in range(_MOST_SKIPPED):
         if trigger is None or reason_to_skip(rules, change, start) is None:
@@ -60,25 +78,32 @@ def _after_finish(rules: Rules, start: datetime, change: OneTimeChange | None) -
         start = trigger.interval.after(start, trigger.timezone)
 
 
-def _starts(rules: Rules, next_start: datetime, now: datetime, change: OneTimeChange | None) -> Iterator[datetime]:
+def _starts(
+    rules: Rules, next_start: datetime, now: datetime, change: OneTimeChange | None
+) -> Iterator[datetime]:
     timeline = Timeline.of(rules)
     runs = run_times(timeline, gaps_of(rules, change))
     if change is not None and change.start is not None:
         yield max(change.start, next_start)
     elif not _is_skipped(rules, timeline, next_start, change):
         yield next_start
-    # A start lies before the nominal time that follows its own, so the next one is the first after it.
+    # A start lies before the nominal time that follows its own, so the next one is the first after
+    # it.
     nominal = runs.after(max(next_start, now))
     while nominal is not None:
         yield timeline.start_of(nominal)
         nominal = runs.after(nominal)
 
 
-def _is_skipped(rules: Rules, timeline: Timeline, start: datetime, change: OneTimeChange | None) -> bool:
+def _is_skipped(
+    rules: Rules, timeline: Timeline, start: datetime, change: OneTimeChange | None
+) -> bool:
     """Return whether a start is that of a nominal time that will be skipped."""
     before = start - timeline.jitter - timedelta(microseconds=1)
     count = timeline.count(before, start)
     if not count:
         return False
     nominal = timeline.nth(before, count, start)
-    return timeline.start_of(nominal) == start and reason_to_skip(rules, change, nominal) is not None
+    return (
+        timeline.start_of(nominal) == start and reason_to_skip(rules, change, nominal) is not None
+    )

@@ -9,44 +9,57 @@ from horae.domain.times.duration import LONGEST_DURATION
 from horae.domain.times.interval import Interval
 
 _LONGEST_IN_INTERVALS: Final = 5
-"""The longest wait in intervals: a schedule that keeps failing is still tried at about every fifth interval."""
+"""The longest wait in intervals: a schedule that keeps failing is still tried at about every fifth
+interval.
+"""
 _LINEAR_STEPS: Final = 20
 """Steps after which a linear wait stops growing, as in TimescaleDB."""
 _JITTER: Final = 0.125
-"""The share by which a wait varies, up and down, so that schedules that failed together do not return together."""
+"""The share by which a wait varies, up and down, so that schedules that failed together do not
+return together.
+"""
 
 CRASH_WAIT: Final = timedelta(minutes=5)
 """Gives an operator time to disable a schedule whose run crashes the scheduler each time."""
 
 
-def failure_delay(failures: int, retry_period: Interval, interval: Interval, growth: Growth, rng: Random) -> timedelta:
+def failure_delay(
+    failures: int, retry_period: Interval, interval: Interval, growth: Growth, rng: Random
+) -> timedelta:
     """Draw the wait after `failures` failures in a row (n).
 
-    Exponential: `min(retry_period x 2^(n-1), 5 x interval)`. Linear: `min(retry_period x min(n, 20), 5 x interval)`.
-    The jitter of ± 12.5 % also applies to the longest wait.
+    Exponential: `min(retry_period x 2^(n-1), 5 x interval)`. Linear: `min(retry_period x min(n,
+    20), 5 x interval)`. The jitter of ± 12.5 % also applies to the longest wait.
     """
     # Jitter comes after the cap: with the cap of a delay twice itself nothing is cut off.
     delay = _nominal_failure_delay(failures, retry_period, interval, growth)
     return jittered(delay, _JITTER, rng, cap=2 * delay)
 
 
-def longest_failure_delay(failures: int, retry_period: Interval, interval: Interval, growth: Growth) -> timedelta:
+def longest_failure_delay(
+    failures: int, retry_period: Interval, interval: Interval, growth: Growth
+) -> timedelta:
     """Return the longest wait that `failure_delay` may draw."""
     return _nominal_failure_delay(failures, retry_period, interval, growth) * (1 + _JITTER)
 
 
-def _nominal_failure_delay(failures: int, retry_period: Interval, interval: Interval, growth: Growth) -> timedelta:
+def _nominal_failure_delay(
+    failures: int, retry_period: Interval, interval: Interval, growth: Growth
+) -> timedelta:
     retry = retry_period.nominal
     longest = min(_LONGEST_IN_INTERVALS * interval.nominal, LONGEST_DURATION)
     if growth == "linear":
         longest = min(longest, _LINEAR_STEPS * retry)
-    return nominal_delay(failures, Backoff(base=min(retry, longest), cap=longest, factor=growth, jitter=_JITTER))
+    return nominal_delay(
+        failures, Backoff(base=min(retry, longest), cap=longest, factor=growth, jitter=_JITTER)
+    )
 
 
 def start_after_crash(planned: datetime, scheduler_started: datetime) -> datetime:
-    """Return the start of a crashed schedule, at least five minutes after the scheduler's start; in UTC.
+    """Return the start of a crashed schedule, at least five minutes after the scheduler's start; in
+    UTC.
 
-    The caller must compute it once and store it: otherwise a scheduler that restarts every few minutes would postpone
-    it each time.
+    The caller must compute it once and store it: otherwise a scheduler that restarts every few
+    minutes would postpone it each time.
     """
     return max(planned.astimezone(UTC), scheduler_started.astimezone(UTC) + CRASH_WAIT)

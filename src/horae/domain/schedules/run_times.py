@@ -1,8 +1,8 @@
 """The nominal times of a schedule that are run: those of its timeline that lie in no gap.
 
-A gap is a stretch of time that an exclusion calendar, or a caller for once, keeps free of runs. The nominal times in it
-are skipped when they come. Like those of a timeline, times are counted and not listed: a gap of a year in a schedule of
-every second costs two counts.
+A gap is a stretch of time that an exclusion calendar, or a caller for once, keeps free of runs. The
+nominal times in it are skipped when they come. Like those of a timeline, times are counted and not
+listed: a gap of a year in a schedule of every second costs two counts.
 """
 
 from collections.abc import Iterator, Sequence

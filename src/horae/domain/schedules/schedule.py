@@ -1,14 +1,15 @@
-"""A schedule: its states, the table of transitions between them, and the rules that decide its times.
+"""A schedule: its states, the table of transitions between them, and the rules that decide its
+times.
 
 `Rules` holds everything that decides when a schedule runs, and nothing else: two schedules with
 equal rules and an equal past have the same future. `plan.py` applies them.
 
 States: a schedule is `executing` from its fire until its run has ended, and `terminating` once the
-run was told to stop (by a policy, a time limit, a person or the end of its node) and has not stopped.
-Pausing does not cancel: a schedule that is paused while it executes is disabled only when its run
-ends (`LAST_END`). A disabled schedule can be run by hand, and is disabled again afterwards. A
-schedule with `allow_all` is never `executing`: its runs do not block it, so it stays `idle`; its active jobs
-are its runs.
+run was told to stop (by a policy, a time limit, a person or the end of its node) and has not
+stopped. Pausing does not cancel: a schedule that is paused while it executes is disabled only when
+its run ends (`LAST_END`). A disabled schedule can be run by hand, and is disabled again afterwards.
+A schedule with `allow_all` is never `executing`: its runs do not block it, so it stays `idle`; its
+active jobs are its runs.
 """
 
 from collections.abc import Mapping
@@ -51,8 +52,8 @@ class ScheduleState(StrEnum):
 class ScheduleEvent(StrEnum):
     """An event in the life of a schedule.
 
-    `STOP`: its run was told to stop. `REPEAT`: the run has stopped, and its job is tried again. `LAST_END`: the run has
-    ended, and no other follows.
+    `STOP`: its run was told to stop. `REPEAT`: the run has stopped, and its job is tried again.
+    `LAST_END`: the run has ended, and no other follows.
     """
 
     START = "start"
@@ -114,13 +115,13 @@ class DisabledReason(StrEnum):
 class Rules:
     """Everything that decides the times of a schedule. Raises `InvalidRequest`.
 
-    `key` determines the jitter and must survive a redeployment, so it is made of module and name, not of an id.
-    `catch_up_limit` bounds how many times may wait under `catch_up=all` or `overlap=buffer_all`.
-    `max_retries` is the number of further tries after a failure: `max_retries + 1` failures in a row disable the
-    schedule; with 0 the first failure does, with None none does.
+    `key` determines the jitter and must survive a redeployment, so it is made of module and name,
+    not of an id. `catch_up_limit` bounds how many times may wait under `catch_up=all` or
+    `overlap=buffer_all`. `max_retries` is the number of further tries after a failure: `max_retries
+    + 1` failures in a row disable the schedule; with 0 the first failure does, with None none does.
     `retry_period` is 5 minutes for an interval; a cron schedule is retried only if one is given.
-    `exclude` are the entries of the exclusion calendar (see `exclusion.py`), `calendar_days` the days that its calendar
-    functions returned last.
+    `exclude` are the entries of the exclusion calendar (see `exclusion.py`), `calendar_days` the
+    days that its calendar functions returned last.
     """
 
     key: str
@@ -144,24 +145,47 @@ class Rules:
         object.__setattr__(self, "overlap", _member(Overlap, "overlap", self.overlap))
         object.__setattr__(self, "catch_up", _member(CatchUp, "catch_up", self.catch_up))
         limit, retries, runtime = self.catch_up_limit, self.max_retries, self.max_runtime
-        _refuse_unless(1 <= limit <= _LARGEST_LIMIT, "catch_up_limit", limit, f"1 to {_LARGEST_LIMIT}")
-        _refuse_unless(_positive(self.catch_up_window), "catch_up_window", self.catch_up_window, _LENGTH)
-        _refuse_unless(timedelta(0) <= self.jitter <= LONGEST_DURATION, "jitter", self.jitter, "zero or more")
+        _refuse_unless(
+            1 <= limit <= _LARGEST_LIMIT, "catch_up_limit", limit, f"1 to {_LARGEST_LIMIT}"
+        )
+        _refuse_unless(
+            _positive(self.catch_up_window), "catch_up_window", self.catch_up_window, _LENGTH
+        )
+        _refuse_unless(
+            timedelta(0) <= self.jitter <= LONGEST_DURATION, "jitter", self.jitter, "zero or more"
+        )
         _refuse_unless(runtime is None or _positive(runtime), "max_runtime", runtime, _LENGTH)
-        _refuse_unless(retries is None or retries >= 0, "max_retries", retries, "0 or more, or None for no limit")
-        _refuse_unless(self.backoff in get_args(Growth), "backoff", self.backoff, ", ".join(get_args(Growth)))
+        _refuse_unless(
+            retries is None or retries >= 0,
+            "max_retries",
+            retries,
+            "0 or more, or None for no limit",
+        )
+        _refuse_unless(
+            self.backoff in get_args(Growth), "backoff", self.backoff, ", ".join(get_args(Growth))
+        )
         if self.exclude:
-            excluded_spans(self.exclude, self.calendar_days, self.trigger.timezone)  # refuses what cannot be read
+            excluded_spans(
+                self.exclude, self.calendar_days, self.trigger.timezone
+            )  # refuses what cannot be read
         self._refuse_policies_without_effect()
 
     @property
     def finish_trigger(self) -> IntervalTrigger | None:
-        """Return the trigger if it counts from the finish of a run; None if the nominal times are known in advance."""
-        return self.trigger if isinstance(self.trigger, IntervalTrigger) and not self.trigger.fixed else None
+        """Return the trigger if it counts from the finish of a run; None if the nominal times are
+        known in advance.
+        """
+        return (
+            self.trigger
+            if isinstance(self.trigger, IntervalTrigger) and not self.trigger.fixed
+            else None
+        )
 
     @property
     def retry_after(self) -> Interval | None:
-        """Return the wait after the first failure; None if only the trigger decides when to run again."""
+        """Return the wait after the first failure; None if only the trigger decides when to run
+        again.
+        """
         if isinstance(self.trigger, IntervalTrigger):
             return self.retry_period or DEFAULT_RETRY_PERIOD
         return self.retry_period
@@ -173,7 +197,10 @@ class Rules:
             ("overlap", self.overlap, Overlap.SKIP),
             ("catch_up", self.catch_up, CatchUp.LAST),
         ):
-            instead = f"{default.value}: an interval counted from the finish has no times that could pass; or set fixed"
+            instead = (
+                f"{default.value}: an interval counted from the finish has no times that could"
+                " pass; or set fixed"
+            )
             _refuse_unless(value == default, name, value.value, instead)
 
 
@@ -189,7 +216,8 @@ def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:
     return choices(value)
 
 
-def _refuse_unless(allowed: bool, name: str, value: object, expected: str) -> None:  # noqa: FBT001 - a condition
+# A condition
+def _refuse_unless(allowed: bool, name: str, value: object, expected: str) -> None:  # noqa: FBT001
     if not allowed:
         shown = f"{value.total_seconds():g}s" if isinstance(value, timedelta) else quoted(value)
         raise InvalidRequest(f"{name} {shown}: expected {expected}")

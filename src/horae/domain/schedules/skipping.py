@@ -1,7 +1,8 @@
 """Decides the nominal times in gaps: each is skipped when it has come, with the reason of its gap.
 
-The other rules judge the times that are run, as if those in gaps did not exist. Here both are put together, so that
-each nominal time up to the watermark has one decision, and no row of the ledger stands for times of both kinds.
+The other rules judge the times that are run, as if those in gaps did not exist. Here both are put
+together, so that each nominal time up to the watermark has one decision, and no row of the ledger
+stands for times of both kinds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,15 +37,24 @@ def gaps_of(rules: Rules, change: OneTimeChange | None) -> Sequence[Gap]:
 
 def spans_of(rules: Rules) -> Sequence[Span]:
     """Return what the exclusion calendar of a schedule excludes."""
-    return excluded_spans(rules.exclude, rules.calendar_days, rules.trigger.timezone) if rules.exclude else ()
+    return (
+        excluded_spans(rules.exclude, rules.calendar_days, rules.trigger.timezone)
+        if rules.exclude
+        else ()
+    )
 
 
 def reason_to_skip(rules: Rules, change: OneTimeChange | None, moment: datetime) -> Reason | None:
     """Return why no run may begin at a nominal time; None if it may."""
-    return next((Reason(gap.reason) for gap in gaps_of(rules, change) if gap.start <= moment < gap.end), None)
+    return next(
+        (Reason(gap.reason) for gap in gaps_of(rules, change) if gap.start <= moment < gap.end),
+        None,
+    )
 
 
-def skipped_between(timeline: Timeline, gaps: Sequence[Gap], after: datetime, until: datetime) -> Iterator[Ticks]:
+def skipped_between(
+    timeline: Timeline, gaps: Sequence[Gap], after: datetime, until: datetime
+) -> Iterator[Ticks]:
     """Yield the decisions about the nominal times in gaps with `after < time <= until`."""
     for gap in gaps:
         start, end = max(after, gap.start - MICROSECOND), min(until, gap.end - MICROSECOND)
@@ -57,13 +67,23 @@ def skipped_between(timeline: Timeline, gaps: Sequence[Gap], after: datetime, un
 def _with_skipped(
     timeline: Timeline, gaps: Sequence[Gap], mark: datetime, ticks: Iterable[Ticks], until: datetime
 ) -> tuple[Ticks, ...]:
-    """Add the decisions about times in gaps after the mark, up to `until`, to those about times that are run."""
+    """Add the decisions about times in gaps after the mark, up to `until`, to those about times
+    that are run.
+    """
     split = [part for entry in ticks for part in _split(timeline, gaps, entry)]
-    return tuple(sorted([*split, *skipped_between(timeline, gaps, mark, until)], key=lambda entry: entry.first))
+    return tuple(
+        sorted(
+            [*split, *skipped_between(timeline, gaps, mark, until)], key=lambda entry: entry.first
+        )
+    )
 
 
-def _mark_past_gaps(timeline: Timeline, gaps: Sequence[Gap], mark: datetime, now: datetime) -> datetime:
-    """Return the latest nominal time that needs no run: all between it and the mark are in gaps, and have come."""
+def _mark_past_gaps(
+    timeline: Timeline, gaps: Sequence[Gap], mark: datetime, now: datetime
+) -> datetime:
+    """Return the latest nominal time that needs no run: all between it and the mark are in gaps,
+    and have come.
+    """
     following = RunTimes(timeline, gaps).after(mark)
     until = now if following is None or following > now else following - MICROSECOND
     count = timeline.count(mark, until)
@@ -92,7 +112,9 @@ def _split(timeline: Timeline, gaps: Sequence[Gap], entry: Ticks) -> Iterator[Ti
         if not position < gap.start <= entry.last:
             continue
         if count := timeline.count(position, gap.start - MICROSECOND):
-            first, last = (timeline.nth(position, index, gap.start - MICROSECOND) for index in (1, count))
+            first, last = (
+                timeline.nth(position, index, gap.start - MICROSECOND) for index in (1, count)
+            )
             yield replace(entry, first=first, last=last, count=count)
             left -= count
         position = gap.end - MICROSECOND

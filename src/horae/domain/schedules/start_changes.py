@@ -1,4 +1,6 @@
-"""Changes of the next start by a caller, each made once: after it the schedule goes on by its rules."""
+"""Changes of the next start by a caller, each made once: after it the schedule goes on by its
+rules.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,8 +24,13 @@ from horae.domain.schedules.timeline import Timeline
 from horae.errors import InvalidRequest
 
 
-def change_start(snapshot: ScheduleSnapshot, unchanged: Plan, event: StartChange, now: datetime) -> Plan:
-    """Return the plan after a change of the next start. Raises `InvalidRequest` for one that has no effect."""
+def change_start(
+    snapshot: ScheduleSnapshot, unchanged: Plan, event: StartChange, now: datetime
+) -> Plan:
+    """Return the plan after a change of the next start.
+
+    Raises `InvalidRequest` for one that has no effect.
+    """
     match event:
         case NextStartSet(next_start):
             return _set_next_start(snapshot, unchanged, next_start.astimezone(UTC), now)
@@ -38,8 +45,13 @@ def change_start(snapshot: ScheduleSnapshot, unchanged: Plan, event: StartChange
             assert_never(event)
 
 
-def _set_next_start(snapshot: ScheduleSnapshot, unchanged: Plan, wanted: datetime, now: datetime) -> Plan:
-    """Move the next start; a moment in the past means now. Raises `InvalidRequest` if no run can begin then."""
+def _set_next_start(
+    snapshot: ScheduleSnapshot, unchanged: Plan, wanted: datetime, now: datetime
+) -> Plan:
+    """Move the next start; a moment in the past means now.
+
+    Raises `InvalidRequest` if no run can begin then.
+    """
     _refuse_if_disabled(snapshot, "next_start")
     if snapshot.executing:
         raise InvalidRequest("next_start cannot be set while a run executes: its end sets it")
@@ -49,11 +61,16 @@ def _set_next_start(snapshot: ScheduleSnapshot, unchanged: Plan, wanted: datetim
     nominal = _next_run(snapshot.rules, snapshot.last_tick or now)
     change = OneTimeChange(skip_until=max(nominal, start), reason=Reason.REPLACED, start=start)
     # The times until then are skipped as they come, so the schedule wakes up for them as well.
-    return replace(unchanged, change=change, next_start=min(start, _by_timeline(snapshot, now) or start))
+    return replace(
+        unchanged, change=change, next_start=min(start, _by_timeline(snapshot, now) or start)
+    )
 
 
 def _request_skip(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    """Skip the next nominal time; one that is skipped already stays the only one. Raises `InvalidRequest`."""
+    """Skip the next nominal time; one that is skipped already stays the only one.
+
+    Raises `InvalidRequest`.
+    """
     _refuse_if_disabled(snapshot, "skip_next")
     if snapshot.rules.finish_trigger is not None:
         return _skip_after_finish(snapshot, unchanged, now)
@@ -71,7 +88,11 @@ def _change_backfill(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime)
     """Start now for the first of the past times; without one return to the start by the rules."""
     if snapshot.backfill:
         _refuse_if_disabled(snapshot, "backfill")
-    if snapshot.executing or snapshot.disabled is not None or snapshot.rules.finish_trigger is not None:
+    if (
+        snapshot.executing
+        or snapshot.disabled is not None
+        or snapshot.rules.finish_trigger is not None
+    ):
         return unchanged
     moved = None if snapshot.change is None else snapshot.change.start
     by_rules = min(filter(None, (_by_timeline(snapshot, now), moved)), default=None)
@@ -80,16 +101,24 @@ def _change_backfill(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime)
 
 def _skip_after_finish(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
     if snapshot.executing or snapshot.next_start is None:
-        raise InvalidRequest("skip_next cannot be set while a run executes: the next time is counted from its end")
+        raise InvalidRequest(
+            "skip_next cannot be set while a run executes: the next time is counted from its end"
+        )
     nominal = max(snapshot.next_start, now)
     change = OneTimeChange(skip_until=nominal, reason=Reason.REQUESTED)
     return replace(unchanged, change=change, next_start=nominal)
 
 
 def _without_moved_start(snapshot: ScheduleSnapshot, plan: Plan, now: datetime) -> Plan:
-    """Return to the start by the rules if the start was moved; a start that waits for something else stays."""
+    """Return to the start by the rules if the start was moved; a start that waits for something
+    else stays.
+    """
     moved = snapshot.change is not None and snapshot.change.start is not None
-    return replace(plan, next_start=_by_timeline(snapshot, now)) if moved and not snapshot.executing else plan
+    return (
+        replace(plan, next_start=_by_timeline(snapshot, now))
+        if moved and not snapshot.executing
+        else plan
+    )
 
 
 def _by_timeline(snapshot: ScheduleSnapshot, now: datetime) -> datetime | None:
@@ -99,12 +128,15 @@ def _by_timeline(snapshot: ScheduleSnapshot, now: datetime) -> datetime | None:
 def _next_run(rules: Rules, mark: datetime) -> datetime:
     nominal = RunTimes(Timeline.of(rules), gaps_of(rules, None)).after(mark)
     if nominal is None:
-        raise InvalidRequest("no further nominal time is run: the schedule's times are over, or all are excluded")
+        raise InvalidRequest(
+            "no further nominal time is run: the schedule's times are over, or all are excluded"
+        )
     return nominal
 
 
 def _refuse_if_disabled(snapshot: ScheduleSnapshot, what: str) -> None:
     if snapshot.disabled is not None:
         raise InvalidRequest(
-            f"{what} has no effect on a schedule that is disabled ({snapshot.disabled}); resume it first"
+            f"{what} has no effect on a schedule that is disabled ({snapshot.disabled}); resume it"
+            " first"
         )

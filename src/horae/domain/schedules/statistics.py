@@ -1,21 +1,23 @@
 """The run statistics of a schedule, kept by the crash protocol.
 
-The start of a run is committed as a crash, and its end takes that back; so a crash needs no write of its own: what is
-left after a restart was one. At every moment
+The start of a run is committed as a crash, and its end takes that back; so a crash needs no write
+of its own: what is left after a restart was one. At every moment
 
     total_runs = total_successes + total_failures + total_crashes
 
 An open run, whose body runs or waits for a slot, counts as a crash here; readers see it separately
-(`without_open`). A run that ends before its body has begun (cancelled or expired while it waited), or because its node
-stopped in an orderly way, does not count: only `last_finish` stays, from which the next start is counted. A
-cancelled run counts as a failure in the totals, but in no streak: it neither adds to
-`consecutive_failures` nor resets them, so that a schedule whose runs are cancelled by design (`cancel_other`) is not
-disabled.
+(`without_open`). A run that ends before its body has begun (cancelled or expired while it waited),
+or because its node stopped in an orderly way, does not count: only `last_finish` stays, from which
+the next start is counted. A cancelled run counts as a failure in the totals, but in no streak: it
+neither adds to `consecutive_failures` nor resets them, so that a schedule whose runs are cancelled
+by design (`cancel_other`) is not disabled.
 
-A success resets both streaks. A failure adds one to `consecutive_failures`, and moves the crashes before it there, so
-that alternating failures and crashes are one streak. Only a success and `resumed` make a streak shorter.
+A success resets both streaks. A failure adds one to `consecutive_failures`, and moves the crashes
+before it there, so that alternating failures and crashes are one streak. Only a success and
+`resumed` make a streak shorter.
 
-With `allow_all` several runs execute at once. Each end then needs the number of `others` that still execute.
+With `allow_all` several runs execute at once. Each end then needs the number of `others` that still
+execute.
 
 For SQL, with `crashes = greatest(consecutive_crashes - others, 1)`:
 
@@ -40,7 +42,8 @@ _NO_TIME: Final = timedelta(0)
 class RunOutcome(StrEnum):
     """How a run of a schedule ended.
 
-    A time limit is a failure. `UNCOUNTED`: before its body had begun, or because its node stopped in an orderly way.
+    A time limit is a failure. `UNCOUNTED`: before its body had begun, or because its node stopped
+    in an orderly way.
     """
 
     SUCCEEDED = "succeeded"
@@ -54,9 +57,10 @@ class RunOutcome(StrEnum):
 class Statistics:
     """The statistics of all runs of a schedule.
 
-    `last_start` is when the last body began whose run has ended. `total_duration` adds up successful
-    runs, `total_duration_failures` failed and cancelled ones; the duration of a crashed run is unknown.
-    `last_finish` is the last end of any kind, for a crash the moment at which it was found.
+    `last_start` is when the last body began whose run has ended. `total_duration` adds up
+    successful runs, `total_duration_failures` failed and cancelled ones; the duration of a crashed
+    run is unknown. `last_finish` is the last end of any kind, for a crash the moment at which it
+    was found.
     """
 
     last_start: datetime | None = None
@@ -85,7 +89,9 @@ class Statistics:
             consecutive_crashes=self.consecutive_crashes + 1,
         )
 
-    def ended(self, outcome: RunOutcome, now: datetime, *, began: datetime, others: int = 0) -> Self:
+    def ended(
+        self, outcome: RunOutcome, now: datetime, *, began: datetime, others: int = 0
+    ) -> Self:
         """Count the end of a run whose body began at `began`, while `others` runs still execute."""
         if outcome is RunOutcome.UNCOUNTED:
             return replace(
@@ -93,13 +99,22 @@ class Statistics:
                 last_finish=now,
                 total_runs=self.total_runs - 1,
                 total_crashes=self.total_crashes - 1,
-                consecutive_crashes=max(self.consecutive_crashes - 1, others),  # a resume may have cleared it
+                consecutive_crashes=max(
+                    self.consecutive_crashes - 1, others
+                ),  # a resume may have cleared it
             )
         known = self.last_start
         # The later start of runs that overlap; a clock that has stepped back is followed.
         start = began if known is None or known > now else max(known, began)
-        ended = replace(self, last_start=start, last_finish=now, last_run_success=outcome is RunOutcome.SUCCEEDED)
-        if outcome is RunOutcome.CRASHED:  # its start has counted it; a resume may have cleared the streak
+        ended = replace(
+            self,
+            last_start=start,
+            last_finish=now,
+            last_run_success=outcome is RunOutcome.SUCCEEDED,
+        )
+        if (
+            outcome is RunOutcome.CRASHED
+        ):  # its start has counted it; a resume may have cleared the streak
             return replace(ended, consecutive_crashes=max(self.consecutive_crashes, 1 + others))
         took = max(now - began, _NO_TIME)  # a clock may step back
         ended = replace(ended, total_crashes=self.total_crashes - 1, consecutive_crashes=others)
@@ -111,7 +126,8 @@ class Statistics:
                 total_duration=self.total_duration + took,
                 consecutive_failures=0,
             )
-        # The crashes in a row that are no runs going on, this run's own among them; a cancelled run itself is none.
+        # The crashes in a row that are no runs going on, this run's own among them; a cancelled run
+        # itself is none.
         crashes = max(self.consecutive_crashes - others, 1) - (outcome is RunOutcome.CANCELLED)
         return replace(
             ended,
@@ -125,7 +141,9 @@ class Statistics:
         return replace(self, consecutive_failures=0, consecutive_crashes=0)
 
     def without_open(self, runs: int, began: datetime | None) -> Self:
-        """Return the statistics of the ended runs, without the open `runs`; `began`: when the last open body began."""
+        """Return the statistics of the ended runs, without the open `runs`; `began`: when the last
+        open body began.
+        """
         return replace(
             self,
             last_start=max(filter(None, (self.last_start, began)), default=None),

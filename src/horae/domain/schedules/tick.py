@@ -1,12 +1,12 @@
 """Decides each nominal time of a schedule: exactly one decision, with its reason.
 
 A decision is `fired`, `coalesced` (another run replaces it), `skipped` (it was not meant to run) or
-`missed` (it should have run, but no node could run it). Consecutive times with the same decision are one `Ticks`
-with a count, so that a fast schedule after a long outage is one row.
+`missed` (it should have run, but no node could run it). Consecutive times with the same decision
+are one `Ticks` with a count, so that a fast schedule after a long outage is one row.
 
-`last_tick` of a schedule is a watermark: every nominal time up to it has a decision, no later one has. Of the times
-that are due the oldest are dropped and the newest kept, so that one moment is enough as a watermark; a kept time
-fires later, in its turn.
+`last_tick` of a schedule is a watermark: every nominal time up to it has a decision, no later one
+has. Of the times that are due the oldest are dropped and the newest kept, so that one moment is
+enough as a watermark; a kept time fires later, in its turn.
 
 - `judge_late` decides times that passed while no node could run them, by `catch_up`.
 - `judge_overlapped` decides times that came due while a run was executing, by `overlap`.
@@ -61,19 +61,30 @@ class Reason(StrEnum):
 REASONS: Final = {
     Decision.FIRED: frozenset(
         {
-            Reason.ON_TIME, Reason.LATE, Reason.CATCH_UP, Reason.BUFFERED, Reason.RETRY, Reason.MANUAL,
-            Reason.BACKFILL, Reason.MOVED,
+            Reason.ON_TIME,
+            Reason.LATE,
+            Reason.CATCH_UP,
+            Reason.BUFFERED,
+            Reason.RETRY,
+            Reason.MANUAL,
+            Reason.BACKFILL,
+            Reason.MOVED,
         }
     ),
     Decision.COALESCED: frozenset({Reason.LATE, Reason.CATCH_UP, Reason.OVERLAP}),
     Decision.SKIPPED: frozenset(
         {
-            Reason.OVERLAP, Reason.PAUSED, Reason.ALTERED, Reason.DEPLOYMENT_GONE, Reason.EXCLUDED, Reason.REQUESTED,
+            Reason.OVERLAP,
+            Reason.PAUSED,
+            Reason.ALTERED,
+            Reason.DEPLOYMENT_GONE,
+            Reason.EXCLUDED,
+            Reason.REQUESTED,
             Reason.REPLACED,
         }
     ),
     Decision.MISSED: frozenset({Reason.LIMIT, Reason.WINDOW, Reason.CATCH_UP_NONE}),
-}  # fmt: skip
+}
 """The reasons that each decision may have."""
 
 
@@ -98,7 +109,9 @@ class Ticks:
 
 
 class Judgement(NamedTuple):
-    """The times due, oldest first: those that are dropped, and the number of those kept to be run."""
+    """The times due, oldest first: those that are dropped, and the number of those kept to be
+    run.
+    """
 
     dropped: tuple[Ticks, ...]
     kept: int
@@ -136,7 +149,10 @@ def judge_late(rules: Rules, timeline: Times, mark: datetime, now: datetime) -> 
         case CatchUp.ALL:
             old = timeline.due(mark, now - rules.catch_up_window)
             kept = min(due - old, rules.catch_up_limit)
-            cuts = [_Cut(old, Decision.MISSED, Reason.WINDOW), _Cut(due - kept, Decision.MISSED, Reason.LIMIT)]
+            cuts = [
+                _Cut(old, Decision.MISSED, Reason.WINDOW),
+                _Cut(due - kept, Decision.MISSED, Reason.LIMIT),
+            ]
         case _:
             assert_never(rules.catch_up)
     return Judgement(tuple(_ticks(timeline, mark, now, cuts)), kept)
@@ -147,9 +163,9 @@ def judge_overlapped(
 ) -> Judgement:
     """Judge the times that came due by the end of a run, by `overlap`.
 
-    Times that waited before the run began (`catch_up=all`) are kept whatever the policy: as many as waited then. The
-    newest are kept and the oldest dropped, so that a run that takes too long never lets the backlog grow. At `least`
-    this many are kept.
+    Times that waited before the run began (`catch_up=all`) are kept whatever the policy: as many as
+    waited then. The newest are kept and the oldest dropped, so that a run that takes too long never
+    lets the backlog grow. At `least` this many are kept.
     """
     due = timeline.due(mark, now)
     waiting = min(max(backlog(rules, timeline, mark, started), least), due)
@@ -161,7 +177,10 @@ def judge_overlapped(
         case Overlap.BUFFER_ALL:
             kept, verdict = min(due, rules.catch_up_limit), (Decision.MISSED, Reason.LIMIT)
         case Overlap.ALLOW_ALL:
-            kept, verdict = due, (Decision.SKIPPED, Reason.OVERLAP)  # nothing waits, so nothing is dropped
+            kept, verdict = (
+                due,
+                (Decision.SKIPPED, Reason.OVERLAP),
+            )  # nothing waits, so nothing is dropped
         case _:
             assert_never(rules.overlap)
     return Judgement(tuple(_ticks(timeline, mark, now, [_Cut(due - kept, *verdict)])), kept)
@@ -172,7 +191,9 @@ def backlog(rules: Rules, timeline: Times, mark: datetime, started: datetime) ->
     return timeline.due(mark, started) if rules.catch_up is CatchUp.ALL else 0
 
 
-def passed_over(timeline: Timeline, mark: datetime, now: datetime, reason: Reason) -> tuple[Ticks, ...]:
+def passed_over(
+    timeline: Timeline, mark: datetime, now: datetime, reason: Reason
+) -> tuple[Ticks, ...]:
     """Skip every nominal time after the mark up to now, due or not."""
     count = timeline.count(mark, now)
     return tuple(_ticks(timeline, mark, now, [_Cut(count, Decision.SKIPPED, reason)]))

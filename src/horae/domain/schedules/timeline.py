@@ -1,8 +1,8 @@
 """The nominal times of a schedule: the fires of a cron expression, or the points of a grid.
 
-The nominal time is the one that the trigger gives; jitter delays the start, but never to the next nominal time, so
-times and starts have the same order. Long ranges are not listed: a schedule of every second is counted over a week
-by arithmetic and bisection. All results are in UTC.
+The nominal time is the one that the trigger gives; jitter delays the start, but never to the next
+nominal time, so times and starts have the same order. Long ranges are not listed: a schedule of
+every second is counted over a week by arithmetic and bisection. All results are in UTC.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ _FEW: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The nominal times of one schedule, with its jitter; none for an interval counted from the finish."""
+    """The nominal times of one schedule, with its jitter; none for an interval counted from the
+    finish.
+    """
 
     source: CronExpression | Grid | None
     jitter: timedelta
@@ -47,7 +49,9 @@ class Timeline:
         return None if self.source is None else self.source.first_after(moment)
 
     def start_of(self, nominal: datetime) -> datetime:
-        """Return when a nominal time is due: later by the jitter, which is the same on every node."""
+        """Return when a nominal time is due: later by the jitter, which is the same on every
+        node.
+        """
         if not self.jitter:
             return nominal
         following = self.after(nominal)
@@ -120,7 +124,9 @@ def _fire_after(expression: CronExpression, moment: datetime) -> datetime | None
 
 
 def hashed_delay(key: str, moment: datetime, room: timedelta) -> timedelta:
-    """Return a delay below `room` from a hash of schedule and moment: it spreads schedules that are due together."""
+    """Return a delay below `room` from a hash of schedule and moment: it spreads schedules that are
+    due together.
+    """
     micros = (moment - EPOCH) // MICROSECOND
     number = int.from_bytes(blake2b(f"{key} {micros}".encode(), digest_size=8).digest())
     return (room // MICROSECOND * number >> 64) * MICROSECOND

@@ -1,7 +1,7 @@
 """What makes a schedule due: a cron expression or an interval.
 
-A trigger is stored as three texts: kind, text and time zone, from which `parse_trigger` restores an equal value.
-Options that differ from the default follow the text after a semicolon:
+A trigger is stored as three texts: kind, text and time zone, from which `parse_trigger` restores an
+equal value. Options that differ from the default follow the text after a semicolon:
 
 - `cron`: `0 3 * * *`, `0 3 * * *; dst_gap=skip; dst_fold=both`
 - `interval`: `10m`, `1 day; fixed`, `1 day; fixed; initial_start=2026-01-01T03:00:00+00:00`
@@ -72,7 +72,9 @@ class IntervalTrigger:
         """Refuse an unknown zone and a start without a zone."""
         load_zone(self.timezone)
         if self.initial_start is not None and self.initial_start.utcoffset() is None:
-            raise InvalidRequest(f"initial_start {quoted(self.initial_start)}: expected a datetime with a time zone")
+            raise InvalidRequest(
+                f"initial_start {quoted(self.initial_start)}: expected a datetime with a time zone"
+            )
 
     @property
     def text(self) -> str:
@@ -114,7 +116,9 @@ def parse_trigger(kind: str, text: str, timezone: str = "UTC") -> Trigger:
 
 def _joined(body: str, options: Mapping[str, str | None]) -> str:
     """Append the options that are set; one without a value is its name alone."""
-    written = [f"{name}={value}" if value else name for name, value in options.items() if value is not None]
+    written = [
+        f"{name}={value}" if value else name for name, value in options.items() if value is not None
+    ]
     return f"{_SEPARATOR} ".join([body, *written])
 
 
@@ -128,11 +132,15 @@ def _option(text: str, part: str) -> tuple[str, Any]:
 def _refuse_others(text: str, options: Mapping[str, str], known: tuple[str, ...]) -> None:
     if unknown := options.keys() - set(known):
         names = " and ".join(sorted(unknown))
-        raise InvalidRequest(f"trigger {quoted(text)}: {names} is unknown, expected {' or '.join(known)}")
+        raise InvalidRequest(
+            f"trigger {quoted(text)}: {names} is unknown, expected {' or '.join(known)}"
+        )
 
 
 def _moment(text: str, value: str) -> datetime:
     try:
         return datetime.fromisoformat(value)
     except ValueError as error:
-        raise InvalidRequest(f"trigger {quoted(text)}: {quoted(value)} is no moment, expected ISO 8601") from error
+        raise InvalidRequest(
+            f"trigger {quoted(text)}: {quoted(value)} is no moment, expected ISO 8601"
+        ) from error

@@ -10,7 +10,9 @@ from horae.quoting import quoted
 Duration: TypeAlias = str | timedelta
 
 LONGEST_DURATION: Final = timedelta(days=36_525)
-"""A hundred years: far past any use, and short enough that seconds in a float keep every microsecond."""
+"""A hundred years: far past any use, and short enough that seconds in a float keep every
+microsecond.
+"""
 
 _MONTH: Final = timedelta(days=30)
 """The length of a month where only the length matters, as in PostgreSQL."""
@@ -21,14 +23,19 @@ _MOST_MONTHS: Final = 1_200
 def parse_duration(name: str, value: object) -> timedelta:
     """Return a duration as a timedelta; `name` is the option, for the error.
 
-    A day counts 24 hours and a month 30 days. Raises `InvalidInterval` for a text that cannot be read, and
-    `InvalidRequest` for a value that is neither a text nor a timedelta, such as a bare number of seconds.
+    A day counts 24 hours and a month 30 days. Raises `InvalidInterval` for a text that cannot be
+    read, and `InvalidRequest` for a value that is neither a text nor a timedelta, such as a bare
+    number of seconds.
     """
     if isinstance(value, timedelta):
         return value
     if not isinstance(value, str):
-        seconds = f' (for {value:g} seconds write "{value:g}s")' if isinstance(value, float | int) else ""
-        raise InvalidRequest(f'{name} is {quoted(value)}, expected a duration such as "5m", or a timedelta{seconds}')
+        seconds = (
+            f' (for {value:g} seconds write "{value:g}s")' if isinstance(value, float | int) else ""
+        )
+        raise InvalidRequest(
+            f'{name} is {quoted(value)}, expected a duration such as "5m", or a timedelta{seconds}'
+        )
     try:
         months, days, microseconds = read_interval(value)
         duration = months * _MONTH + timedelta(days=days, microseconds=microseconds)

@@ -55,7 +55,9 @@ class Interval:
             if value % timedelta(days=1):
                 return cls(microseconds=value // _MICROSECOND)
             return cls(days=value.days)
-        parts = read_interval(str(value))  # any other type as well: the error for a bare number names the missing unit
+        parts = read_interval(
+            str(value)
+        )  # any other type as well: the error for a bare number names the missing unit
         if problem := _problem_with(parts):
             raise InvalidInterval(f"interval {quoted(value)}: {problem}")
         return cls(*parts)
@@ -63,7 +65,11 @@ class Interval:
     @property
     def nominal(self) -> timedelta:
         """A length to compare with: months of 30 days, days of 24 hours."""
-        return self.months * _NOMINAL_MONTH + timedelta(days=self.days) + self.microseconds * _MICROSECOND
+        return (
+            self.months * _NOMINAL_MONTH
+            + timedelta(days=self.days)
+            + self.microseconds * _MICROSECOND
+        )
 
     def after(self, moment: datetime, timezone: str = "UTC", *, times: int = 1) -> datetime:
         """Add the interval `times` over to an aware moment; the answer is in UTC.

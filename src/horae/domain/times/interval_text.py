@@ -46,9 +46,12 @@ _NUMBER: Final = "[0-9]+(?:[.,][0-9]+)?"
 _PART: Final = re.compile(rf"({_NUMBER})[ \t]*([A-Za-zµ]+)", re.ASCII)
 _PARTS: Final = re.compile(rf"{_PART.pattern}(?:[ \t]*{_PART.pattern})*", re.ASCII)
 _ISO: Final = re.compile(
-    "P" + "".join(f"(?:({_NUMBER}){unit})?" for unit in "YMWD")
-    + "(?:T" + "".join(f"(?:({_NUMBER}){unit})?" for unit in "HMS") + ")?"
-)  # fmt: skip
+    "P"
+    + "".join(f"(?:({_NUMBER}){unit})?" for unit in "YMWD")
+    + "(?:T"
+    + "".join(f"(?:({_NUMBER}){unit})?" for unit in "HMS")
+    + ")?"
+)
 _ISO_UNITS: Final = ("y", "mo", "w", "d", "h", "m", "s")
 
 
@@ -58,7 +61,9 @@ def read_interval(text: str) -> Amounts:
     if len(stripped) > _LONGEST_TEXT:
         raise _refusal(stripped, "it is too long")
     if iso := _ISO.fullmatch(stripped):
-        parts = [(number, unit) for number, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if number]
+        parts = [
+            (number, unit) for number, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if number
+        ]
     elif _PARTS.fullmatch(stripped):
         parts = [(number, _unit(text, word)) for number, word in _PART.findall(stripped)]
     else:

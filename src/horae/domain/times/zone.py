@@ -24,7 +24,9 @@ _BLOCK_BITS: Final = 25
 
 
 class Span(NamedTuple):
-    """A stretch of time `start <= instant < end` with one offset, and the offsets before and after it."""
+    """A stretch of time `start <= instant < end` with one offset, and the offsets before and after
+    it.
+    """
 
     start: int
     end: int
@@ -46,8 +48,9 @@ _FOREVER: Final = Span(-(1 << 40), 1 << 40, 0, 0, 0)
 def load_zone(key: str) -> tzinfo:
     """Return the zone of an IANA name. Raises `InvalidRequest`, which suggests the right name.
 
-    Only the names of the time zone database count: zoneinfo opens any file by its path, so `localtime`, `right/UTC` or
-    another spelling would be a zone on one machine, and none or another one on the next.
+    Only the names of the time zone database count: zoneinfo opens any file by its path, so
+    `localtime`, `right/UTC` or another spelling would be a zone on one machine, and none or another
+    one on the next.
     """
     if key == "UTC":
         return UTC
@@ -56,19 +59,28 @@ def load_zone(key: str) -> tzinfo:
     try:
         return ZoneInfo(key)
     except (LookupError, OSError, TypeError, ValueError) as error:
-        raise InvalidRequest(f"time zone {key!r} cannot be read on this machine: {error}") from error
+        raise InvalidRequest(
+            f"time zone {key!r} cannot be read on this machine: {error}"
+        ) from error
 
 
 @lru_cache(maxsize=1)
 def zone_names() -> frozenset[str]:
-    """The names of the time zone database: the package's, and those that only this machine knows yet."""
+    """The names of the time zone database: the package's, and those that only this machine knows
+    yet.
+    """
     return (_packaged_names() | available_timezones()) - _NO_ZONES
 
 
 @lru_cache(maxsize=1)
 def _packaged_names() -> frozenset[str]:
-    """The names that the tzdata package lists: one small file, where a look at the machine's is hundreds."""
-    return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split()) - _NO_ZONES
+    """The names that the tzdata package lists: one small file, where a look at the machine's is
+    hundreds.
+    """
+    return (
+        frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())
+        - _NO_ZONES
+    )
 
 
 def span_at(key: str, instant: int) -> Span:

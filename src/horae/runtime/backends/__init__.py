@@ -1,1 +1,3 @@
-"""Jobs that another system runs, such as Celery: messages about them, and the claims of its workers."""
+"""Jobs that another system runs, such as Celery: messages about them, and the claims of its
+workers.
+"""

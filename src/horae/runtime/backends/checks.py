@@ -13,7 +13,8 @@ from horae.types.routes import Routes
 
 
 def check_backends(components: Components) -> None:
-    """Raise `ConfigurationError` for a backend that is not set up, or that contradicts the one of another deployment.
+    """Raise `ConfigurationError` for a backend that is not set up, or that contradicts the one of
+    another deployment.
 
     Nothing is sent before this has passed.
     """
@@ -22,54 +23,80 @@ def check_backends(components: Components) -> None:
     if not named:
         return
     stored = components.database.transact(partial(queue_backends.name_backends, backends=named))
-    if differing := {queue: backend for queue, backend in stored.items() if named[queue] != backend}:
-        raise ConfigurationError("; ".join(_difference(named, *item) for item in sorted(differing.items())))
+    if differing := {
+        queue: backend for queue, backend in stored.items() if named[queue] != backend
+    }:
+        raise ConfigurationError(
+            "; ".join(_difference(named, *item) for item in sorted(differing.items()))
+        )
 
 
 def check_routes(components: Components) -> None:
-    """Raise `ConfigurationError` for a system that was not set up or cannot be used; without the database."""
+    """Raise `ConfigurationError` for a system that was not set up or cannot be used; without the
+    database.
+    """
     registry = components.registry
     check_limits(registry, components.queue_backends)
     for system in sorted(Routes(registry, components.queue_backends).systems):
         backend = registry.backends.get(system)
         if backend is None:
-            raise ConfigurationError(f"{_users(components, system)}, but no such application is set up: {_ADVICE}")
+            raise ConfigurationError(
+                f"{_users(components, system)}, but no such application is set up: {_ADVICE}"
+            )
         backend.check()
 
 
 def check_limits(registry: Registry, queue_backends: Mapping[str, str]) -> None:
-    """Raise `ConfigurationError` for limits by key, or turns of owners, of jobs that another system runs.
+    """Raise `ConfigurationError` for limits by key, or turns of owners, of jobs that another system
+    runs.
 
     Only Horae's nodes claim jobs under such limits, so these would never start.
     """
     foreign = {queue: text for queue, text in queue_backends.items() if text != OWN_BACKEND}
-    with_lanes = {name for name, queue in registry.queues.items() if queue.fair_by is not None or queue.limits}
+    with_lanes = {
+        name for name, queue in registry.queues.items() if queue.fair_by is not None or queue.limits
+    }
     for queue in sorted(with_lanes & foreign.keys()):
-        raise ConfigurationError(f"queue {quoted(queue)} declares {_LIMITS}, and has backend {quoted(foreign[queue])}")
+        raise ConfigurationError(
+            f"queue {quoted(queue)} declares {_LIMITS}, and has backend {quoted(foreign[queue])}"
+        )
     for kind in registry:
         if kind.named_limits and kind.queue in foreign:
             which = f"its queue {quoted(kind.queue)} has backend {quoted(foreign[kind.queue])}"
-            raise ConfigurationError(f"job type {quoted(kind.type)} declares {_LIMITS}, and {which}")
+            raise ConfigurationError(
+                f"job type {quoted(kind.type)} declares {_LIMITS}, and {which}"
+            )
         if kind.address is not None and kind.queue in with_lanes:
             which = f"its queue {quoted(kind.queue)} declares {_LIMITS}"
-            raise ConfigurationError(f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and {which}")
+            raise ConfigurationError(
+                f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and {which}"
+            )
 
 
 _LIMITS = "limits by key or turns, which hold only for jobs that Horae's nodes run"
-_ADVICE = "call horae.contrib.celery.setup(celery_app, horae) in the module that makes the application"
+_ADVICE = (
+    "call horae.contrib.celery.setup(celery_app, horae) in the module that makes the application"
+)
 
 
 def _users(components: Components, system: str) -> str:
     """Return which job types and queues name a system."""
-    types = [kind.type for kind in components.registry if kind.address is not None and kind.address.system == system]
+    types = [
+        kind.type
+        for kind in components.registry
+        if kind.address is not None and kind.address.system == system
+    ]
     names = [queue for queue, text in components.queue_backends.items() if text != OWN_BACKEND]
-    named = [*(f"job type {quoted(name)}" for name in types), *(f"queue {quoted(name)}" for name in names)]
+    named = [
+        *(f"job type {quoted(name)}" for name in types),
+        *(f"queue {quoted(name)}" for name in names),
+    ]
     return f"{named[0]}{' and others' if len(named) > 1 else ''} has backend {quoted(system)}"
 
 
 def _difference(named: Mapping[str, str], queue: str, stored: str) -> str:
     return (
-        f"queue {quoted(queue)}: this application names the backend {quoted(named[queue])}, and another deployment has "
-        f"named {quoted(stored)}; use one of them in both, or change the stored one with "
-        f"`horae queues backend {queue} {named[queue]}`"
+        f"queue {quoted(queue)}: this application names the backend {quoted(named[queue])}, and"
+        f" another deployment has named {quoted(stored)}; use one of them in both, or change the"
+        f" stored one with `horae queues backend {queue} {named[queue]}`"
     )

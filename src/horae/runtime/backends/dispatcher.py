@@ -1,8 +1,10 @@
-"""Sends messages about jobs that another system runs, such as Celery, once they are committed and due.
+"""Sends messages about jobs that another system runs, such as Celery, once they are committed and
+due.
 
-The row of the job decides, and a message is only a hint. A job is marked as sent first, so that a crash before the
-message leaves it marked: from time to time the dispatcher compares how many jobs are marked with how many messages wait
-there, and sends again what has been lost. Any number of nodes may dispatch: each takes rows that no other has locked.
+The row of the job decides, and a message is only a hint. A job is marked as sent first, so that a
+crash before the message leaves it marked: from time to time the dispatcher compares how many jobs
+are marked with how many messages wait there, and sends again what has been lost. Any number of
+nodes may dispatch: each takes rows that no other has locked.
 """
 
 import asyncio
@@ -34,7 +36,9 @@ class Dispatcher:
         rng: Random,
         pace: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """`pace`: how many times as long it may wait between two rounds, because other nodes dispatch as well."""
+        """`pace`: how many times as long it may wait between two rounds, because other nodes
+        dispatch as well.
+        """
         self._database, self._registry = components.database, components.registry
         self._queue_backends, self._wakeup = components.queue_backends, components.wakeup
         self._timing, self._rng, self._pace = timing, rng, pace
@@ -50,10 +54,13 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Dispatch until cancelled; may be called again after an error."""
-        thread = Threads(1, "horae-dispatch")  # its own: a broker that does not answer must not delay other services
+        thread = Threads(
+            1, "horae-dispatch"
+        )  # its own: a broker that does not answer must not delay other services
         try:
             while True:
-                self._wake.clear()  # before the round: what becomes due during it belongs to the next one
+                # Before the round: what becomes due during it belongs to the next one
+                self._wake.clear()
                 more = await self._round(thread)
                 await self._rest(more=more)
         finally:
@@ -68,7 +75,9 @@ class Dispatcher:
             self._look_soon()
 
     def _look_soon(self) -> None:
-        """Look at the queues with a limit in the next round, or else once the rest after the last look is over."""
+        """Look at the queues with a limit in the next round, or else once the rest after the last
+        look is over.
+        """
         now = time.monotonic()
         at = max(now, self._limits_from)
         if at >= self._limits_at:
@@ -108,13 +117,17 @@ class Dispatcher:
         if more:
             return
         try:
-            async with asyncio.timeout(self._timing.poll * self._pace() * self._rng.uniform(0.75, 1.25)):
+            async with asyncio.timeout(
+                self._timing.poll * self._pace() * self._rng.uniform(0.75, 1.25)
+            ):
                 await self._wake.wait()
         except TimeoutError:
             pass
 
     def dispatch(self) -> bool:
-        """Send one batch, and again what was lost if it is time to compare; return whether there may be more."""
+        """Send one batch, and again what was lost if it is time to compare; return whether there
+        may be more.
+        """
         routes, now = Routes(self._registry, self._queue_backends), time.monotonic()
         batch = 1 if self._failed else self._timing.batch
         sent = self._send_due(routes, batch, now) if routes else []
@@ -132,14 +145,18 @@ class Dispatcher:
         return sent
 
     def _send_limited(self, scope: SentScope, batch: int) -> list[Dispatched]:
-        """Send what limits allow; note whether jobs wait for that, so that the ends of others are of interest."""
+        """Send what limits allow; note whether jobs wait for that, so that the ends of others are
+        of interest.
+        """
         began = time.monotonic()
         self._limits_at = began + self._timing.limits_every * self._pace()
         due = self._database.autocommit(dispatching.limited_and_due, scope)
         sent: list[Dispatched] = []
         for queue, room in due.items():
             if room > 0:
-                sent += self._database.transact(partial(dispatching.send_limited, queue=queue), scope, batch)
+                sent += self._database.transact(
+                    partial(dispatching.send_limited, queue=queue), scope, batch
+                )
         self._held_back = bool(due)
         if due and not self._wakeup.connected:
             self._limits_at = began + self._timing.poll
@@ -148,7 +165,9 @@ class Dispatcher:
         return sent
 
     def _deliver(self, sent: Iterable[Dispatched], routes: Routes) -> set[Place]:
-        """Send the messages; return the places that do not accept them, whose jobs are no longer marked as sent."""
+        """Send the messages; return the places that do not accept them, whose jobs are no longer
+        marked as sent.
+        """
         by_place: dict[Place, list[Message]] = defaultdict(list)
         for job in sent:
             if (place := routes.place_of(job.type, job.queue)) is not None:
@@ -160,15 +179,21 @@ class Dispatcher:
                 self._registry.backends[system].send(destination, messages)
             except Exception as error:  # noqa: BLE001 - each transport has errors of its own
                 failed.add(place)
-                self._warnings[place].warn("queue %s of %s accepts no messages: %s", destination, system, error)
-                # Some may have arrived: their workers find the jobs unmarked and leave them to the next message.
-                self._database.transact(dispatching.take_back, [message.job_id for message in messages])
+                self._warnings[place].warn(
+                    "queue %s of %s accepts no messages: %s", destination, system, error
+                )
+                # Some may have arrived: their workers find the jobs unmarked and leave them to the
+                # next message.
+                self._database.transact(
+                    dispatching.take_back, [message.job_id for message in messages]
+                )
             else:
                 self._warnings[place].settle()
         return failed
 
     def _time_limit(self, job: Dispatched) -> float | None:
-        """Return after how many seconds the other system may kill the process of a job that holds the interpreter.
+        """Return after how many seconds the other system may kill the process of a job that holds
+        the interpreter.
 
         Before that, the process itself ends the body, or another node fails the job.
         """
@@ -176,7 +201,13 @@ class Dispatcher:
         if kind is None:
             return None
         soft = kind.time_limits.soft
-        seconds = job.max_runtime if job.max_runtime is not None else None if soft is None else soft.total_seconds()
+        seconds = (
+            job.max_runtime
+            if job.max_runtime is not None
+            else None
+            if soft is None
+            else soft.total_seconds()
+        )
         if seconds is None:
             return None
         return seconds + kind.time_limits.grace.total_seconds() + self._timing.kill_after
@@ -196,28 +227,37 @@ class Dispatcher:
                 self._send_lost(routes, place, count)
 
     def _send_lost(self, routes: Routes, place: Place, count: int) -> None:
-        """Send again as many messages as are missing there, for the jobs whose last message is the oldest.
+        """Send again as many messages as are missing there, for the jobs whose last message is the
+        oldest.
 
-        Messages that workers have received but not begun count as missing: a worker that is free may run the job first.
+        Messages that workers have received but not begun count as missing: a worker that is free
+        may run the job first.
         """
         system, destination = place
         try:
             missing = count - self._registry.backends[system].waiting(destination)
         except Exception as error:  # noqa: BLE001 - as for a message
-            self._warnings[place].warn("queue %s of %s cannot be read: %s", destination, system, error)
+            self._warnings[place].warn(
+                "queue %s of %s cannot be read: %s", destination, system, error
+            )
             return
-        # Messages of other applications in the same queue may hide that some are missing, but not for ever.
+        # Messages of other applications in the same queue may hide that some are missing, but not
+        # for ever.
         after = self._timing.lost_after if missing > 0 else self._timing.lost_for_certain
         left = missing if missing > 0 else count
         scope = routes.scope_of(place)
         while left > 0:
             limit = min(left, self._timing.batch)
-            lost = self._database.transact(partial(dispatching.send_again, seconds=after), scope, limit=limit)
+            lost = self._database.transact(
+                partial(dispatching.send_again, seconds=after), scope, limit=limit
+            )
             if self._deliver(lost, routes) or len(lost) < limit:
                 return
             left -= len(lost)
 
     def _take_back_unrouted(self, entry: SentJobs) -> None:
-        """Leave jobs to Horae's nodes again that were sent by an earlier version of this application."""
+        """Leave jobs to Horae's nodes again that were sent by an earlier version of this
+        application.
+        """
         if self._registry.find(entry.type) is not None and entry.queue not in self._queue_backends:
             self._database.transact(dispatching.take_back_of, entry.type, entry.queue)

@@ -19,11 +19,13 @@ log = guarded_log("horae.runtime")
 
 
 class FinishedRun(NamedTuple):
-    """A claim that this node no longer needs, and what is to be written about it; `error`: what its body raised.
+    """A claim that this node no longer needs, and what is to be written about it; `error`: what its
+    body raised.
 
-    Without a settlement only the end of the body is recorded, because another node owns the job. If the body never
-    began (`unbegun`), the job returns to pending and the attempt does not count. If its own transaction has `already`
-    finished the job, nothing is written; `releases`: other jobs may be claimed now that waited for it.
+    Without a settlement only the end of the body is recorded, because another node owns the job. If
+    the body never began (`unbegun`), the job returns to pending and the attempt does not count. If
+    its own transaction has `already` finished the job, nothing is written; `releases`: other jobs
+    may be claimed now that waited for it.
     """
 
     claim: Claim
@@ -35,10 +37,16 @@ class FinishedRun(NamedTuple):
 
 
 def finish(
-    claim: Claim, job_type: JobType[Any], outcome: Outcome | None, rng: Random, error: BaseException | None = None,
+    claim: Claim,
+    job_type: JobType[Any],
+    outcome: Outcome | None,
+    rng: Random,
+    error: BaseException | None = None,
     took: float | None = None,
-) -> FinishedRun:  # fmt: skip
-    """Decide what is written after the outcome of a body; without an outcome another node owns the job."""
+) -> FinishedRun:
+    """Decide what is written after the outcome of a body; without an outcome another node owns the
+    job.
+    """
     if outcome is None:
         return FinishedRun(claim, None, error)
     settlement = owing(decide(claim, outcome, backoff_of(claim, job_type), rng), job_type)
@@ -73,11 +81,15 @@ def _log_failure(claim: Claim, settlement: Settlement, error: BaseException | No
     arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, then, settlement.error)
     extra: dict[str, Any] = {"job": claim.id, "type": claim.type, "lease": claim.lease}
     extra["retry_in"] = settlement.delay if retried else None
-    record = log.logger.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
+    record = log.logger.makeRecord(
+        log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra
+    )
     if settlement.traceback is not None and settlement.error is not None:
         shown = shown_error(settlement.error, settlement.traceback.rstrip(), error)
         record.exc_info = (type(shown), shown, shown.__traceback__)
-        record.exc_text = shown.stored  # which formatters write instead of formatting the error themselves
+        record.exc_text = (
+            shown.stored
+        )  # which formatters write instead of formatting the error themselves
     log.handle(record)
 
 

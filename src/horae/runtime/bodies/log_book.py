@@ -1,7 +1,8 @@
-"""Keeps the log lines of bodies: a thread writes them in batches, so that logging never waits for the database.
+"""Keeps the log lines of bodies: a thread writes them in batches, so that logging never waits for
+the database.
 
-They are written on a connection of their own, so a rollback of the job keeps them. What the database does not accept in
-time is dropped and counted.
+They are written on a connection of their own, so a rollback of the job keeps them. What the
+database does not accept in time is dropped and counted.
 """
 
 import threading
@@ -68,7 +69,9 @@ class LogWriter:
         return True
 
     def flush(self, seconds: float) -> bool:
-        """Wait until what was sent before is written; return False if it was not within this time."""
+        """Wait until what was sent before is written; return False if it was not within this
+        time.
+        """
         return self._written.wait(seconds)
 
     def close(self, seconds: float) -> None:

@@ -1,16 +1,19 @@
 """Keeps the event loop running that bodies share with their node, whatever a body does to it.
 
-Coroutine bodies run on the node's own loop. So a body could end the node, and all other bodies with it:
+Coroutine bodies run on the node's own loop. So a body could end the node, and all other bodies with
+it:
 
-- `SystemExit` or `KeyboardInterrupt` out of a task that it has spawned: asyncio passes them on to the caller of the
-  loop. Here such a task raises `BodyExited` instead, and the job fails.
+- `SystemExit` or `KeyboardInterrupt` out of a task that it has spawned: asyncio passes them on to
+  the caller of the loop. Here such a task raises `BodyExited` instead, and the job fails.
 - `loop.stop()`: raises an error in a body.
-- cancelling `asyncio.all_tasks()`: the tasks of the node, and of bodies themselves, are not listed there.
+- cancelling `asyncio.all_tasks()`: the tasks of the node, and of bodies themselves, are not listed
+  there.
 
-`run` also continues after a callback, or an `asyncio.Task` that a body has made itself, has ended the loop. A loop that
-the application runs cannot be protected from these, because wrapping callbacks would slow down every step of every
-task. Nor can the application's own tasks be hidden from `asyncio.all_tasks()`, the one that awaits the node among them:
-that is how asyncio ends them with the program.
+`run` also continues after a callback, or an `asyncio.Task` that a body has made itself, has ended
+the loop. A loop that the application runs cannot be protected from these, because wrapping
+callbacks would slow down every step of every task. Nor can the application's own tasks be hidden
+from `asyncio.all_tasks()`, the one that awaits the node among them: that is how asyncio ends them
+with the program.
 """
 
 import asyncio
@@ -51,7 +54,9 @@ class LoopGuard:
         self._hidden = WeakSet[asyncio.Task[Any]]()
         self._blame = WeakSet[Any]()
         loop.set_task_factory(self._make)
-        with suppress(TypeError):  # another implementation of the loop, whose methods cannot be replaced
+        with suppress(
+            TypeError
+        ):  # another implementation of the loop, whose methods cannot be replaced
             vars(loop)["stop"] = self._stop_for_all_but_bodies
 
     def register(self, executor: Any) -> None:
@@ -59,11 +64,15 @@ class LoopGuard:
         self._blame.add(executor)
 
     def show_all(self) -> None:
-        """List the hidden tasks of the node again, so that asyncio cancels the remaining ones when the loop ends."""
+        """List the hidden tasks of the node again, so that asyncio cancels the remaining ones when
+        the loop ends.
+        """
         for task in list(self._hidden):
             show(task)
 
-    def _make(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+    def _make(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+    ) -> asyncio.Task[Any]:
         claim = current_claim()
         if claim is not None and asyncio.iscoroutine(coroutine):
             coroutine = _Watched(coroutine, claim, self._exited)
@@ -77,14 +86,19 @@ class LoopGuard:
         return task
 
     def _exited(self, claim: Claim, error: BaseException) -> None:
-        log.error("a task of job %d (%s) tried to end the process with %r", claim.id, claim.type, error)
+        log.error(
+            "a task of job %d (%s) tried to end the process with %r", claim.id, claim.type, error
+        )
         for executor in list(self._blame):
             executor.blame(claim, error)
 
     def _stop_for_all_but_bodies(self) -> None:
         claim = current_claim()
         if claim is not None:
-            raise RuntimeError(f"job {claim.id} ({claim.type}) must not stop the event loop, which its node runs on")
+            raise RuntimeError(
+                f"job {claim.id} ({claim.type}) must not stop the event loop, which its node"
+                " runs on"
+            )
         self._stop()
 
 
@@ -104,7 +118,13 @@ class _Watched(Coroutine[Any, Any, Any]):
             raise self._instead(error) from error
 
     @override
-    def throw(self, kind: Any, value: BaseException | object = None, traceback: TracebackType | None = None, /) -> Any:
+    def throw(
+        self,
+        kind: Any,
+        value: BaseException | object = None,
+        traceback: TracebackType | None = None,
+        /,
+    ) -> Any:
         try:
             return self._coroutine.throw(kind if value is None else value)  # type: ignore[arg-type]
         except ENDS_THE_PROCESS as error:
@@ -146,13 +166,17 @@ def guard_of(loop: asyncio.AbstractEventLoop) -> LoopGuard:
 
 
 def _is_by_keyboard() -> bool:
-    """Whether Ctrl-C raises `KeyboardInterrupt` in this thread, with no other handler for the signal."""
+    """Whether Ctrl-C raises `KeyboardInterrupt` in this thread, with no other handler for the
+    signal.
+    """
     in_main_thread = threading.current_thread() is threading.main_thread()
     return in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` in a new loop, as `asyncio.run` does, and keep the loop running until it ends, whatever bodies do."""
+    """Run `main` in a new loop, as `asyncio.run` does, and keep the loop running until it ends,
+    whatever bodies do.
+    """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         guard = guard_of(loop)

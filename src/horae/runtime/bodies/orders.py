@@ -25,7 +25,9 @@ class Interrupted(JobStopped):
 class OutOfContact(Interrupted):
     """The node cannot reach its database, so other nodes may soon run the job."""
 
-    reason = "the node lost contact with its database and stopped the job before others might run it"
+    reason = (
+        "the node lost contact with its database and stopped the job before others might run it"
+    )
 
 
 class Exited(JobStopped):

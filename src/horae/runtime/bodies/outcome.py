@@ -1,4 +1,6 @@
-"""The outcome of a body that raised or was stopped: by its order, its own decision, or the rules of its type."""
+"""The outcome of a body that raised or was stopped: by its order, its own decision, or the rules of
+its type.
+"""
 
 import traceback
 from dataclasses import replace
@@ -20,20 +22,30 @@ INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
 log = guarded_log("horae.runtime")
 
 
-def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseException) -> Outcome | None:
-    """Return the outcome of an exception; an order to stop takes precedence over what the body raised after it."""
+def outcome_of(
+    job_type: JobType[Any], context: JobContext[Any], error: BaseException
+) -> Outcome | None:
+    """Return the outcome of an exception; an order to stop takes precedence over what the body
+    raised after it.
+    """
     order = context.order
     reason = order if isinstance(order, JobStopped) else error
     match reason:
         case JobCancelled():
             return Cancelled(reason.by)
-        case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # not by the body itself
+        case LeaseLost() if reason is order or isinstance(
+            reason, Overtaken
+        ):  # not by the body itself
             return None
         case OutOfTime() | Exited() | Interrupted():
             return _stopped(job_type, context, reason)
         case _:
-            timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(error, Exception)
-            return _raised_outcome(job_type, context.claim, order if timed_out and order is not None else error)
+            timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(
+                error, Exception
+            )
+            return _raised_outcome(
+                job_type, context.claim, order if timed_out and order is not None else error
+            )
 
 
 def _stopped(
@@ -65,11 +77,15 @@ def _advice(job_type: JobType[Any]) -> str:
     """Return how an interrupted job could run again."""
     if job_type.on_shutdown is not None:
         return "its type declares on_shutdown='fail'"
-    return "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"
+    return (
+        "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a transaction"
+    )
 
 
 def _is_rolled_back(job_type: JobType[Any], context: JobContext[Any]) -> bool:
-    """Return whether the body ran in a transaction on Horae's database, which is lost with the body."""
+    """Return whether the body ran in a transaction on Horae's database, which is lost with the
+    body.
+    """
     if context.has_transaction:
         return True
     if job_type.isolation != "process":
@@ -81,17 +97,23 @@ def _is_rolled_back(job_type: JobType[Any], context: JobContext[Any]) -> bool:
 
 
 def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) -> Outcome:
-    """Return the outcome of what a body raised by itself, by its own decision or by the rules of its type."""
+    """Return the outcome of what a body raised by itself, by its own decision or by the rules of
+    its type.
+    """
     match error:
         case Snooze():
-            return Snoozed(error.delay.total_seconds(), *_stored(job_type, claim, error, str(error)))
+            return Snoozed(
+                error.delay.total_seconds(), *_stored(job_type, claim, error, str(error))
+            )
         case Discard():
             return replace(_failure(job_type, claim, error), final=True)
         case Retry():
             after = None if error.after is None else error.after.total_seconds()
             return replace(_failure(job_type, claim, error), after=after)
         case _:
-            return replace(_failure(job_type, claim, error), final=not _may_be_retried(job_type, error))
+            return replace(
+                _failure(job_type, claim, error), final=not _may_be_retried(job_type, error)
+            )
 
 
 def _may_be_retried(job_type: JobType[Any], error: BaseException) -> bool:
@@ -112,11 +134,15 @@ def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Fail
         _text_for_users(job_type, error),
         "".join(traceback.format_exception(error)),
     )
-    return Failed(technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded))
+    return Failed(
+        technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded)
+    )
 
 
 def _text_for_users(job_type: JobType[Any], error: BaseException) -> str:
-    """Return the text for users; for a decision that was raised from an error, that of the type for this error."""
+    """Return the text for users; for a decision that was raised from an error, that of the type for
+    this error.
+    """
     if not isinstance(error, BodyDecision) or error.__cause__ is None:
         return job_type.explain(error)
     text = job_type.explain(error.__cause__)
@@ -124,6 +150,8 @@ def _text_for_users(job_type: JobType[Any], error: BaseException) -> str:
 
 
 def _stored(job_type: JobType[Any], claim: Claim, error: BaseException, *texts: str) -> list[str]:
-    """Return the texts of an error as they may be stored: without values and the secret parameters of the job."""
+    """Return the texts of an error as they may be stored: without values and the secret parameters
+    of the job.
+    """
     redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
     return [storable(shortened(redactor.clean(text))) for text in texts]

@@ -1,4 +1,6 @@
-"""Collects the progress reports of running bodies in memory, and writes them together, at most ten times a second."""
+"""Collects the progress reports of running bodies in memory, and writes them together, at most ten
+times a second.
+"""
 
 from collections.abc import Iterable
 from functools import partial
@@ -39,7 +41,8 @@ class Reporter:
         return self._latest.get(job_id)
 
     def forget(self, job_ids: Iterable[JobId], cancelled: Iterable[JobId] = ()) -> None:
-        """Forget jobs whose results are committed; the next `publish` removes them from the live store.
+        """Forget jobs whose results are committed; the next `publish` removes them from the live
+        store.
 
         For those that were `cancelled` the store may hold the request, even if they never reported.
         """
@@ -56,7 +59,9 @@ class Reporter:
         return bool(self._new or self._ended)
 
     def publish(self) -> None:
-        """Write the new reports and remove the ended jobs; what fails is repeated by the next call."""
+        """Write the new reports and remove the ended jobs; what fails is repeated by the next
+        call.
+        """
         with self._lock:
             new, self._new = self._new, {}
             ended, self._ended = self._ended, []

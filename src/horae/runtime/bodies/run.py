@@ -16,23 +16,26 @@ from horae.types.context import JobContext
 from horae.types.job_type import JobType
 
 START_UP: Final = timedelta(seconds=60)
-"""How long a child process may take to start and import the application before its time limits begin to count."""
+"""How long a child process may take to start and import the application before its time limits
+begin to count.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class Run:
     """A claim whose body has begun. Times are on the monotonic clock, in seconds.
 
-    `warned`: its soft time limit was signalled; `forced`: it was stopped by force, or that was tried; `killed`: force
-    worked; `failed`: its job is failed, or is about to be, although its body still runs; `waiting`: its body has not
-    begun, because its child process is still being set up.
+    `warned`: its soft time limit was signalled; `forced`: it was stopped by force, or that was
+    tried; `killed`: force worked; `failed`: its job is failed, or is about to be, although its body
+    still runs; `waiting`: its body has not begun, because its child process is still being set up.
     """
 
     claim: Claim
     job_type: JobType[Any]
     context: JobContext[Any]
     executor: "Executor"
-    began: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - simulations replace the clock
+    # Simulations replace the clock
+    began: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
     warned: bool = False
     forced: bool = False
     killed: bool = False
@@ -42,7 +45,9 @@ class Run:
     """The executor's own reference to it."""
 
     def begin(self, within: timedelta = timedelta(0)) -> None:
-        """Count time limits from now, or from the end of this time unless the body begins before."""
+        """Count time limits from now, or from the end of this time unless the body begins
+        before.
+        """
         self.began = time.monotonic() + within.total_seconds()
 
     def stop(self, order: BaseException) -> None:
@@ -86,8 +91,12 @@ class Run:
 
     @property
     def may_be_cancelled(self) -> bool:
-        """Whether a cancel request would change anything: by ordering it to end, or then by using force."""
-        return not self.ordered_to_end or (isinstance(self.context.order, JobCancelled) and not self.forced)
+        """Whether a cancel request would change anything: by ordering it to end, or then by using
+        force.
+        """
+        return not self.ordered_to_end or (
+            isinstance(self.context.order, JobCancelled) and not self.forced
+        )
 
 
 Done: TypeAlias = Callable[[Run, FinishedRun], None]
@@ -96,7 +105,9 @@ Done: TypeAlias = Callable[[Run, FinishedRun], None]
 def stop_runs(
     runs: Iterable[Run], order: Callable[[], BaseException], level: Isolation = Isolation.ALL
 ) -> Sequence[Run]:
-    """Order bodies to stop, and return those: all, or after a loss of contact those that others may soon run again."""
+    """Order bodies to stop, and return those: all, or after a loss of contact those that others may
+    soon run again.
+    """
     stopped = [run for run in runs if level is Isolation.ALL or _may_be_repeated(run, level)]
     for run in stopped:
         run.stop(order())
@@ -123,5 +134,7 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """Release idle threads and processes; bodies that ignore every order run until the process ends."""
+        """Release idle threads and processes; bodies that ignore every order run until the process
+        ends.
+        """
         ...

@@ -1,8 +1,10 @@
-"""Passes orders to running bodies: that they are cancelled, out of time, or no longer owned by this node.
+"""Passes orders to running bodies: that they are cancelled, out of time, or no longer owned by this
+node.
 
-While anything runs there is a round every 100 ms, and at once after a hint: it publishes reports, reads cancel requests
-(one query for all bodies), and compares times. So a progress call only has to check a flag. Every two seconds the rows
-themselves are read, so that a body learns of its end even if the live store has lost the request.
+While anything runs there is a round every 100 ms, and at once after a hint: it publishes reports,
+reads cancel requests (one query for all bodies), and compares times. So a progress call only has to
+check a flag. Every two seconds the rows themselves are read, so that a body learns of its end even
+if the live store has lost the request.
 """
 
 import asyncio
@@ -31,9 +33,14 @@ class RunMonitor:
     """Watches the running bodies of one node."""
 
     def __init__(
-        self, running: Mapping[JobId, Run], reporter: Reporter, live: LiveStore, database: Database,
-        on_expiry: Callable[[Job], None], timing: RunMonitorTiming,
-    ) -> None:  # fmt: skip
+        self,
+        running: Mapping[JobId, Run],
+        reporter: Reporter,
+        live: LiveStore,
+        database: Database,
+        on_expiry: Callable[[Job], None],
+        timing: RunMonitorTiming,
+    ) -> None:
         self._running = running
         self._reporter = reporter
         self._live = live
@@ -46,19 +53,28 @@ class RunMonitor:
         self._ordered: list[Run] = []
 
     def on_hint(self, hint: Hint) -> None:
-        """Start a round at once if a running body may have been cancelled. Called on the node's loop."""
+        """Start a round at once if a running body may have been cancelled.
+
+        Called on the node's loop.
+        """
         if hint.kind is HintKind.CANCEL and (
             not hint.job_ids or any(job_id in self._running for job_id in hint.job_ids)
         ):
             self._hinted.set()
 
     def reread(self) -> None:
-        """Read the rows of all bodies at once: other nodes may have taken the jobs. Called on the node's loop."""
+        """Read the rows of all bodies at once: other nodes may have taken the jobs.
+
+        Called on the node's loop.
+        """
         self._rounds = self._timing.reread_every - 1
         self._hinted.set()
 
     async def run(self) -> None:
-        """Watch until cancelled. Time limits have a task of their own, because the other may wait for the database."""
+        """Watch until cancelled.
+
+        Time limits have a task of their own, because the other may wait for the database.
+        """
         async with asyncio.TaskGroup() as services:
             services.create_task(self._exchange_rounds())
             services.create_task(self._limit_rounds(services))
@@ -108,7 +124,9 @@ class RunMonitor:
     def _give(self, orders: Mapping[JobId, BaseException]) -> None:
         for job_id, order in orders.items():
             if (run := self._running.get(job_id)) is not None:
-                if not run.ordered_to_end:  # else a coroutine would be cancelled in each round, also while it cleans up
+                if (
+                    not run.ordered_to_end
+                ):  # else a coroutine would be cancelled in each round, also while it cleans up
                     run.stop(order)
                 if isinstance(order, JobCancelled) and order.forced and not run.forced:
                     run.force()
@@ -126,7 +144,8 @@ class RunMonitor:
             for job_id, request in self._live.cancel_requests(asked, thorough=reread).items():
                 orders[job_id] = JobCancelled(request.by, forced=request.forced)
             self._unavailable.settle()
-        except Exception as error:  # noqa: BLE001 - the row decides in the end, whatever the body learns
+        except Exception as error:  # noqa: BLE001
+            # The row decides in the end, whatever the body learns
             self._unavailable.warn("cancel requests cannot be read: %s", error)
         return orders
 
@@ -141,7 +160,9 @@ class RunMonitor:
         return orders
 
     def _enforce_limits(self, now: float) -> Sequence[Run]:
-        """Stop bodies that exceed a time limit; return those whose jobs must be failed, because nothing stops them."""
+        """Stop bodies that exceed a time limit; return those whose jobs must be failed, because
+        nothing stops them.
+        """
         overdue: list[Run] = []
         for run in list(self._running.values()):
             if now >= run.hard_at:
@@ -173,9 +194,12 @@ class RunMonitor:
         if scheduled := [run.claim.id for run in ordered if run.claim.schedule_id is not None]:
             try:
                 self._database.transact(writing.mark_stopping, scheduled)
-            except Exception as error:  # noqa: BLE001 - the bodies have their orders, even if schedules do not show it
+            except Exception as error:  # noqa: BLE001
+                # The bodies have their orders, even if schedules do not show it
                 log.warning(
-                    "cannot record for %d schedules that their runs were ordered to stop: %s", len(scheduled), error
+                    "cannot record for %d schedules that their runs were ordered to stop: %s",
+                    len(scheduled),
+                    error,
                 )
 
     async def _fail_async(self, overdue: Sequence[Run]) -> None:
@@ -189,12 +213,19 @@ class RunMonitor:
             try:
                 lease = (run.claim.id, run.claim.lease)
                 report = self._reporter.latest(run.claim.id)
-                seen = {} if report is None else {(report.job_id, report.lease): report.progress_percentage}
+                seen = (
+                    {}
+                    if report is None
+                    else {(report.job_id, report.lease): report.progress_percentage}
+                )
                 failed += self._database.transact(time_limits.expire, [lease], run.passed, seen)
                 self._unwritten.settle()
-            except Exception as error:  # noqa: BLE001 - whenever the body ends, that will be no success
+            except Exception as error:  # noqa: BLE001
+                # Whenever the body ends, that will be no success
                 run.failed = False
-                self._unwritten.warn("job %d cannot be failed at its hard time limit yet: %s", run.claim.id, error)
+                self._unwritten.warn(
+                    "job %d cannot be failed at its hard time limit yet: %s", run.claim.id, error
+                )
             else:
                 _log_unstoppable(run)
         return failed
@@ -202,8 +233,9 @@ class RunMonitor:
 
 def _log_unstoppable(run: Run) -> None:
     log.error(
-        "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its slot stays "
-        "occupied. Use isolation='process' for bodies that may hang, or in Celery the pool prefork.",
+        "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its"
+        " slot stays occupied. Use isolation='process' for bodies that may hang, or in Celery the"
+        " pool prefork.",
         run.claim.id,
         run.claim.type,
     )

@@ -1,7 +1,15 @@
-"""Runs one body: opens its transaction, calls it, and returns what is to be written about it. Never raises."""
+"""Runs one body: opens its transaction, calls it, and returns what is to be written about it.
+
+Never raises.
+"""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, cast
@@ -45,7 +53,9 @@ def call_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
-    """What bodies run with: the database of their transactions, the node that holds their leases, and its journal."""
+    """What bodies run with: the database of their transactions, the node that holds their leases,
+    and its journal.
+    """
 
     database: Database
     node: NodeId
@@ -57,10 +67,14 @@ class RunEnvironment:
     log_book: KeptLogs | None = None
     """Keeps the log lines of bodies."""
     call: Callable[[JobType[Any], JobContext[Any]], Any] = call_body
-    """Calls a body that is no coroutine; some processes let a signal interrupt the body, but not its commit."""
+    """Calls a body that is no coroutine; some processes let a signal interrupt the body, but not
+    its commit.
+    """
 
 
-def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+def perform(
+    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
     """Run a body in this thread."""
     context.begin()
     context.job_type, context.log_book = job_type, environment.log_book
@@ -74,7 +88,9 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
     return _closed(context, run, here)
 
 
-async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+async def perform_async(
+    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
     """Run a coroutine body in this task."""
     context.begin()
     context.job_type, context.log_book = job_type, environment.log_book
@@ -87,14 +103,19 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], enviro
                 context.params = await environment.database.in_thread(
                     lambda: load_parameters(job_type, context.claim, environment.database)
                 )
-            run = await (_surrounded_async if environment.around else _run_async)(job_type, context, environment)
-        except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
+            run = await (_surrounded_async if environment.around else _run_async)(
+                job_type, context, environment
+            )
+        except BaseException as error:  # noqa: BLE001
+            # As above; a cancelled task has its reason in the context
             run = stopped_by(error, job_type, context, environment)
     return _closed(context, run, here)
 
 
 def _closed(context: JobContext[Any], run: FinishedRun, forks_before: int) -> FinishedRun:
-    """Close the log of a body and note how long it took; end the process if a fork of the body continues in it."""
+    """Close the log of a body and note how long it took; end the process if a fork of the body
+    continues in it.
+    """
     if forks.count != forks_before:
         end_child(run.error)
     if context.log_lines is not None:
@@ -106,14 +127,19 @@ def _closed(context: JobContext[Any], run: FinishedRun, forks_before: int) -> Fi
 
 
 def stopped_by(
-    error: BaseException, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+    error: BaseException,
+    job_type: JobType[Any],
+    context: JobContext[Any],
+    environment: RunEnvironment,
 ) -> FinishedRun:
     """Return how an exception ends a run.
 
-    It is no attempt if the database was unavailable or the machine lacked something before the body began, or if the
-    node stops before that.
+    It is no attempt if the database was unavailable or the machine lacked something before the body
+    began, or if the node stops before that.
     """
-    called = context.body_is_called if context.is_surrounded else context.claim in environment.journal
+    called = (
+        context.body_is_called if context.is_surrounded else context.claim in environment.journal
+    )
     if called:
         return ended_by(error, job_type, context, environment)
     if isinstance(context.order, Interrupted):
@@ -124,13 +150,18 @@ def stopped_by(
 
 
 def unbegun(claim: Claim, error: BaseException) -> FinishedRun:
-    """Return how a run ends whose body could not begin here for the time being: its job is handed back."""
+    """Return how a run ends whose body could not begin here for the time being: its job is handed
+    back.
+    """
     log.warning("job %d (%s) cannot begin yet: %s", claim.id, claim.type, error)
     return FinishedRun(claim, None, error, unbegun=True)
 
 
 def ended_by(
-    error: BaseException, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+    error: BaseException,
+    job_type: JobType[Any],
+    context: JobContext[Any],
+    environment: RunEnvironment,
 ) -> FinishedRun:
     """Return how a run ends that has raised this error, or that was stopped with it."""
     outcome = outcome_of(job_type, context, error)
@@ -138,14 +169,18 @@ def ended_by(
 
 
 def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
-    """Return the parameters as the type declares them; raise what validation raises if the declaration has changed."""
+    """Return the parameters as the type declares them; raise what validation raises if the
+    declaration has changed.
+    """
     if isinstance(job_type.parameters, MappedParameters):
         return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
     return job_type.parameters.load(claim.params)
 
 
 def result_text(result: Any, most_bytes: int) -> str | None:
-    """Return a result as JSON text; raise TypeError if it cannot be stored as JSON or is too long."""
+    """Return a result as JSON text; raise TypeError if it cannot be stored as JSON or is too
+    long.
+    """
     if result is None:
         return None
     if (problem := problem_of(result)) is not None:
@@ -154,7 +189,9 @@ def result_text(result: Any, most_bytes: int) -> str | None:
     try:
         text = to_json(result).decode()
     except PydanticSerializationError as error:
-        raise TypeError(f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}") from error
+        raise TypeError(
+            f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}"
+        ) from error
     if not is_storable_json(text):
         raise TypeError("the result contains a NUL character, which the database cannot store")
     if (why := unreadable_json(text)) is not None:
@@ -165,7 +202,9 @@ def result_text(result: Any, most_bytes: int) -> str | None:
     return text
 
 
-def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+def _run(
+    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
@@ -181,7 +220,9 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
         connection = _own_connection(entered, environment.database)
         context.enter(connection, entered if isinstance(entered, Session) else None)
         if connection is not None and isinstance(job_type.parameters, MappedParameters):
-            context.params = context.session.merge(context.params, load=False)  # so that its relationships load
+            context.params = context.session.merge(
+                context.params, load=False
+            )  # so that its relationships load
         _begin(context, environment)
         with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():
@@ -203,7 +244,9 @@ def _begin(context: JobContext[Any], environment: RunEnvironment) -> None:
         environment.journal.begin(context.claim)
 
 
-def _surrounded(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+def _surrounded(
+    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
     """Run a body inside `@horae.around`; it counts as begun before they are entered."""
 
     def body() -> FinishedRun:
@@ -213,7 +256,12 @@ def _surrounded(job_type: JobType[Any], context: JobContext[Any], environment: R
             return stopped_by(error, job_type, context, environment)
 
     environment.journal.begin(context.claim)
-    return surrounded(environment.around, context, body, lambda error: ended_by(error, job_type, context, environment))
+    return surrounded(
+        environment.around,
+        context,
+        body,
+        lambda error: ended_by(error, job_type, context, environment),
+    )
 
 
 async def _surrounded_async(
@@ -227,7 +275,10 @@ async def _surrounded_async(
 
     environment.journal.begin(context.claim)
     return await surrounded_async(
-        environment.around, context, body, lambda error: ended_by(error, job_type, context, environment)
+        environment.around,
+        context,
+        body,
+        lambda error: ended_by(error, job_type, context, environment),
     )
 
 
@@ -243,20 +294,26 @@ def _returned(
 
 
 def _ended_in_transaction(context: JobContext[Any], text: str | None, *, own: bool) -> FinishedRun:
-    """Return the end of a body whose transaction is committed; `own`: it was on Horae's database, and ended the job."""
+    """Return the end of a body whose transaction is committed; `own`: it was on Horae's database,
+    and ended the job.
+    """
     settlement = None if own else finished(context.claim, text)
     return FinishedRun(context.claim, settlement, already=own, releases=context.releases)
 
 
 @contextmanager
 def _attached(context: JobContext[Any], database: Database) -> Generator[None]:
-    """Let relationships of mapped parameters load; a connection is opened only when the body uses one."""
+    """Let relationships of mapped parameters load; a connection is opened only when the body uses
+    one.
+    """
     with Session(database.without_transaction(), autoflush=False) as session:
         context.params = session.merge(context.params, load=False)
         yield
 
 
-async def _run_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+async def _run_async(
+    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
@@ -293,7 +350,9 @@ def sync_connection_of(connection: AsyncConnection) -> Connection:
 
 @contextmanager
 def _ending_in_a_child() -> Generator[None]:
-    """End a child process that the body has forked when the body ends in it, before anything is committed."""
+    """End a child process that the body has forked when the body ends in it, before anything is
+    committed.
+    """
     here = forks.count
     try:
         yield
@@ -305,8 +364,12 @@ def _ending_in_a_child() -> Generator[None]:
         end_child(None)
 
 
-def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
-    """Finish the job in the last statement of its own transaction; raise `Overtaken` to roll it back."""
+def settle_within(
+    connection: Connection, context: JobContext[Any], result: str | None, node: NodeId
+) -> None:
+    """Finish the job in the last statement of its own transaction; raise `Overtaken` to roll it
+    back.
+    """
     claim = context.claim
     context.run_before_end(connection)
     settlement = finished(claim, result)._replace(label=context.label, took=context.took)
@@ -317,7 +380,9 @@ def settle_within(connection: Connection, context: JobContext[Any], result: str 
 
 
 def _own_connection(entered: Any, database: Database) -> Connection | None:
-    """Return the connection to settle on, if the job type's transaction is on Horae's own database."""
+    """Return the connection to settle on, if the job type's transaction is on Horae's own
+    database.
+    """
     connection = entered.connection() if isinstance(entered, Session) else entered
     if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
         return None

@@ -1,9 +1,9 @@
 """Runs a body inside the context managers of `@horae.around`.
 
-They surround the body and its transaction: the last one is entered before the transaction begins, and the first is left
-after the transaction was committed or rolled back. So the outcome is settled when they are left, and nothing that they
-raise then can change it. A body counts as begun as soon as the first one is entered, because that runs code of the
-application.
+They surround the body and its transaction: the last one is entered before the transaction begins,
+and the first is left after the transaction was committed or rolled back. So the outcome is settled
+when they are left, and nothing that they raise then can change it. A body counts as begun as soon
+as the first one is entered, because that runs code of the application.
 """
 
 import asyncio
@@ -24,22 +24,31 @@ from horae.types.context import BodyEnd, JobContext
 
 T = TypeVar("T")
 Failed: TypeAlias = Callable[[BaseException], FinishedRun]
-Raised: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+Raised: TypeAlias = (
+    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+)
 Entered: TypeAlias = list[tuple[Hook[Any], Any]]
 
 log = guarded_log("horae.runtime")
 
 
 def surrounded(
-    hooks: Sequence[Hook[Any]], context: JobContext[Any], body: Callable[[], FinishedRun], failed: Failed
+    hooks: Sequence[Hook[Any]],
+    context: JobContext[Any],
+    body: Callable[[], FinishedRun],
+    failed: Failed,
 ) -> FinishedRun:
-    """Run a body inside the hooks. `failed` makes the result of a body that an error has kept from beginning."""
+    """Run a body inside the hooks.
+
+    `failed` makes the result of a body that an error has kept from beginning.
+    """
     here, entered, context.is_surrounded = forks.count, Entered(), True
     with ExitStack() as stack:
         calls = _AsyncCalls(stack)
         try:
             _enter(hooks, context, entered, calls)
-        except BaseException as error:  # noqa: BLE001 - what a hook raises is the outcome of the body
+        except BaseException as error:  # noqa: BLE001
+            # What a hook raises is the outcome of the body
             run = failed(error)
         else:
             run = body()
@@ -49,7 +58,10 @@ def surrounded(
 
 
 async def surrounded_async(
-    hooks: Sequence[Hook[Any]], context: JobContext[Any], body: Callable[[], Awaitable[FinishedRun]], failed: Failed
+    hooks: Sequence[Hook[Any]],
+    context: JobContext[Any],
+    body: Callable[[], Awaitable[FinishedRun]],
+    failed: Failed,
 ) -> FinishedRun:
     """Run a coroutine body inside the hooks; see `surrounded`."""
     here, entered, context.is_surrounded = forks.count, Entered(), True
@@ -64,7 +76,9 @@ async def surrounded_async(
     return await _leave_async(entered, context, run)
 
 
-def _enter(hooks: Sequence[Hook[Any]], context: JobContext[Any], entered: Entered, calls: "_AsyncCalls") -> None:
+def _enter(
+    hooks: Sequence[Hook[Any]], context: JobContext[Any], entered: Entered, calls: "_AsyncCalls"
+) -> None:
     for hook in tuple(hooks):
         manager = hook.call(context)
         if _is_sync(hook, manager):
@@ -74,7 +88,9 @@ def _enter(hooks: Sequence[Hook[Any]], context: JobContext[Any], entered: Entere
         entered.append((hook, manager))
 
 
-async def _enter_async(hooks: Sequence[Hook[Any]], context: JobContext[Any], entered: Entered) -> None:
+async def _enter_async(
+    hooks: Sequence[Hook[Any]], context: JobContext[Any], entered: Entered
+) -> None:
     for hook in tuple(hooks):
         manager = hook.call(context)
         if _is_sync(hook, manager):
@@ -84,7 +100,9 @@ async def _enter_async(hooks: Sequence[Hook[Any]], context: JobContext[Any], ent
         entered.append((hook, manager))
 
 
-def _leave(entered: Entered, context: JobContext[Any], run: FinishedRun, calls: "_AsyncCalls") -> FinishedRun:
+def _leave(
+    entered: Entered, context: JobContext[Any], run: FinishedRun, calls: "_AsyncCalls"
+) -> FinishedRun:
     raised = _ended(context, run)
     for hook, manager in reversed(entered):
         try:
@@ -116,11 +134,16 @@ def _is_sync(hook: Hook[Any], manager: object) -> bool:
         return True
     if hasattr(kind, "__aenter__") and hasattr(kind, "__aexit__"):
         return False
-    raise TypeError(f"around: {hook.name} returned {manager!r}, expected a context manager; or it must yield once")
+    raise TypeError(
+        f"around: {hook.name} returned {manager!r}, expected a context manager; or it must yield"
+        " once"
+    )
 
 
 def _ended(context: JobContext[Any], run: FinishedRun) -> Raised:
-    """Note in the context how the attempt ended, and return what the body raised, as `__exit__` takes it."""
+    """Note in the context how the attempt ended, and return what the body raised, as `__exit__`
+    takes it.
+    """
     settlement = run.settlement
     if settlement is None:
         context.ended = BodyEnd(AttemptOutcome.FINISHED if run.already else None, run.error)
@@ -134,20 +157,27 @@ def _ended(context: JobContext[Any], run: FinishedRun) -> Raised:
 def _raised_at_the_end(
     hook: Hook[Any], context: JobContext[Any], run: FinishedRun, error: BaseException
 ) -> FinishedRun:
-    """Log what a hook raised after the body; a Ctrl-C is passed on to the caller of an inline job."""
+    """Log what a hook raised after the body; a Ctrl-C is passed on to the caller of an inline
+    job.
+    """
     if error is run.error:
         return run
     if isinstance(error, KeyboardInterrupt):
         return run._replace(error=error)
     log.error(  # the traceback without the values that errors repeat
         "%s (around) failed after job %d (%s), whose outcome stays as it is:\n%s",
-        hook.name, context.id, context.type, traceback_text(error),
-    )  # fmt: skip
+        hook.name,
+        context.id,
+        context.type,
+        traceback_text(error),
+    )
     return run
 
 
 class _AsyncCalls:
-    """Awaits what asynchronous context managers return for a body that is no coroutine, all on one event loop."""
+    """Awaits what asynchronous context managers return for a body that is no coroutine, all on one
+    event loop.
+    """
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -167,7 +197,11 @@ class _AsyncCalls:
 
     def _close(self) -> None:
         if self._runner is not None:
-            (self._runner.close() if self._thread is None else self._thread.submit(self._runner.close).result())
+            (
+                self._runner.close()
+                if self._thread is None
+                else self._thread.submit(self._runner.close).result()
+            )
 
 
 async def _awaited(call: Awaitable[T]) -> T:

@@ -1,9 +1,10 @@
 """How far a node has claimed, so that it need not read the same index entries again.
 
-PostgreSQL keeps the index entries of claimed rows while an older transaction is open, and each claim from the front of
-the queue reads them all. While that is slow, most claims leave out the jobs that have the priority of the last one that
-was claimed and come before it. A few start at the front: they find what became due there by an earlier time (ADR 0008).
-Jobs of higher priorities are looked for by each claim, unless that is slow as well.
+PostgreSQL keeps the index entries of claimed rows while an older transaction is open, and each
+claim from the front of the queue reads them all. While that is slow, most claims leave out the jobs
+that have the priority of the last one that was claimed and come before it. A few start at the
+front: they find what became due there by an earlier time (ADR 0008). Jobs of higher priorities are
+looked for by each claim, unless that is slow as well.
 """
 
 import math
@@ -13,12 +14,17 @@ from typing import Final
 from horae.domain.jobs.job import Claim, JobId
 
 LONGEST_REST: Final = 30.0
-"""Seconds after which a claim starts at the front in any case: one that waited for a lock was not slow because of the
-index, and jobs that were handed back meanwhile are before the last one that was claimed."""
+"""Seconds after which a claim starts at the front in any case: one that waited for a lock was not
+slow because of the index, and jobs that were handed back meanwhile are before the last one that was
+claimed.
+"""
 
 
 class ClaimCursor:
-    """The last job that was claimed, and when to claim from the front again. Times are in seconds."""
+    """The last job that was claimed, and when to claim from the front again.
+
+    Times are in seconds.
+    """
 
     def __init__(self, *, slow: float, rest: float, gain: float) -> None:
         """`slow`, `rest`, `gain`: see `ClaimerTiming`."""
@@ -32,7 +38,9 @@ class ClaimCursor:
         return self._last if now < self._rests_until else None
 
     def looks_higher(self, now: float) -> bool:
-        """Return whether a claim that does not start at the front looks for jobs of higher priorities."""
+        """Return whether a claim that does not start at the front looks for jobs of higher
+        priorities.
+        """
         return now >= self._higher_rests_until
 
     def note_higher(self, *, began: float, ended: float) -> None:
@@ -41,14 +49,18 @@ class ClaimCursor:
         self._higher_rests_until = ended + self._rest_after(took)
 
     def return_to_front(self) -> None:
-        """Claim from the front next: the last job that was claimed has been deleted, so its place is unknown."""
+        """Claim from the front next: the last job that was claimed has been deleted, so its place
+        is unknown.
+        """
         self._rests_until = -math.inf
 
     def rest(self, now: float) -> float:
         """Return the seconds until the next claim from the front."""
         return max(0.0, self._rests_until - now)
 
-    def move(self, taken: Sequence[Claim], *, beyond: JobId | None, began: float, ended: float) -> None:
+    def move(
+        self, taken: Sequence[Claim], *, beyond: JobId | None, began: float, ended: float
+    ) -> None:
         """Record a claim: after which job it started, and when it began and ended."""
         took = ended - began
         self.follow(taken)

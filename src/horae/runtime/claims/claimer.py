@@ -1,7 +1,9 @@
-"""Claims jobs: with one statement as a rule, with more where queues have limits or jobs wait in lanes.
+"""Claims jobs: with one statement as a rule, with more where queues have limits or jobs wait in
+lanes.
 
-Limits are read together with the next due time: by an idle node when it has nothing to claim, by a busy one every few
-seconds. A claim takes no job of a queue with a limit until the limit is known, so a new limit holds at once.
+Limits are read together with the next due time: by an idle node when it has nothing to claim, by a
+busy one every few seconds. A claim takes no job of a queue with a limit until the limit is known,
+so a new limit holds at once.
 """
 
 import math
@@ -25,7 +27,9 @@ from horae.storage.jobs.limits.limited_claims import LimitedClaims
 class Claimer:
     """Makes the claims of one node, and knows which queues have limits."""
 
-    def __init__(self, database: Database, scope: ClaimScope, timing: ClaimerTiming, rng: Random) -> None:
+    def __init__(
+        self, database: Database, scope: ClaimScope, timing: ClaimerTiming, rng: Random
+    ) -> None:
         self.limited = frozenset[str]()
         """The queues with limits among those that the node serves."""
         self.exhausted = False
@@ -40,10 +44,14 @@ class Claimer:
         self._limits_read_at = -math.inf
         self._next_pause = self._timing.contended.shortest
         self.avoided: dict[str, tuple[float, float]] = {}
-        """Job types that cannot begin here: until when they are left to other nodes, and for how long each time."""
+        """Job types that cannot begin here: until when they are left to other nodes, and for how
+        long each time.
+        """
 
     def avoid(self, name: str) -> None:
-        """Claim no jobs of this type for a while, which doubles each time until `trust` is called."""
+        """Claim no jobs of this type for a while, which doubles each time until `trust` is
+        called.
+        """
         now = time.monotonic()
         until, pause = self.avoided.get(name, (0.0, self._timing.avoided_for.shortest / 2))
         if now >= until:  # otherwise several of its jobs were tried together
@@ -55,16 +63,22 @@ class Claimer:
         self.avoided.pop(name, None)
 
     def _current_scope(self) -> ClaimScope:
-        """Return what the next claim may take; if that is not all, another claim follows after `pause`."""
+        """Return what the next claim may take; if that is not all, another claim follows after
+        `pause`.
+        """
         now = time.monotonic()
         waits = {name: until - now for name, (until, _) in self.avoided.items() if until > now}
         if not waits:
             return self._scope
         self.pause = min(waits.values())
-        return replace(self._scope, types=tuple(name for name in self._scope.types if name not in waits))
+        return replace(
+            self._scope, types=tuple(name for name in self._scope.types if name not in waits)
+        )
 
     def serve(self, types: tuple[str, ...]) -> None:
-        """Claim jobs of these types from now on, including those before the last job that was claimed."""
+        """Claim jobs of these types from now on, including those before the last job that was
+        claimed.
+        """
         self._scope = replace(self._scope, types=types)
         self._cursor = self._new_cursor()
 
@@ -79,9 +93,11 @@ class Claimer:
         return time.monotonic() - self._limits_read_at > self._timing.limits_fresh
 
     async def claim(self, room: int, slots: int) -> Sequence[Claim]:
-        """Take up to `room` due jobs, and up to `slots` of them from lanes; raises what the database raises.
+        """Take up to `room` due jobs, and up to `slots` of them from lanes; raises what the
+        database raises.
 
-        Jobs from lanes come first, and are meant to begin at once: the start of a job under a rate was counted.
+        Jobs from lanes come first, and are meant to begin at once: the start of a job under a rate
+        was counted.
         """
         self.pause = math.inf
         scope = self._current_scope() if self.avoided else self._scope
@@ -97,7 +113,9 @@ class Claimer:
     async def _claim_plain(self, scope: ClaimScope, room: int) -> Sequence[Claim]:
         names: Sequence[str] = ()
         if self.limited:
-            names = await self._database.autocommit_async(limited_claims.limited_queues_with_room, scope, room)
+            names = await self._database.autocommit_async(
+                limited_claims.limited_queues_with_room, scope, room
+            )
         if not names:
             return await self._claim_unlimited(scope, room)
         result = await self._database.transact_async(limited_claims.claim, scope, room, names)
@@ -115,7 +133,9 @@ class Claimer:
         return taken
 
     async def _claim_beyond(self, scope: ClaimScope, room: int, last: JobId) -> Sequence[Claim]:
-        """Claim without a look at the jobs that have the priority of the last one and come before it."""
+        """Claim without a look at the jobs that have the priority of the last one and come before
+        it.
+        """
         claim, began = self._database.autocommit_async, time.monotonic()
         higher: Sequence[Claim] = ()
         if self._cursor.looks_higher(began):
@@ -140,7 +160,9 @@ class Claimer:
         return [*higher, *same, *lower]
 
     async def look_ahead(self) -> float | None:
-        """Read the limits; return the seconds until the next job is due, as `claims.look_ahead` does."""
+        """Read the limits; return the seconds until the next job is due, as `claims.look_ahead`
+        does.
+        """
         if not self.is_stale and self._cursor.rest(time.monotonic()):
             return None  # it would read all the index entries that a claim has just skipped
         ahead = await self._database.autocommit_async(claims.next_work)

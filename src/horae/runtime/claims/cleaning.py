@@ -1,4 +1,6 @@
-"""When ended jobs are deleted: how often for each time for which jobs are kept, and how far back each search goes."""
+"""When ended jobs are deleted: how often for each time for which jobs are kept, and how far back
+each search goes.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -11,9 +13,13 @@ from horae.storage.jobs.owed_hooks import EVER
 
 Part = tuple[str, KeptFor]
 EVERYTHING_EVERY: Final = 3600.0
-"""Seconds after which all ended jobs are searched again for those that a short search could not delete yet."""
+"""Seconds after which all ended jobs are searched again for those that a short search could not
+delete yet.
+"""
 OVERLAP: Final = 30.0
-"""Seconds by which two searches overlap: a transaction may commit an end late, and a hook may be owed for a while."""
+"""Seconds by which two searches overlap: a transaction may commit an end late, and a hook may be
+owed for a while.
+"""
 
 
 @dataclass(slots=True)
@@ -28,26 +34,37 @@ class _Search:
 class CleaningPlan:
     """Decides which parts are to be cleaned now.
 
-    Jobs that are kept for a shorter time than others lie among those others, so a search for them reads only the ends
-    since the search before, and all of them once in a while.
+    Jobs that are kept for a shorter time than others lie among those others, so a search for them
+    reads only the ends since the search before, and all of them once in a while.
     """
 
     timing: HookTiming
     searches: dict[Part, _Search] = field(default_factory=dict[Part, _Search])
-    begun: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - tests replace the clock
+    # Tests replace the clock
+    begun: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
 
     def due(self, parts: Sequence[Part], now: float) -> Iterator[tuple[Part, float]]:
         """Yield the parts to clean, each with the age of the oldest end to search."""
         longest = max((kept.seconds for _, kept in parts), default=0.0)
         for part in parts:
             kept = part[1]
-            pause = max(self.timing.clean_interval(kept.seconds), min(self.timing.gone_every, kept.seconds))
+            pause = max(
+                self.timing.clean_interval(kept.seconds), min(self.timing.gone_every, kept.seconds)
+            )
             last = self.searches.get(part)
             if now < (self.begun if last is None else last.begun) + pause:
                 continue
-            everything = last is None or kept.seconds >= longest or now >= last.everything_begun + EVERYTHING_EVERY
-            oldest = EVER if last is None or everything else kept.seconds + now - last.begun + OVERLAP
-            self.searches[part] = _Search(now, now if last is None or everything else last.everything_begun)
+            everything = (
+                last is None
+                or kept.seconds >= longest
+                or now >= last.everything_begun + EVERYTHING_EVERY
+            )
+            oldest = (
+                EVER if last is None or everything else kept.seconds + now - last.begun + OVERLAP
+            )
+            self.searches[part] = _Search(
+                now, now if last is None or everything else last.everything_begun
+            )
             yield part, oldest
 
     def failed(self, part: Part) -> None:

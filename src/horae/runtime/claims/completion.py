@@ -1,4 +1,6 @@
-"""What happens after results are committed: retries are scheduled, hooks called, nodes and callers notified."""
+"""What happens after results are committed: retries are scheduled, hooks called, nodes and callers
+notified.
+"""
 
 import asyncio
 from collections.abc import Container, Iterable, Sequence
@@ -37,10 +39,19 @@ class Completion:
     """
 
     def __init__(
-        self, group: asyncio.TaskGroup, components: Components, signals: Signals, hooks: HookService, reporter: Reporter
+        self,
+        group: asyncio.TaskGroup,
+        components: Components,
+        signals: Signals,
+        hooks: HookService,
+        reporter: Reporter,
     ) -> None:
         self._group, self._signals, self._hooks, self._reporter = group, signals, hooks, reporter
-        self._wakeup, self._live, self._database = components.wakeup, components.live, components.database
+        self._wakeup, self._live, self._database = (
+            components.wakeup,
+            components.live,
+            components.database,
+        )
         self._groups = GroupCanceller(self._database, self._live, self._wakeup)
         self._loop = asyncio.get_running_loop()
         signals.settled.connect(self._settled)
@@ -52,7 +63,9 @@ class Completion:
     def _settled(self, batch: Sequence[FinishedRun], result: Settled) -> None:
         """Act on the committed results of a batch of runs of this node."""
         over: list[JobId] = []
-        cancelled = [job_id for job_id, state in result.released.items() if state is JobState.CANCELLED]
+        cancelled = [
+            job_id for job_id, state in result.released.items() if state is JobState.CANCELLED
+        ]
         for finished in batch:
             claim, settlement = finished.claim, finished.settlement
             if claim.id in result.settled:
@@ -65,7 +78,11 @@ class Completion:
             elif claim.id in result.released:
                 self._hooks.wake()
             elif settlement is not None:
-                log.info("the result of job %d was dropped: its lease %d is no longer valid", claim.id, claim.lease)
+                log.info(
+                    "the result of job %d was dropped: its lease %d is no longer valid",
+                    claim.id,
+                    claim.lease,
+                )
         self._wake_hooks(batch, result.settled)
         self._reporter.forget([finished.claim.id for finished in batch], cancelled)
         self._send_jobs_ended(over)
@@ -78,7 +95,13 @@ class Completion:
             self._signals.lanes_freed.send(lanes)
         # These finished their jobs in their own transactions, and with them the runs of schedules.
         self._send_schedules_changed(
-            list({run.claim.schedule_id for run in batch if run.already and run.claim.schedule_id is not None})
+            list(
+                {
+                    run.claim.schedule_id
+                    for run in batch
+                    if run.already and run.claim.schedule_id is not None
+                }
+            )
         )
         if any(run.releases for run in batch):
             self._send_work(None)
@@ -89,7 +112,9 @@ class Completion:
             self._signals.runs_ended.send(result.runs)
 
     def act_on(self, followed: FollowUps) -> None:
-        """Notify those that wait for jobs which ended with others, and cancel the members of cancelled groups."""
+        """Notify those that wait for jobs which ended with others, and cancel the members of
+        cancelled groups.
+        """
         if followed.ended:
             self._send_jobs_ended([job.id for job in followed.ended])
             self._hooks.wake()
@@ -104,7 +129,9 @@ class Completion:
         self._hooks.wake()
 
     def _decided(self, decisions: Sequence[AppliedPlan]) -> None:
-        """Start what this node's controller has fired, and stop the runs that the next ones are to replace."""
+        """Start what this node's controller has fired, and stop the runs that the next ones are to
+        replace.
+        """
         if fired := sum(decision.fired is not None for decision in decisions):
             self._send_work(fired)
         for decision in decisions:
@@ -113,7 +140,9 @@ class Completion:
                 self._group.create_task(self._database.in_service(stop))
 
     def _runs_ended(self, ended: Sequence[AppliedPlan]) -> None:
-        """Notify the nodes that own these schedules if the next start comes sooner than they know."""
+        """Notify the nodes that own these schedules if the next start comes sooner than they
+        know.
+        """
         sooner = tuple(JobId(decision.schedule.id) for decision in ended if decision.moved_earlier)
         if sooner:
             self._wakeup.send(Hint(HintKind.SCHEDULES, sooner))
@@ -121,16 +150,24 @@ class Completion:
     def _stop_run(self, decision: AppliedPlan, job_id: JobId) -> None:
         by = f"schedule {decision.schedule.name}"[:LONGEST_CANCELLER]
         try:
-            self._live.request_cancel(job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE))
+            self._live.request_cancel(
+                job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE)
+            )
             self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
             job = self._database.transact(cancelling.cancel, job_id, by)
             if self._database.autocommit(reading.occupied, [job_id]):
-                return  # its body has yet to receive the request, even if the job was already cancelled
-        except Exception as error:  # noqa: BLE001 - repeated at the next nominal time of the schedule
-            log.warning("job %d cannot be stopped for the next run of its schedule: %s", job_id, error)
+                # Its body has yet to receive the request, even if the job was already cancelled
+                return
+        except Exception as error:  # noqa: BLE001
+            # Repeated at the next nominal time of the schedule
+            log.warning(
+                "job %d cannot be stopped for the next run of its schedule: %s", job_id, error
+            )
             return
         self._live.forget([job_id])
-        if job is not None:  # no node had claimed it, so the run of the schedule has ended with the job
+        if (
+            job is not None
+        ):  # no node had claimed it, so the run of the schedule has ended with the job
             self._loop.call_soon_threadsafe(self._send_schedules_changed, [decision.schedule.id])
             self._wakeup.send(Hint(HintKind.ENDED, (job_id,)))
             self._loop.call_soon_threadsafe(self._hooks.wake)
@@ -154,14 +191,19 @@ class Completion:
         self._send_jobs_ended(over)
 
     def _expired(self, job: Job) -> None:
-        """Act on a job that has passed its time limit. While its body still runs, its hook waits."""
+        """Act on a job that has passed its time limit.
+
+        While its body still runs, its hook waits.
+        """
         if job.node_id is None:
             self._hooks.wake()
         self._send_jobs_ended([job.id])
         self._send_work(None)  # jobs that waited for it may be claimed now
 
     def _send_work(self, count: int | None) -> None:
-        """Notify this node and others of jobs that can be claimed; None: their number is unknown."""
+        """Notify this node and others of jobs that can be claimed; None: their number is
+        unknown.
+        """
         self._wakeup.send(work(count))
         self._signals.work.send()
 
@@ -170,10 +212,14 @@ class Completion:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(job_ids)))
 
     def _send_schedules_changed(self, schedule_ids: Sequence[int]) -> None:
-        """Notify this node and others of changes that were not made by the nodes' own statements."""
+        """Notify this node and others of changes that were not made by the nodes' own
+        statements.
+        """
         if schedule_ids:
             self._signals.schedules_changed.send(schedule_ids)
-            self._wakeup.send(Hint(HintKind.SCHEDULES, tuple(JobId(schedule_id) for schedule_id in schedule_ids)))
+            self._wakeup.send(
+                Hint(HintKind.SCHEDULES, tuple(JobId(schedule_id) for schedule_id in schedule_ids))
+            )
 
     def _retry_in(self, seconds: float) -> None:
         self._loop.call_later(seconds, self._signals.work.send)
@@ -182,7 +228,11 @@ class Completion:
         """Have the hooks called that these runs owe, with the errors of their bodies."""
         for finished in batch:
             settlement = finished.settlement
-            if settlement is None or settlement.hook_owed is None or finished.claim.id not in settled:
+            if (
+                settlement is None
+                or settlement.hook_owed is None
+                or finished.claim.id not in settled
+            ):
                 continue
             if finished.error is not None:
                 self._hooks.remember(finished.claim.id, finished.error)

@@ -1,6 +1,7 @@
 """A node's share of hooks and clean-up: finds what is due and passes it to threads.
 
-Claims, rescues and the web interface never wait for any of it, however long an application's hook takes.
+Claims, rescues and the web interface never wait for any of it, however long an application's hook
+takes.
 """
 
 import asyncio
@@ -36,7 +37,9 @@ class HookService:
         timing: HookTiming,
         pace: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """`pace`: how many times as long it may wait between two searches, as other nodes search as well."""
+        """`pace`: how many times as long it may wait between two searches, as other nodes search as
+        well.
+        """
         self._pace = pace
         self._database, self._hooks = database, hooks
         self._keep_seconds, self._timing = keep_seconds, timing
@@ -47,7 +50,10 @@ class HookService:
         self._unavailable = ThrottledWarning()
 
     def wake(self) -> None:
-        """Look for owed hooks now: a job has ended here that owes one. Called on the node's loop."""
+        """Look for owed hooks now: a job has ended here that owes one.
+
+        Called on the node's loop.
+        """
         self._due.set()
 
     def remember(self, job_id: JobId, error: BaseException) -> None:
@@ -67,9 +73,11 @@ class HookService:
                     await self._due.wait()
 
     async def finish(self, within: float) -> None:
-        """Call the hooks of the node's last jobs, and wait a moment for them; other nodes call the rest.
+        """Call the hooks of the node's last jobs, and wait a moment for them; other nodes call the
+        rest.
 
-        `within`: seconds that are left; none if the database has not answered while results had to be written.
+        `within`: seconds that are left; none if the database has not answered while results had to
+        be written.
         """
         wait = min(self._timing.stop_wait, within)
         with suppress(TimeoutError):
@@ -83,7 +91,9 @@ class HookService:
         self._threads.close(0.0)
 
     def clean_up(self) -> None:
-        """Delete jobs that were kept for long enough; each type with a `before_delete` hook has its own thread."""
+        """Delete jobs that were kept for long enough; each type with a `before_delete` hook has its
+        own thread.
+        """
         for name, kept in self._hooks.kept_for(self._keep_seconds):
             self._clean(name, kept, EVER)
 
@@ -106,7 +116,9 @@ class HookService:
         before = self._cleaning.get((name, kept))
         if before is not None and before.is_alive():
             self._plan.failed((name, kept))
-            log.warning("the last clean-up of %s is still running", f"type {name}" if name else "jobs")
+            log.warning(
+                "the last clean-up of %s is still running", f"type {name}" if name else "jobs"
+            )
             return
         clean = partial(self._removed, name, kept, oldest)
         thread = threading.Thread(target=clean, name=f"horae-clean-{name}", daemon=True)

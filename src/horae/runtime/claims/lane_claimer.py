@@ -22,7 +22,9 @@ class LaneClaimer:
     def __init__(self, database: Database, timing: ClaimerTiming, rng: Random) -> None:
         self._database, self._timing, self._rng = database, timing, rng
         self.in_use = False
-        """Whether jobs wait in lanes, or did a few seconds ago; otherwise a claim makes no statement about lanes."""
+        """Whether jobs wait in lanes, or did a few seconds ago; otherwise a claim makes no
+        statement about lanes.
+        """
         self.due_in = math.inf
         """Seconds after which a lane may be claimed, by the latest claim."""
         self._pause = timing.contended.shortest
@@ -37,11 +39,15 @@ class LaneClaimer:
         self._pause = self._timing.contended.shortest
 
     def gain_room(self, lanes: Collection[int]) -> bool:
-        """Return whether the end of jobs of these lanes may allow another claim: not where only rates limit them."""
+        """Return whether the end of jobs of these lanes may allow another claim: not where only
+        rates limit them.
+        """
         return self._lacked_slots or not self._rated.issuperset(lanes)
 
     async def claim(self, scope: ClaimScope, room: int, most: int) -> LaneClaims:
-        """Claim up to `most` jobs from lanes; the result has the room that is left for plain jobs."""
+        """Claim up to `most` jobs from lanes; the result has the room that is left for plain
+        jobs.
+        """
         nothing = LaneClaims([], room)
         now = time.monotonic()
         self.due_in = max(0.0, self._idle_until - now)
@@ -53,7 +59,9 @@ class LaneClaimer:
         ahead = await self._look_ahead()
         if ahead.due_in > 0:
             return nothing
-        if most <= 0:  # every slot is taken, and jobs that were claimed before wait for the next one
+        if (
+            most <= 0
+        ):  # every slot is taken, and jobs that were claimed before wait for the next one
             self.due_in, self._lacked_slots = self._timing.contended.shortest, True
             return nothing
         began = time.monotonic()
@@ -83,12 +91,16 @@ class LaneClaimer:
 
     def _note_rated(self, result: LaneClaims) -> None:
         if len(self._rated) > MOST_RATED:
-            self._rated.clear()  # the ends of their jobs cause a claim each that finds nothing, until the next one
-        self._rated.difference_update(claim.lane_id for claim in result.claims if claim.lane_id is not None)
+            # The ends of their jobs cause a claim each that finds nothing, until the next one
+            self._rated.clear()
+        self._rated.difference_update(
+            claim.lane_id for claim in result.claims if claim.lane_id is not None
+        )
         self._rated |= result.rated
 
     def _note_nothing_due(self, asked_at: float, due_in: float) -> None:
-        """Do not ask again with each claim of plain jobs: only when a lane is due, after a wake-up, or after a rest.
+        """Do not ask again with each claim of plain jobs: only when a lane is due, after a wake-up,
+        or after a rest.
 
         So jobs that are held back cost the claims of others a small share, however many they are.
         """
@@ -99,7 +111,8 @@ class LaneClaimer:
     def _rest(self, most: float) -> None:
         """Leave the lanes alone for a moment, at most until further ones become due.
 
-        Other nodes have locked what is due, or only they can run it, or it waits until jobs end, which wakes this node.
+        Other nodes have locked what is due, or only they can run it, or it waits until jobs end,
+        which wakes this node.
         """
         self.due_in = min(self._pause * self._rng.uniform(0.5, 1.0), most)
         self._idle_until = time.monotonic() + self.due_in

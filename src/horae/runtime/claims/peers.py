@@ -1,9 +1,11 @@
-"""Shares among many nodes what each of them would do alone: responding to hints, and searching the tables.
+"""Shares among many nodes what each of them would do alone: responding to hints, and searching the
+tables.
 
-A hint reaches every node. If all of them queried the database for a single job, most would find nothing, and the load
-of the server would grow with the number of nodes. So a hint says how many jobs there are, and only that many nodes
-respond, and two more. A chosen node that has no free slot sends the hint again and names itself as busy, so that other
-nodes are chosen. Nothing depends on this: a job that no chosen node takes is found by polling.
+A hint reaches every node. If all of them queried the database for a single job, most would find
+nothing, and the load of the server would grow with the number of nodes. So a hint says how many
+jobs there are, and only that many nodes respond, and two more. A chosen node that has no free slot
+sends the hint again and names itself as busy, so that other nodes are chosen. Nothing depends on
+this: a job that no chosen node takes is found by polling.
 """
 
 import asyncio
@@ -23,7 +25,9 @@ from horae.storage.operations import peers
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 ENOUGH: Final = 2
-"""Nodes that search the tables at their full pace together; with more of them, each searches less often."""
+"""Nodes that search the tables at their full pace together; with more of them, each searches less
+often.
+"""
 log = guarded_log("horae.runtime")
 
 
@@ -59,7 +63,10 @@ class Peers:
         signals.node_suspected.connect(self._changed.set)
 
     async def run(self) -> None:
-        """Read from time to time which other nodes there are. On SQLite, all nodes respond to all hints."""
+        """Read from time to time which other nodes there are.
+
+        On SQLite, all nodes respond to all hints.
+        """
         while self._database.dialect == POSTGRESQL:
             self._changed.clear()
             try:
@@ -72,7 +79,9 @@ class Peers:
                     await self._changed.wait()
 
     def pace(self) -> float:
-        """Return how many times as long this node may wait between two searches that other nodes make as well."""
+        """Return how many times as long this node may wait between two searches that other nodes
+        make as well.
+        """
         return min(max(1.0, self._known.informed / ENOUGH), self._timing.slowest)
 
     @property
@@ -89,7 +98,8 @@ class Peers:
             return
         chosen = self._is_chosen(hint.seed, hint.count, now)
         if not worker.has_room:
-            self._signals.work.send()  # costs nothing now: the worker claims when a slot becomes free
+            # Costs nothing now: the worker claims when a slot becomes free
+            self._signals.work.send()
             if chosen:
                 self._announce_busy(hint.count, now)
         elif chosen:
@@ -97,18 +107,28 @@ class Peers:
             self._signals.work.send()
 
     def receive_ended(self, hint: Hint) -> None:
-        """Notify the dispatcher if this node responds to the hint that jobs have ended. Called on the node's loop."""
-        if not hint.job_ids or self._is_chosen(hint.job_ids[0], len(hint.job_ids), time.monotonic()):
+        """Notify the dispatcher if this node responds to the hint that jobs have ended.
+
+        Called on the node's loop.
+        """
+        if not hint.job_ids or self._is_chosen(
+            hint.job_ids[0], len(hint.job_ids), time.monotonic()
+        ):
             self._signals.ended_elsewhere.send()
 
     def delay(self, key: int | None) -> float:
-        """Return how much later than the job with the next due time this node wakes; zero for few nodes.
+        """Return how much later than the job with the next due time this node wakes; zero for few
+        nodes.
 
-        `key`: identifies the due time. A node that has responded to a hint lately may be one of few that know of the
-        job, because the others learn of it when they poll the next time.
+        `key`: identifies the due time. A node that has responded to a hint lately may be one of few
+        that know of the job, because the others learn of it when they poll the next time.
         """
         now = time.monotonic()
-        if key is None or now - self._responded_at < self._timing.known_after or self._is_chosen(key, 1, now):
+        if (
+            key is None
+            or now - self._responded_at < self._timing.known_after
+            or self._is_chosen(key, 1, now)
+        ):
             return 0.0
         each = self._timing.spare_delay
         return self._rng.uniform(each, each * len(self._known.alike))
@@ -116,15 +136,21 @@ class Peers:
     def _is_chosen(self, seed: int, count: int, now: float) -> bool:
         if self._node not in self._known.alike:
             return True  # nothing is known of the others yet
-        self._busy = {node: at for node, at in self._busy.items() if now - at < self._timing.busy_for}
-        others = [node for node in self._known.alike if node != self._node and node not in self._busy]
+        self._busy = {
+            node: at for node, at in self._busy.items() if now - at < self._timing.busy_for
+        }
+        others = [
+            node for node in self._known.alike if node != self._node and node not in self._busy
+        ]
         return responds(self._node, others, seed, count)
 
     def _filled(self, taken: int) -> None:
         """Pass on what this node may have no slots for: its last claim filled all of them."""
         now = time.monotonic()
         hinted = now - self._responded_at < self._timing.answered_within
-        if not hinted or self._expected > taken:  # without a hint, nobody knows how many jobs there are
+        if (
+            not hinted or self._expected > taken
+        ):  # without a hint, nobody knows how many jobs there are
             self._announce_busy(max(self._expected - taken, 1) if hinted else 1, now)
 
     def _announce_busy(self, count: int, now: float) -> None:

@@ -1,11 +1,12 @@
 """Writes the results of runs in batches: what ends while one batch is written makes up the next.
 
-So an idle node writes each result at once and a busy one writes large batches, without a timer. Once a batch is
-committed, its runs are final. If the answer to the commit is lost, the batch is written again, and
-`storage/outcomes/settling.py` makes that idempotent.
+So an idle node writes each result at once and a busy one writes large batches, without a timer.
+Once a batch is committed, its runs are final. If the answer to the commit is lost, the batch is
+written again, and `storage/outcomes/settling.py` makes that idempotent.
 
-No result is forgotten while the node lives. A batch that cannot be written goes to the end of the queue in two halves
-and is tried again. So one result that the database never accepts delays the others only for a moment.
+No result is forgotten while the node lives. A batch that cannot be written goes to the end of the
+queue in two halves and is tried again. So one result that the database never accepts delays the
+others only for a moment.
 """
 
 import asyncio
@@ -44,8 +45,9 @@ def _no_beat(_connection: Connection) -> Callable[[], None]:
 class Repetition:
     """Decides what is written again, and when, after the database has not accepted a batch.
 
-    A result that cannot be stored is replaced by a failure. To find it, the next batch is half as large, so that it is
-    soon alone. After any other error everything is written again, after pauses that grow.
+    A result that cannot be stored is replaced by a failure. To find it, the next batch is half as
+    large, so that it is soon alone. After any other error everything is written again, after pauses
+    that grow.
     """
 
     def __init__(self, timing: SettlerTiming, rng: Random) -> None:
@@ -64,7 +66,9 @@ class Repetition:
     def after(
         self, batch: Sequence[FinishedRun], error: Exception, *, waiting: int = 0
     ) -> tuple[Sequence[FinishedRun], float]:
-        """Return what to write again, and the seconds to wait before; `waiting`: the number of results behind it."""
+        """Return what to write again, and the seconds to wait before; `waiting`: the number of
+        results behind it.
+        """
         of_data = is_of_data(error)
         instead = refused(batch[0], error) if of_data and len(batch) == 1 else None
         self.largest = max(len(batch) // 2, 1)
@@ -82,9 +86,16 @@ class Settler:
     """The only service of a node that settles claims."""
 
     def __init__(
-        self, environment: RunEnvironment, signals: Signals, timing: SettlerTiming, rng: Random, beat: Beat = _no_beat
+        self,
+        environment: RunEnvironment,
+        signals: Signals,
+        timing: SettlerTiming,
+        rng: Random,
+        beat: Beat = _no_beat,
     ) -> None:
-        """`beat`: writes a heartbeat in each transaction if one is due; what it returns is called after the commit."""
+        """`beat`: writes a heartbeat in each transaction if one is due; what it returns is called
+        after the commit.
+        """
         self._environment, self._signals, self._timing = environment, signals, timing
         self._beat, self._repetition = beat, Repetition(timing, rng)
         self._waiting: list[FinishedRun] = []
@@ -144,7 +155,9 @@ class Settler:
                     return
 
     async def _let_burst_pass(self) -> None:
-        """Wait until a burst of schedules is over: once for each burst, and no longer than a moment."""
+        """Wait until a burst of schedules is over: once for each burst, and no longer than a
+        moment.
+        """
         if self._signals.burst_over.is_set():
             self._patient = True
         elif self._patient and not self._closing:
@@ -175,30 +188,46 @@ class Settler:
 
 
 def refused(finished: FinishedRun, error: Exception) -> FinishedRun | None:
-    """Return a failure to write in place of a result that the database rejects, or None if it is one already."""
+    """Return a failure to write in place of a result that the database rejects, or None if it is
+    one already.
+    """
     claim, settlement = finished.claim, finished.settlement
     if settlement is None or settlement.human_readable_error == UNSTORABLE:
         return None
-    log.error("the result of job %d cannot be stored, so the job is failed", claim.id, exc_info=error)
+    log.error(
+        "the result of job %d cannot be stored, so the job is failed", claim.id, exc_info=error
+    )
     failure = Settlement(
-        claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
-        human_readable_error=UNSTORABLE, hook_owed=ON_ERROR,
-    )  # fmt: skip
+        claim.id,
+        claim.lease,
+        JobState.FAILED,
+        AttemptOutcome.FAILED,
+        error=type(error).__name__,
+        human_readable_error=UNSTORABLE,
+        hook_owed=ON_ERROR,
+    )
     return FinishedRun(claim, failure, finished.error)
 
 
-def settle_batch(connection: Connection, environment: RunEnvironment, batch: Sequence[FinishedRun]) -> Settled:
+def settle_batch(
+    connection: Connection, environment: RunEnvironment, batch: Sequence[FinishedRun]
+) -> Settled:
     """Write the results of runs of one node."""
     settlements = [finished.settlement for finished in batch if finished.settlement is not None]
-    settled = settling.settle(connection, environment.node, settlements) if settlements else Settled()
+    settled = (
+        settling.settle(connection, environment.node, settlements) if settlements else Settled()
+    )
     settled.settled.update(finished.claim.id for finished in batch if finished.already)
     unbegun = {finished.claim.id: finished.claim for finished in batch if finished.unbegun}
     returned = claims.hand_back(connection, list(unbegun.values())) if unbegun else set[JobId]()
-    # A job that could not be handed back was cancelled meanwhile and still has to be released by its node.
+    # A job that could not be handed back was cancelled meanwhile and still has to be released by
+    # its node.
     stopped = [
         (finished.claim.id, finished.claim.lease)
         for finished in batch
-        if finished.settlement is None and not finished.already and finished.claim.id not in returned
+        if finished.settlement is None
+        and not finished.already
+        and finished.claim.id not in returned
     ]
     settled.add(settling.release(connection, environment.node, stopped, unbegun))
     settled.returned.update(returned)

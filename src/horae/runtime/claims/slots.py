@@ -1,7 +1,7 @@
 """How many bodies may run at a time: one limit for all nodes of a process.
 
-A body that waits for another job lends its slot, so that this job can run even if all slots have bodies that wait. It
-takes a slot again before it goes on, ahead of jobs that have not begun.
+A body that waits for another job lends its slot, so that this job can run even if all slots have
+bodies that wait. It takes a slot again before it goes on, ahead of jobs that have not begun.
 """
 
 import asyncio
@@ -21,12 +21,17 @@ MOST_LENT: Final = 256
 
 
 class Slots:
-    """A limited number of slots, shared by the workers of one event loop. Each running body takes one."""
+    """A limited number of slots, shared by the workers of one event loop.
+
+    Each running body takes one.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.free = limit
-        """How many more bodies may begin; negative if bodies that were ordered to stop took their slots again."""
+        """How many more bodies may begin; negative if bodies that were ordered to stop took their
+        slots again.
+        """
         self.lent = 0
         """How many bodies wait for other jobs without a slot."""
         self._freed = Signal[[]]()
@@ -47,7 +52,9 @@ class Slots:
             self._freed.send()
 
     def join(self, on_free: Callable[[], None]) -> None:
-        """Add a worker; `on_free` is called when a slot becomes free that several workers share, or that is lent."""
+        """Add a worker; `on_free` is called when a slot becomes free that several workers share, or
+        that is lent.
+        """
         self._freed.connect(on_free)
         self._workers += 1
         self._loop = asyncio.get_running_loop()
@@ -68,7 +75,9 @@ class Slots:
         return Loan()
 
     def take_back(self, loan: Loan, *, at_once: bool = False) -> None:
-        """Give the body a slot as soon as one is free; `at_once` even if none is, as it was ordered to stop."""
+        """Give the body a slot as soon as one is free; `at_once` even if none is, as it was ordered
+        to stop.
+        """
         if loan.returned.done():
             return
         if at_once or self.free > 0:

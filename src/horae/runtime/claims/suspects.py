@@ -1,8 +1,8 @@
 """Finds out which job crashed a node, by running the jobs in question one at a time.
 
-A node that crashes takes all of its bodies with it, and all of them are rescued together. So jobs that ran in two such
-crashes are run one at a time per node, beside others that did not. If that node crashes again, the one suspect that ran
-each time is quarantined.
+A node that crashes takes all of its bodies with it, and all of them are rescued together. So jobs
+that ran in two such crashes are run one at a time per node, beside others that did not. If that
+node crashes again, the one suspect that ran each time is quarantined.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -22,7 +22,9 @@ class Suspects:
         self._database, self._pause, self._rng = database, pause, rng
         self._running: JobId | None = None
 
-    async def sift(self, taken: Sequence[Claim], busy: Callable[[], Container[JobId]]) -> Sequence[Claim]:
+    async def sift(
+        self, taken: Sequence[Claim], busy: Callable[[], Container[JobId]]
+    ) -> Sequence[Claim]:
         """Return the claims that may begin here; hand the others back for a moment.
 
         `busy`: returns the jobs that this node runs or will run. Raises what the database raises.

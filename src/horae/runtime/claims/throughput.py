@@ -14,7 +14,9 @@ class Throughput:
 
     @property
     def recent(self) -> int:
-        """Bodies that ended in the last moment, or the current one's count extrapolated to a whole one, if higher."""
+        """Bodies that ended in the last moment, or the current one's count extrapolated to a whole
+        one, if higher.
+        """
         elapsed = max(self._latest - self._since, self._timing.shortest_sample)
         return max(self._last, int(self._current * self._timing.moment / elapsed))
 

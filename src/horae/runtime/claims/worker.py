@@ -1,13 +1,14 @@
 """Claims jobs as slots become free, starts their bodies, and passes their results to the settler.
 
-A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as end in a tenth of a
-second. Jobs claimed beyond the slots wait here for at most a second; then they are handed back. A claim that finds
-nothing is followed by a query for the next due time, so that a delayed job starts on time although an idle node polls
-seldom.
+A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as
+end in a tenth of a second. Jobs claimed beyond the slots wait here for at most a second; then they
+are handed back. A claim that finds nothing is followed by a query for the next due time, so that a
+delayed job starts on time although an idle node polls seldom.
 
-If the answer to a claim is lost, the database may have assigned jobs to this node that it does not know. They are
-searched for and handed back: repeatedly for a while, because the lost statement may still be running, and then once a
-minute. A job that has begun here and is not settled, or that waits to be handed back, is never among them.
+If the answer to a claim is lost, the database may have assigned jobs to this node that it does not
+know. They are searched for and handed back: repeatedly for a while, because the lost statement may
+still be running, and then once a minute. A job that has begun here and is not settled, or that
+waits to be handed back, is never among them.
 """
 
 import asyncio
@@ -54,10 +55,21 @@ class Worker:
     """The other workers of the node."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
-        self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, signals: Signals, settler: Settler,
-        reporter: Reporter, choose: Choose, slots: Slots, wakeup: WakeupChannel, peers: Peers, timing: Timing,
+        self,
+        *,
+        environment: RunEnvironment,
+        scope: ClaimScope,
+        registry: Registry,
+        signals: Signals,
+        settler: Settler,
+        reporter: Reporter,
+        choose: Choose,
+        slots: Slots,
+        wakeup: WakeupChannel,
+        peers: Peers,
+        timing: Timing,
         rng: Random,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.running: dict[JobId, Run] = {}
         self._signals, self._wakeup, self._timing = signals, wakeup, timing.worker
         self._environment, self._registry = environment, registry
@@ -68,7 +80,8 @@ class Worker:
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput(timing.throughput)
         self._unavailable = ThrottledWarning()
-        # Held by one worker of a node at a time: what another one is just claiming would seem orphaned.
+        # Held by one worker of a node at a time: what another one is just claiming would seem
+        # orphaned.
         self._wake, self.claiming = asyncio.Event(), asyncio.Lock()
         self._wakes = 0
         self._exhausted = self._stopping = self._isolated = False
@@ -102,14 +115,18 @@ class Worker:
         self.wake()
 
     def _queues_freed(self, queues: Collection[str]) -> None:
-        """Claim if one of the queues has a limit, and wake other nodes, which may be the ones that can run its jobs."""
+        """Claim if one of the queues has a limit, and wake other nodes, which may be the ones that
+        can run its jobs.
+        """
         limited = self._claimer.limited
         if limited and not limited.isdisjoint(queues):
             self.wake()
             self._wakeup.send(work())
 
     def _lanes_freed(self, lanes: Collection[int]) -> None:
-        """Claim, and let other nodes claim, what the end of a job under a limit has made possible."""
+        """Claim, and let other nodes claim, what the end of a job under a limit has made
+        possible.
+        """
         if not self._claimer.lanes.gain_room(lanes):
             return
         self.wake()
@@ -150,17 +167,22 @@ class Worker:
             return 0
         free, waiting = self._slots.free, len(self._prefetched)
         ahead = min(self._throughput.recent, self._timing.prefetch)
-        # A claim of ten jobs costs nearly as much as one of hundreds, so wait until half of those ahead are used up.
+        # A claim of ten jobs costs nearly as much as one of hundreds, so wait until half of those
+        # ahead are used up.
         return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
 
     async def _claim(self, room: int) -> None:
         wakes = self._wakes
         asked = time.monotonic()
-        lost_before, self._reply_lost_until = self._reply_lost_until, math.inf  # also if this is cancelled meanwhile
+        lost_before, self._reply_lost_until = (
+            self._reply_lost_until,
+            math.inf,
+        )  # also if this is cancelled meanwhile
         try:
             taken = await self._claimer.claim(room, self._lane_slots(room))
             taken = await self._suspects.sift(taken, lambda: self._known)
-        except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while; the node goes on
+        except Exception as error:  # noqa: BLE001
+            # The database may be unavailable for a while; the node goes on
             self._unavailable.warn("no jobs can be claimed: %s", error)
             self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
@@ -172,7 +194,10 @@ class Worker:
             self._poll = self._timing.poll_without_hints.shortest
         if len(taken) >= room:
             self._signals.filled.send(len(taken))
-        self._due_known, self._due_at = False, None  # a due time in the past would make the loop spin
+        self._due_known, self._due_at = (
+            False,
+            None,
+        )  # a due time in the past would make the loop spin
         now = time.monotonic()
         if self._claimer.lanes.in_use:
             taken = self._put_first(taken, now)
@@ -182,7 +207,9 @@ class Worker:
         self._start_prefetched()
 
     def _lane_slots(self, room: int) -> int:
-        """Return how many jobs of lanes may be claimed: those that can begin at once, or soon where slots turn over."""
+        """Return how many jobs of lanes may be claimed: those that can begin at once, or soon where
+        slots turn over.
+        """
         soon = min(self._throughput.recent, self._timing.prefetch)
         return min(room, max(self._slots.free - len(self._prefetched), soon))
 
@@ -207,14 +234,19 @@ class Worker:
             self.wake()
 
     async def _wait(self) -> None:
-        idles = self._exhausted and self._wakeup.connected and self._claimer.pause > self._timing.look_ahead_from
+        idles = (
+            self._exhausted
+            and self._wakeup.connected
+            and self._claimer.pause > self._timing.look_ahead_from
+        )
         if not self._due_known and (self._claimer.is_stale or idles):
             await self._look_ahead()
         timeout = self._poll_interval()
         if self._room() > 0:
             timeout = min(timeout, self._claimer.pause)
         elif self._claimer.pause < math.inf:
-            # Claim when there is room, and not after the pause: one that is over would make the loop spin until then.
+            # Claim when there is room, and not after the pause: one that is over would make the
+            # loop spin until then.
             self._exhausted = False
         if self._prefetched:
             timeout = min(timeout, self._timing.prefetched_for / 4)
@@ -223,7 +255,8 @@ class Worker:
                 await self._wake.wait()
         except TimeoutError:
             self._exhausted = False
-            self._due_at = None  # it may be over while no slot is free, and would make the loop spin until one is
+            # It may be over while no slot is free, and would make the loop spin until one is
+            self._due_at = None
         self._wake.clear()
 
     def _poll_interval(self) -> float:
@@ -233,16 +266,26 @@ class Worker:
             return self._poll * spread
         if self._due_at is None:
             return self._timing.poll_with_hints * spread
-        return max(0.0, min(self._timing.poll_idle * self._peers.poll_pace * spread, self._due_at - time.monotonic()))
+        return max(
+            0.0,
+            min(
+                self._timing.poll_idle * self._peers.poll_pace * spread,
+                self._due_at - time.monotonic(),
+            ),
+        )
 
     def _start_prefetched(self) -> None:
-        while self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0:
+        while (
+            self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0
+        ):
             claim, _ = self._prefetched.popleft()
             self._start(claim)
 
     def _start(self, claim: Claim) -> None:
         job_type = self._registry.get(claim.type)
-        context: JobContext[Any] = JobContext(claim, None, self._reporter.follow(claim))  # JobContext[Any](...) is slow
+        context: JobContext[Any] = JobContext(
+            claim, None, self._reporter.follow(claim)
+        )  # JobContext[Any](...) is slow
         run = Run(claim, job_type, context, self._choose(job_type))
         self.running[claim.id] = run
         context.slots = self._slots
@@ -274,7 +317,9 @@ class Worker:
         self._drop_where(lambda claim: claim.id in job_ids)
 
     def _avoid(self, name: str) -> None:
-        """Claim no jobs of a type for a while: its bodies cannot begin here, as without a database connection."""
+        """Claim no jobs of a type for a while: its bodies cannot begin here, as without a database
+        connection.
+        """
         self._claimer.avoid(name)
         self._drop_where(lambda claim: claim.type == name)
 
@@ -322,7 +367,9 @@ class Worker:
     async def _search_orphaned(self) -> None:
         known = [*self._environment.journal.listed, *self._known]
         try:
-            orphaned = await self._environment.database.autocommit_async(claims.orphaned, self._environment.node, known)
+            orphaned = await self._environment.database.autocommit_async(
+                claims.orphaned, self._environment.node, known
+            )
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._unavailable.warn("cannot read which jobs this node has claimed: %s", error)
             self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
@@ -331,10 +378,15 @@ class Worker:
         self._orphaned_at = time.monotonic() + self._timing.orphaned_every
         if orphaned:
             self._hand_back(orphaned)
-            log.warning("%d jobs were claimed although the answer was lost; they are handed back", len(orphaned))
+            log.warning(
+                "%d jobs were claimed although the answer was lost; they are handed back",
+                len(orphaned),
+            )
 
     def _isolate(self, level: Isolation) -> None:
-        """The database has not been reached for long: stop the bodies of jobs that others may soon run."""
+        """The database has not been reached for long: stop the bodies of jobs that others may soon
+        run.
+        """
         self._isolated = True
         self._hand_back_prefetched()
         stop_runs(list(self.running.values()), OutOfContact, level)
@@ -349,17 +401,27 @@ class Worker:
         stop_runs(list(self.running.values()), order)
 
     def give_up(self) -> None:
-        """Settle bodies that ignore every order as interrupted; without the lease they can change nothing more."""
+        """Settle bodies that ignore every order as interrupted; without the lease they can change
+        nothing more.
+        """
         for run in list(self.running.values()):
-            log.error("job %d (%s) ignores the order to stop; its body is abandoned", run.claim.id, run.claim.type)
+            log.error(
+                "job %d (%s) ignores the order to stop; its body is abandoned",
+                run.claim.id,
+                run.claim.type,
+            )
             ended = stopped_by(Interrupted(), run.job_type, run.context, self._environment)
             if ended.settlement is not None and ended.settlement.state is JobState.PENDING:
                 # Its body may run on until this process has ended.
-                later = ended.settlement._replace(delay=max(ended.settlement.delay, self._timing.abandoned_pause))
+                later = ended.settlement._replace(
+                    delay=max(ended.settlement.delay, self._timing.abandoned_pause)
+                )
                 ended = ended._replace(settlement=later)
             self._done(run, ended)
 
     def abandon(self) -> None:
-        """Stop everything without settling it: the node was declared dead, and its jobs belong to others."""
+        """Stop everything without settling it: the node was declared dead, and its jobs belong to
+        others.
+        """
         self._prefetched.clear()
         self.order_all(LeaseLost)

@@ -1,6 +1,8 @@
-"""The workers of one node: one for all jobs, or a second one for jobs in child processes, with slots of its own.
+"""The workers of one node: one for all jobs, or a second one for jobs in child processes, with
+slots of its own.
 
-Each claims for its own free slots only, so that jobs of one kind, however many are due, take no slot of the other.
+Each claims for its own free slots only, so that jobs of one kind, however many are due, take no
+slot of the other.
 """
 
 import asyncio
@@ -20,13 +22,17 @@ NewWorker: TypeAlias = Callable[[tuple[str, ...], Slots], Worker]
 class Workers:
     """Act as one worker for the other services of a node."""
 
-    def __init__(self, registry: Registry, new_worker: NewWorker, slots: Slots, processes: int | None) -> None:
+    def __init__(
+        self, registry: Registry, new_worker: NewWorker, slots: Slots, processes: int | None
+    ) -> None:
         """`slots`: of jobs that are not counted by `processes`."""
         self._registry = registry
         self._has_own_processes = processes is not None
         own = [] if processes is None else [Slots(processes)]
         parts = self._parts(registry.claimable)
-        self._workers = [new_worker(types, its) for types, its in zip(parts, [slots, *own], strict=True)]
+        self._workers = [
+            new_worker(types, its) for types, its in zip(parts, [slots, *own], strict=True)
+        ]
         for worker in self._workers:
             worker.siblings = [other for other in self._workers if other is not worker]
             worker.claiming = self._workers[0].claiming
@@ -39,7 +45,8 @@ class Workers:
             return [types]
         kinds = [self._registry.get(name).isolation == "process" for name in types]
         return [
-            tuple(name for name, kind in zip(types, kinds, strict=True) if kind is wanted) for wanted in (False, True)
+            tuple(name for name, kind in zip(types, kinds, strict=True) if kind is wanted)
+            for wanted in (False, True)
         ]
 
     async def run(self) -> None:

@@ -1,4 +1,7 @@
-"""The place of a job type's declaration, by which a child process imports it. It never comes from the database."""
+"""The place of a job type's declaration, by which a child process imports it.
+
+It never comes from the database.
+"""
 
 import sys
 from dataclasses import dataclass
@@ -11,7 +14,10 @@ from horae.types.function import FunctionJobType, JobFunction
 from horae.types.job_type import JobType
 
 MAIN: Final = "__main__"
-"""The main module. A child process that "spawn" has started loads it as `__mp_main__`, and has it under both names."""
+"""The main module.
+
+A child process that "spawn" has started loads it as `__mp_main__`, and has it under both names.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,9 @@ class Address:
 
 
 def address_of(job_type: JobType[Any]) -> Address:
-    """Return where a child process can import this type; raises `InvalidJobType` with advice if it cannot."""
+    """Return where a child process can import this type; raises `InvalidJobType` with advice if it
+    cannot.
+    """
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     address = Address(source.__module__, source.__qualname__)
     if address.module == MAIN and (reason := problem_of_main()) is not None:
@@ -39,7 +47,9 @@ def address_of(job_type: JobType[Any]) -> Address:
 
 
 def job_type_at(address: Address) -> JobType[Any]:
-    """Import and return the job type; raises `InvalidJobType`, or any error that the import raises."""
+    """Import and return the job type; raises `InvalidJobType`, or any error that the import
+    raises.
+    """
     found: Any = _attribute(import_module(address.module), address)
     if isinstance(found, JobFunction):
         return found.job_type
@@ -66,6 +76,7 @@ def problem_of_main() -> str | None:
 
 def _refusal(job_type: JobType[Any], address: Address, reason: str) -> InvalidJobType:
     return InvalidJobType(
-        f"job type {job_type.type!r} cannot run with isolation='process': a child process would look for it as "
-        f"{address.module}.{address.qualname}, and {reason}; declare it at the top level of a module"
+        f"job type {job_type.type!r} cannot run with isolation='process': a child process would"
+        f" look for it as {address.module}.{address.qualname}, and {reason}; declare it at the top"
+        " level of a module"
     )

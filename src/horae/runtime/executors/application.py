@@ -1,8 +1,9 @@
-"""The application of a node as its child processes set it up: they import its module and call its hooks.
+"""The application of a node as its child processes set it up: they import its module and call its
+hooks.
 
-A child imports the module that has made the application, so whatever the module does at its top, such as
-`django.setup()`, is done there as well. Then it imports the modules that have declared hooks, in case the first does
-not import them.
+A child imports the module that has made the application, so whatever the module does at its top,
+such as `django.setup()`, is done there as well. Then it imports the modules that have declared
+hooks, in case the first does not import them.
 """
 
 import sys
@@ -20,7 +21,9 @@ from horae.types.application_hooks import ApplicationHooks, Hook
 
 @dataclass(frozen=True, slots=True)
 class ChildSetup:
-    """What a child process imports and calls before its first body; `application` is None if it has no hooks."""
+    """What a child process imports and calls before its first body; `application` is None if it has
+    no hooks.
+    """
 
     application: Address | None = None
     around: tuple[Address, ...] = ()
@@ -30,9 +33,12 @@ class ChildSetup:
 
 
 def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> ChildSetup:
-    """Return how a child sets up this application. Raises `ConfigurationError` if it needs hooks that it cannot find.
+    """Return how a child sets up this application.
 
-    An application without hooks that a child cannot import is left out, as in a test or an interactive session.
+    Raises `ConfigurationError` if it needs hooks that it cannot find.
+
+    An application without hooks that a child cannot import is left out, as in a test or an
+    interactive session.
     """
     needed = hooks.of_children
     try:
@@ -46,13 +52,17 @@ def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> Chil
 
 
 def imported(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:
-    """Import the application; return its hooks around bodies and at the start of a child, in the order of the node.
+    """Import the application; return its hooks around bodies and at the start of a child, in the
+    order of the node.
 
-    Raises whatever the modules raise, and `ConfigurationError` for a hook that importing them does not declare.
+    Raises whatever the modules raise, and `ConfigurationError` for a hook that importing them does
+    not declare.
     """
     if setup.application is None:
         return [], []
-    application: Any = reduce(getattr, setup.application.qualname.split("."), import_module(setup.application.module))
+    application: Any = reduce(
+        getattr, setup.application.qualname.split("."), import_module(setup.application.module)
+    )
     for address in (*setup.around, *setup.child_start):
         import_module(address.module)
     hooks: ApplicationHooks = application.hooks
@@ -61,7 +71,11 @@ def imported(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:
 
 def _address_of(hooks: ApplicationHooks) -> Address:
     module = sys.modules.get(hooks.module)
-    names = [name for name, value in vars(module).items() if value is hooks.application] if module else []
+    names = (
+        [name for name, value in vars(module).items() if value is hooks.application]
+        if module
+        else []
+    )
     if not names:
         raise _refusal(hooks.module, "it is no name at the top level of that module")
     if hooks.module == MAIN and (reason := problem_of_main()) is not None:
@@ -77,13 +91,15 @@ def _addresses(hooks: Sequence[Hook[Any]]) -> tuple[Address, ...]:
 
 def _refusal(module: str, reason: str) -> ConfigurationError:
     return ConfigurationError(
-        f"the hooks of the application cannot run in a child process, which would look for the application in the "
-        f"module {module}: {reason}; make it at the top level of a module"
+        "the hooks of the application cannot run in a child process, which would look for the"
+        f" application in the module {module}: {reason}; make it at the top level of a module"
     )
 
 
 def _found(hooks: Sequence[Hook[Any]], addresses: Sequence[Address]) -> list[Hook[Any]]:
-    """Return the hooks at these addresses; several at one address, such as lambdas, in the order of declaration."""
+    """Return the hooks at these addresses; several at one address, such as lambdas, in the order of
+    declaration.
+    """
     waiting = list(hooks)
     found: list[Hook[Any]] = []
     for address in addresses:
@@ -91,8 +107,8 @@ def _found(hooks: Sequence[Hook[Any]], addresses: Sequence[Address]) -> list[Hoo
         hook = next((hook for hook in waiting if hook.name == name), None)
         if hook is None:
             raise ConfigurationError(
-                f"the hook {name} is missing in a child process: importing its module does not declare it; declare "
-                "hooks at the top level of a module"
+                f"the hook {name} is missing in a child process: importing its module does not"
+                " declare it; declare hooks at the top level of a module"
             )
         waiting.remove(hook)
         found.append(hook)

@@ -1,7 +1,9 @@
-"""A child process: runs one body at a time in its main thread, and ends at once when its node is gone.
+"""A child process: runs one body at a time in its main thread, and ends at once when its node is
+gone.
 
-One other thread reads messages while a body runs, and another one sends reports. Only these and the main thread between
-bodies use the pipe: a soft time limit interrupts a body anywhere by a signal, which must not cut off a message.
+One other thread reads messages while a body runs, and another one sends reports. Only these and the
+main thread between bodies use the pipe: a soft time limit interrupts a body anywhere by a signal,
+which must not cut off a message.
 """
 
 import asyncio
@@ -50,7 +52,10 @@ from horae.types.logs.lines import lines_on_stderr
 
 NOT_SET_UP_TEXT: Final = "The process that was to run this job could not be set up."
 PARENT_CHECK: Final = 1.0
-"""Seconds between two checks whether the parent is alive. Usually the end of the pipe shows its death at once."""
+"""Seconds between two checks whether the parent is alive.
+
+Usually the end of the pipe shows its death at once.
+"""
 INTERRUPT_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not noticed its soft time limit."""
 LOGS_WITHIN: Final = 5.0
@@ -75,7 +80,9 @@ class Job(NamedTuple):
 
 
 class LazyRunEnvironment:
-    """The `RunEnvironment` of this process, whose database is opened by the first body that needs it."""
+    """The `RunEnvironment` of this process, whose database is opened by the first body that needs
+    it.
+    """
 
     def __init__(self, database: dict[str, Any], node: NodeId) -> None:
         """`database`: the arguments of the node's `Database`."""
@@ -110,7 +117,9 @@ class Child:
         self._reports = ProgressReports(
             lambda percentage, label: self._send("progress", percentage=percentage, label=label)
         )
-        self._log_writer = LogWriter(lambda lines: self._send("log", **messages.lines_as_json(lines)))
+        self._log_writer = LogWriter(
+            lambda lines: self._send("log", **messages.lines_as_json(lines))
+        )
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._job_types: dict[Address, JobType[Any]] = {}
         self._current: JobContext[Any] | None = None
@@ -139,7 +148,9 @@ class Child:
         self._environment.close()
 
     def _set_up(self, setup: ChildSetup) -> bool:
-        """Import the application and call its hooks; if that fails, notify the node and return False."""
+        """Import the application and call its hooks; if that fails, notify the node and return
+        False.
+        """
         step = ""
         self._environment.log_book = KeptLogs(self._log_writer, setup.keep_logs)
         try:
@@ -152,7 +163,8 @@ class Child:
                     self._runner.run(hook.call())
                 else:
                     hook.call()
-        except BaseException as error:  # noqa: BLE001 - code of the application, which may even exit
+        except BaseException as error:  # noqa: BLE001
+            # Code of the application, which may even exit
             text = f"a child process could not be set up, {step}: {error_text(error)}"
             failure = Failed(text, NOT_SET_UP_TEXT, traceback_text(error))
             self._send("not_ready", **asdict(failure), lacking=lacks_resource(error))
@@ -163,11 +175,17 @@ class Child:
         """Run a body; return the kind and the fields of the message about its end."""
         try:
             job_type = self._job_type(job)
-        except BaseException as error:  # noqa: BLE001 - an import runs code of the application, which may even exit
-            return "not_loaded", {**asdict(_not_found(job, error)), "lacking": lacks_resource(error)}
+        except BaseException as error:  # noqa: BLE001
+            # An import runs code of the application, which may even exit
+            return "not_loaded", {
+                **asdict(_not_found(job, error)),
+                "lacking": lacks_resource(error),
+            }
         self._send("began")
         environment = cast("RunEnvironment", self._environment)
-        try:  # each in a context of its own: the next body of this process must not see its context variables
+        # Each in a context of its own: the next body of this process must not see its context
+        # variables
+        try:
             if job_type.is_async:
                 body = self._perform_async(job_type, job.context, environment)
                 run = self._runner.run(body, context=copy_context())
@@ -202,10 +220,14 @@ class Child:
         return job_type
 
     def _receive(self) -> None:
-        """Handle messages. When the node is gone, the process ends, because nothing can come of the body any more."""
+        """Handle messages.
+
+        When the node is gone, the process ends, because nothing can come of the body any more.
+        """
         parent = parent_process()
         try:
-            # A process that the parent forked may hold the node's end of the pipe open after the parent's death.
+            # A process that the parent forked may hold the node's end of the pipe open after the
+            # parent's death.
             while parent is None or os.getppid() == parent.pid:
                 if wait([self._pipe], INTERRUPT_AGAIN if self.interrupt.due else PARENT_CHECK):
                     for message in self._read():
@@ -273,11 +295,15 @@ class Child:
 
 
 def main(database: dict[str, Any], node: str, setup: ChildSetup, pipe: socket.socket) -> None:
-    """Run a child process: with its database, the node that holds the leases, the application, and the pipe."""
+    """Run a child process: with its database, the node that holds the leases, the application, and
+    the pipe.
+    """
     pipe.set_inheritable(False)
     child = Child(LazyRunEnvironment(database, NodeId(node)), pipe)
     child.interrupt.install()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent, for the time of the start
+    signal.pthread_sigmask(
+        signal.SIG_UNBLOCK, {signal.SIGINT}
+    )  # blocked by the parent, for the time of the start
     if sys.stderr is not None:
         faulthandler.enable()
     child.serve(setup)
@@ -291,7 +317,9 @@ async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 def log_to_stderr(node: NodeId, job: Job) -> None:
-    """Log as the node does, unless the application has set up its own; either way with the fields of the job."""
+    """Log as the node does, unless the application has set up its own; either way with the fields
+    of the job.
+    """
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(lines_on_stderr(as_json=job.log_json))
@@ -304,8 +332,8 @@ def log_to_stderr(node: NodeId, job: Job) -> None:
 def _not_found(job: Job, error: BaseException) -> Failed:
     where = f"{job.address.module}.{job.address.qualname}"
     return Failed(
-        f"InvalidJobType: job type {job.context.type!r} cannot be loaded in a child process as {where}: "
-        f"{error_text(error)}",
+        f"InvalidJobType: job type {job.context.type!r} cannot be loaded in a child process as"
+        f" {where}: {error_text(error)}",
         failed_text(job.context.type),
         traceback_text(error),
     )

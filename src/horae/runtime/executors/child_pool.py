@@ -1,8 +1,10 @@
-"""The child processes of a node: started, kept for the next body, replaced when they are worn out, ended.
+"""The child processes of a node: started, kept for the next body, replaced when they are worn out,
+ended.
 
-One child is started ahead of the next job, so that a job need not wait until a process has imported the application.
-After a start that was slow or failed, or after a child that was killed, one child is started at a time: the machine may
-have no room for more, and many starts beside each other would make all of them late.
+One child is started ahead of the next job, so that a job need not wait until a process has imported
+the application. After a start that was slow or failed, or after a child that was killed, one child
+is started at a time: the machine may have no room for more, and many starts beside each other would
+make all of them late.
 """
 
 import asyncio
@@ -24,7 +26,9 @@ log = guarded_log("horae.runtime")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessLimits:
-    """How long a node waits for child processes, in seconds, how many it keeps, and when it replaces one."""
+    """How long a node waits for child processes, in seconds, how many it keeps, and when it
+    replaces one.
+    """
 
     stop_within: float = 5.0
     """How long a body may go on after an order to end, before its process is terminated."""
@@ -33,9 +37,13 @@ class ProcessLimits:
     exit_after_pipe: float = 1.0
     """How long a process without a pipe may go on: its exit code tells why the job failed."""
     exit_after_end: float = 5.0
-    """How long an idle process may go on after it was asked to end: programs may tidy up at their exit."""
+    """How long an idle process may go on after it was asked to end: programs may tidy up at their
+    exit.
+    """
     start_within: float = START_UP.total_seconds()
-    """How long a job waits for a process that imports the application and calls its hooks, before it is handed back."""
+    """How long a job waits for a process that imports the application and calls its hooks, before
+    it is handed back.
+    """
     slow_start: float = 15.0
     """How long that takes at most if others may start beside it."""
     give_up_after: float = 600.0
@@ -51,7 +59,8 @@ class ProcessLimits:
     max_jobs: int | None = None
     """How many bodies a process runs; None is no limit."""
     max_memory: int | None = None
-    """Bytes of memory that a process may use after a body to be kept for another; None is no limit."""
+    """Bytes of memory that a process may use after a body to be kept for another; None is no limit.
+    """
 
 
 class ChildNotReadyError(Exception):
@@ -62,7 +71,10 @@ class ChildPool:
     """The children of one node that run no body now, and those that are starting."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, start: Callable[[], ChildProcess], limits: ProcessLimits
+        self,
+        loop: asyncio.AbstractEventLoop,
+        start: Callable[[], ChildProcess],
+        limits: ProcessLimits,
     ) -> None:
         """`start` starts a process; it may raise."""
         self._loop, self._start, self._limits = loop, start, limits
@@ -78,8 +90,8 @@ class ChildPool:
     def take(self) -> "asyncio.Future[ChildProcess]":
         """Return an idle child, one that is starting, or a new one, as soon as there is one.
 
-        The future raises what its start raises, and `ChildNotReadyError` where it is no use to wait. A caller that does
-        not wait for it any more cancels it.
+        The future raises what its start raises, and `ChildNotReadyError` where it is no use to
+        wait. A caller that does not wait for it any more cancels it.
         """
         turn: asyncio.Future[ChildProcess] = self._loop.create_future()
         self._lent += 1
@@ -98,7 +110,12 @@ class ChildPool:
             self._one_at_a_time = True
         elif child in self._starting and not child.terminated and not self.closed:
             self._ahead.append(child)
-        elif self.closed or not safe or len(self._idle) >= self._limits.most_idle or self._is_worn_out(child):
+        elif (
+            self.closed
+            or not safe
+            or len(self._idle) >= self._limits.most_idle
+            or self._is_worn_out(child)
+        ):
             self._end(child)
         else:
             self._keep(child)
@@ -120,13 +137,17 @@ class ChildPool:
         self.fill()
 
     def _next(self) -> ChildProcess | None:
-        """Return an idle child, one that is starting, or a new one; None if one may be ready soon."""
+        """Return an idle child, one that is starting, or a new one; None if one may be ready
+        soon.
+        """
         if self._idle:
             child, retirement = self._idle.popitem()
             retirement.cancel()
             return child
         if (late := next((child for child in self._starting if child.is_late), None)) is not None:
-            raise ChildNotReadyError(f"{late} has not been ready for {self._limits.start_within:g} s")
+            raise ChildNotReadyError(
+                f"{late} has not been ready for {self._limits.start_within:g} s"
+            )
         if self._ahead:
             return self._ahead.pop(0)
         return None if self._one_at_a_time and self._starting else self._new()
@@ -134,7 +155,12 @@ class ChildPool:
     def fill(self) -> None:
         """Start a child ahead of the next job, unless one is ready or the last start has failed."""
         ready = len(self._idle) + len(self._ahead)
-        if self.closed or self._failing or ready >= self._limits.spare or ready + self._lent >= self._limits.most:
+        if (
+            self.closed
+            or self._failing
+            or ready >= self._limits.spare
+            or ready + self._lent >= self._limits.most
+        ):
             return
         if self._one_at_a_time and self._starting:
             return
@@ -238,8 +264,11 @@ class ChildPool:
         if limits.max_memory is not None and child.memory > limits.max_memory:
             log.info(
                 "child process %s uses %.0f MB after %d jobs, more than %.0f MB, and is replaced",
-                child.pid, child.memory / MEGABYTE, child.jobs, limits.max_memory / MEGABYTE,
-            )  # fmt: skip
+                child.pid,
+                child.memory / MEGABYTE,
+                child.jobs,
+                limits.max_memory / MEGABYTE,
+            )
             return True
         return False
 

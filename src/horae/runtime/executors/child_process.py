@@ -1,7 +1,8 @@
 """A child process as its node sees it: started, sent messages, waited for.
 
-Everything here runs on the node's loop. `multiprocessing` starts the child, because it prepares the main module, the
-import path and the interpreter's options there, as users know it from process pools; asyncio reads and writes the pipe.
+Everything here runs on the node's loop. `multiprocessing` starts the child, because it prepares the
+main module, the import path and the interpreter's options there, as users know it from process
+pools; asyncio reads and writes the pipe.
 """
 
 import asyncio
@@ -24,7 +25,10 @@ from horae.runtime.executors.child import PIPE_LOST, main
 from horae.runtime.executors.messages import Message
 
 LIVENESS_CHECK: Final = 0.5
-"""Seconds between two checks whether a silent child is alive. Usually the end of its pipe shows its death at once."""
+"""Seconds between two checks whether a silent child is alive.
+
+Usually the end of its pipe shows its death at once.
+"""
 EXIT_POLL: Final = 0.005
 """Seconds between two checks whether a child that is about to end has ended."""
 EXIT_WITHIN: Final = 1.0
@@ -78,18 +82,25 @@ class ChildProcess:
         return self._process.pid
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Send a message without waiting. Nothing is raised if the child is gone: `receive` notices that."""
+        """Send a message without waiting.
+
+        Nothing is raised if the child is gone: `receive` notices that.
+        """
         if self._writer is not None:
             self._writer.write(messages.encode(kind, **fields))
 
     async def receive(self) -> Message | None:
-        """Return the next message; None once the child or its pipe is gone, or after an invalid message."""
+        """Return the next message; None once the child or its pipe is gone, or after an invalid
+        message.
+        """
         with suppress(OSError, ValueError):
             if self._reader is None:
-                self._reader, self._writer = await asyncio.open_connection(sock=self._pipe, limit=LONGEST_MESSAGE)
+                self._reader, self._writer = await asyncio.open_connection(
+                    sock=self._pipe, limit=LONGEST_MESSAGE
+                )
             while True:
-                # A process that the child forked may keep the pipe open. Read once more after the death, for what was
-                # sent before it.
+                # A process that the child forked may keep the pipe open. Read once more after the
+                # death, for what was sent before it.
                 alive = self._is_alive()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LIVENESS_CHECK):
@@ -134,8 +145,16 @@ class ChildProcess:
         code = PIPE_LOST if killed else self._process.exitcode
         if self.ready:
             return _describe_exit(code)
-        how = _describe_exit(code) if self.given_up is None else f"the process of the job was ended: {self.given_up}"
-        return f"{how}, while it was starting ({self.step})" if self.step else f"{how}, while it was starting; {ADVICE}"
+        how = (
+            _describe_exit(code)
+            if self.given_up is None
+            else f"the process of the job was ended: {self.given_up}"
+        )
+        return (
+            f"{how}, while it was starting ({self.step})"
+            if self.step
+            else f"{how}, while it was starting; {ADVICE}"
+        )
 
     def close(self) -> None:
         """Close the pipe, which ends the child unless it is ending already."""
@@ -161,11 +180,16 @@ class ChildProcess:
 
 
 _children: Final[set[ChildProcess]] = set()
-os.register_at_fork(after_in_child=_children.clear)  # the exit of a fork must not kill the children of its parent
+os.register_at_fork(
+    after_in_child=_children.clear
+)  # the exit of a fork must not kill the children of its parent
 
 
 def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
-    """Start a child, which sends `ready` once it is set up. Raises OSError past the system's limits."""
+    """Start a child, which sends `ready` once it is set up.
+
+    Raises OSError past the system's limits.
+    """
     ours, theirs = socket.socketpair()
     with theirs:
         # `daemon=True` would forbid the child to start processes of its own.
@@ -185,7 +209,9 @@ def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
 
 
 def _start_without_interrupts(process: SpawnProcess) -> None:
-    """Start a process with SIGINT blocked, so that a Ctrl-C cannot break its start; later it ignores the signal."""
+    """Start a process with SIGINT blocked, so that a Ctrl-C cannot break its start; later it
+    ignores the signal.
+    """
     resource_tracker.ensure_running()  # now, because its start would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -196,7 +222,10 @@ def _start_without_interrupts(process: SpawnProcess) -> None:
 
 @atexit.register
 def _end_with_the_program() -> None:
-    """Kill what is left: `multiprocessing` would wait for it. Registered after its own hook, so called before."""
+    """Kill what is left: `multiprocessing` would wait for it.
+
+    Registered after its own hook, so called before.
+    """
     deadline = time.monotonic() + EXIT_WITHIN
     for child in sorted(_children, key=lambda child: child.ending):
         child.end_before(deadline)
@@ -208,7 +237,10 @@ def _describe_exit(code: int | None) -> str:
     if code == PIPE_LOST:
         return "the process of the job lost its connection to the node"
     if code == -signal.SIGKILL:
-        return "the process of the job was killed by signal 9 (SIGKILL), as the system does when memory runs out"
+        return (
+            "the process of the job was killed by signal 9 (SIGKILL), as the system does when"
+            " memory runs out"
+        )
     if code < 0:
         return f"the process of the job was killed by signal {-code} ({signal.strsignal(-code)})"
     return f"the process of the job ended with exit code {code} before the job did"

@@ -13,7 +13,8 @@ from horae.runtime.bodies.runner import RunEnvironment, perform_async
 class LoopExecutor:
     """Runs each body as a task, which an order to stop also cancels.
 
-    It keeps the tasks itself, because a task group would wait for a body that suppresses its cancellation.
+    It keeps the tasks itself, because a task group would wait for a body that suppresses its
+    cancellation.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
@@ -23,17 +24,24 @@ class LoopExecutor:
         guard_of(loop).register(self)
 
     def start(self, run: Run, done: Done) -> None:
-        """Start the body in a task that is hidden from `asyncio.all_tasks()`, so that bodies cannot cancel it."""
+        """Start the body in a task that is hidden from `asyncio.all_tasks()`, so that bodies cannot
+        cancel it.
+        """
         run.handle = hide(asyncio.Task(self._perform(run, done), loop=self._loop))
         self._runs.add(run)
 
     def stop(self, run: Run, order: BaseException) -> None:
-        """Cancel the task; the context holds the reason. A body that has not begun reads it from there."""
+        """Cancel the task; the context holds the reason.
+
+        A body that has not begun reads it from there.
+        """
         run.context.stop(order, told=run.context.has_begun)
         _cancel(run)
 
     def blame(self, claim: Claim, error: BaseException) -> None:
-        """Fail the body of this claim if it runs here: one of its tasks has tried to end the process."""
+        """Fail the body of this claim if it runs here: one of its tasks has tried to end the
+        process.
+        """
         for run in list(self._runs):
             if run.claim is claim:
                 self.stop(run, Exited(f"a task of the job tried to end the process with {error!r}"))
@@ -51,12 +59,16 @@ class LoopExecutor:
 
     async def _perform(self, run: Run, done: Done) -> None:
         result = await perform_async(run.job_type, run.context, self._environment)
-        self._runs.discard(run)  # not in a callback of the task, which took a third of the whole cost
+        self._runs.discard(
+            run
+        )  # not in a callback of the task, which took a third of the whole cost
         done(run, result)
 
 
 def _cancel(run: Run) -> None:
-    """Cancel the task of a body that has begun: one that is cancelled before its first step reports no end."""
+    """Cancel the task of a body that has begun: one that is cancelled before its first step reports
+    no end.
+    """
     if run.context.has_begun:
         run.handle.cancel()
 

@@ -6,9 +6,13 @@ from pathlib import Path
 
 
 def memory_in_use() -> int:
-    """Return the bytes of memory that this process uses; the most that it ever used where that is not known."""
+    """Return the bytes of memory that this process uses; the most that it ever used where that is
+    not known.
+    """
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except (OSError, ValueError, IndexError):
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024  # macOS counts bytes, others kilobytes
+        return (
+            most if sys.platform == "darwin" else most * 1024
+        )  # macOS counts bytes, others kilobytes

@@ -1,11 +1,14 @@
-"""The messages between a node and its child processes: one line of JSON each, so that no value of a job is unpickled.
+"""The messages between a node and its child processes: one line of JSON each, so that no value of a
+job is unpickled.
 
-- to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, detail), `end`
-- from the child: `starting` (step), `ready` or `not_ready` (the texts of the failure, lacking), `began`, `progress`
-  (percentage, label), `not_loaded` (the texts of the failure, lacking), `result` (settlement, already, unbegun,
-  releases, memory), `log` (lines)
+- to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order,
+  detail), `end`
+- from the child: `starting` (step), `ready` or `not_ready` (the texts of the failure, lacking),
+  `began`, `progress` (percentage, label), `not_loaded` (the texts of the failure, lacking),
+  `result` (settlement, already, unbegun, releases, memory), `log` (lines)
 
-`lacking`: whether the machine lacked something, such as memory, so that another attempt may succeed.
+`lacking`: whether the machine lacked something, such as memory, so that another attempt may
+succeed.
 """
 
 import json
@@ -49,12 +52,18 @@ def claim_as_json(claim: Claim) -> dict[str, Any]:
 def claim_from_json(fields: Mapping[str, Any]) -> Claim:
     """Convert the values of `claim_as_json` back to the claim."""
     moment = fields["nominal_time"]
-    values: dict[str, Any] = {**fields, "nominal_time": None if moment is None else datetime.fromisoformat(moment)}
+    values: dict[str, Any] = {
+        **fields,
+        "nominal_time": None if moment is None else datetime.fromisoformat(moment),
+    }
     return Claim(**values)
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:
-    """Convert an order to stop: its kind, and who cancelled or the text. An unknown kind becomes an interruption."""
+    """Convert an order to stop: its kind, and who cancelled or the text.
+
+    An unknown kind becomes an interruption.
+    """
     kind = next((name for name, known in ORDERS.items() if isinstance(order, known)), "interrupt")
     return {"order": kind, "detail": order.by if isinstance(order, JobCancelled) else str(order)}
 
@@ -78,9 +87,17 @@ def lines_from_json(fields: Mapping[str, Any]) -> list[LogLine]:
 
 
 def run_as_json(run: FinishedRun) -> dict[str, Any]:
-    """Convert a run that has ended. The exception itself is left out: the settlement contains its texts."""
+    """Convert a run that has ended.
+
+    The exception itself is left out: the settlement contains its texts.
+    """
     settlement = None if run.settlement is None else run.settlement._asdict()
-    return {"settlement": settlement, "already": run.already, "unbegun": run.unbegun, "releases": run.releases}
+    return {
+        "settlement": settlement,
+        "already": run.already,
+        "unbegun": run.unbegun,
+        "releases": run.releases,
+    }
 
 
 def run_from_json(claim: Claim, fields: Mapping[str, Any]) -> FinishedRun:
@@ -88,9 +105,15 @@ def run_from_json(claim: Claim, fields: Mapping[str, Any]) -> FinishedRun:
     settlement, values = None, fields["settlement"]
     if values is not None:
         given: dict[str, Any] = {
-            **values, "state": JobState(values["state"]), "outcome": AttemptOutcome(values["outcome"]),
-        }  # fmt: skip
+            **values,
+            "state": JobState(values["state"]),
+            "outcome": AttemptOutcome(values["outcome"]),
+        }
         settlement = Settlement(**given)
     return FinishedRun(
-        claim, settlement, already=fields["already"], unbegun=fields["unbegun"], releases=fields["releases"]
+        claim,
+        settlement,
+        already=fields["already"],
+        unbegun=fields["unbegun"],
+        releases=fields["releases"],
     )

@@ -1,7 +1,8 @@
 """Bodies with `isolation="process"`, each in a child process that can be stopped by force.
 
-A child runs one body at a time and is kept for the next one. If it dies, only its own job fails, and only if its body
-has begun. A job for which no child is ready in time is handed back; it fails only for what a child reports.
+A child runs one body at a time and is kept for the next one. If it dies, only its own job fails,
+and only if its body has begun. A job for which no child is ready in time is handed back; it fails
+only for what a child reports.
 """
 
 import asyncio
@@ -57,9 +58,10 @@ class Assignment:
 class ProcessExecutor:
     """Runs each body in a child process.
 
-    A coroutine is cancelled by an order to stop, and a function notices it at its next progress call; a child whose
-    body goes on for 5 seconds after an order to end is terminated, and killed a second later. A soft time limit
-    interrupts a function wherever it is, and ends nothing by force: the hard limit does (`kill`).
+    A coroutine is cancelled by an order to stop, and a function notices it at its next progress
+    call; a child whose body goes on for 5 seconds after an order to end is terminated, and killed a
+    second later. A soft time limit interrupts a function wherever it is, and ends nothing by force:
+    the hard limit does (`kill`).
     """
 
     def __init__(
@@ -78,7 +80,9 @@ class ProcessExecutor:
         self._pool = ChildPool(loop, self._start_child, limits)
 
     def start(self, run: Run, done: Done) -> None:
-        """Run the body in an idle child, or in a new one; fails a job whose type no child can import."""
+        """Run the body in an idle child, or in a new one; fails a job whose type no child can
+        import.
+        """
         try:
             job = self._job_message(run)
         except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
@@ -86,7 +90,9 @@ class ProcessExecutor:
             return
         run.begin(within=START_UP)
         run.waiting = True
-        self._assignments[run] = Assignment(job, done, self._pool.take(), self._loop.create_future())
+        self._assignments[run] = Assignment(
+            job, done, self._pool.take(), self._loop.create_future()
+        )
         self._pool.run_task(self._perform(run))
 
     def stop(self, run: Run, order: BaseException) -> None:
@@ -105,7 +111,9 @@ class ProcessExecutor:
                 self._loop.call_later(self._limits.stop_within, self.kill, run)
 
     def kill(self, run: Run) -> bool:
-        """Terminate the child, and kill it `kill_after` later; a run that waits for a child gets none."""
+        """Terminate the child, and kill it `kill_after` later; a run that waits for a child gets
+        none.
+        """
         if (assignment := self._assignments.get(run)) is not None:
             if assignment.child is None or run.waiting:
                 assignment.stop_waiting()
@@ -119,12 +127,17 @@ class ProcessExecutor:
         self._pool.fill()
 
     def close(self) -> None:
-        """Let idle children end, and busy ones when their bodies do. The end of the loop ends what is left."""
+        """Let idle children end, and busy ones when their bodies do.
+
+        The end of the loop ends what is left.
+        """
         self._pool.close()
 
     def _start_child(self) -> ChildProcess:
         book = self._environment.log_book
-        return start_child(self._environment, setup_of(self._hooks, None if book is None else book.usual))
+        return start_child(
+            self._environment, setup_of(self._hooks, None if book is None else book.usual)
+        )
 
     def _kill(self, run: Run) -> None:
         if (assignment := self._assignments.get(run)) is not None and assignment.child is not None:
@@ -178,7 +191,9 @@ class ProcessExecutor:
         return result
 
     async def _try(self, run: Run, assignment: Assignment, until: float) -> FinishedRun | None:
-        """Run the body in a child and return its result; None if the child died while it was idle."""
+        """Run the body in a child and return its result; None if the child died while it was
+        idle.
+        """
         try:
             child, reused = await self._child_for(assignment, until)
         except Exception as error:  # noqa: BLE001 - a job fails only for what a child reports
@@ -191,8 +206,9 @@ class ProcessExecutor:
             return result
         how = await child.wait(self._limits.exit_after_pipe)
         if assignment.began or child.terminated or isinstance(run.context.order, JobStopped):
-            # The body's own transaction may have finished the job just before. Then this outcome matches no row,
-            # because a settlement counts only for a job that is still started under this lease.
+            # The body's own transaction may have finished the job just before. Then this outcome
+            # matches no row, because a settlement counts only for a job that is still started under
+            # this lease.
             return self._ended_by_death(run, how, terminated=child.terminated)
         if not reused:
             return self._ended_by(ChildNotReadyError(how), run)
@@ -200,7 +216,9 @@ class ProcessExecutor:
         return None
 
     async def _child_for(self, assignment: Assignment, until: float) -> tuple[ChildProcess, bool]:
-        """Return a child whose start has ended, and whether it was idle; raises what starting one raises."""
+        """Return a child whose start has ended, and whether it was idle; raises what starting one
+        raises.
+        """
         await self._wait_for(assignment.turn, assignment, until)
         if not assignment.turn.done():
             raise ChildNotReadyError("no child process is ready")
@@ -213,12 +231,18 @@ class ProcessExecutor:
             raise ChildNotReadyError(await child.wait(self._limits.exit_after_pipe))
         return child, idle
 
-    async def _wait_for(self, future: asyncio.Future[Any], assignment: Assignment, until: float) -> None:
+    async def _wait_for(
+        self, future: asyncio.Future[Any], assignment: Assignment, until: float
+    ) -> None:
         if not future.done():
             left = until - self._loop.time()
-            await asyncio.wait([future, assignment.stopped], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                [future, assignment.stopped], timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
 
-    async def _converse(self, run: Run, assignment: Assignment, child: ChildProcess) -> FinishedRun | None:
+    async def _converse(
+        self, run: Run, assignment: Assignment, child: ChildProcess
+    ) -> FinishedRun | None:
         """Return the result of the body, None if the child died."""
         while (message := await child.receive()) is not None:
             if message["kind"] == "not_loaded":
@@ -236,7 +260,9 @@ class ProcessExecutor:
                 assignment.began = True
                 run.begin()
             case "progress":
-                with suppress(JobStopped, SoftTimeLimitExceeded):  # reported before the order arrived
+                with suppress(
+                    JobStopped, SoftTimeLimitExceeded
+                ):  # reported before the order arrived
                     run.context.progress.set(message["percentage"], message["label"])
             case _:
                 if self._environment.log_book is not None:
@@ -249,7 +275,9 @@ class ProcessExecutor:
             child.send("order", **messages.order_as_json(run.context.order))
 
     def _ended_by_death(self, run: Run, how: str, *, terminated: bool) -> FinishedRun:
-        """Return what the death of its process means for a job: a failure, unless the job was ordered to stop."""
+        """Return what the death of its process means for a job: a failure, unless the job was
+        ordered to stop.
+        """
         order = run.context.order
         if isinstance(order, JobStopped):
             return self._ended_by(order, run)
@@ -260,7 +288,9 @@ class ProcessExecutor:
         return self._finish(run, Failed(how, DIED_TEXT))
 
     def _ended_by(self, error: BaseException, run: Run) -> FinishedRun:
-        """Return how a run ends with this error; a job whose body has not begun is handed back if it may run later."""
+        """Return how a run ends with this error; a job whose body has not begun is handed back if
+        it may run later.
+        """
         assignment, order = self._assignments.get(run), run.context.order
         if assignment is None or not assignment.began:
             if isinstance(order, Interrupted):
@@ -272,7 +302,9 @@ class ProcessExecutor:
         return ended_by(error, run.job_type, run.context, self._environment)
 
     def _failed(self, run: Run, message: Message) -> FinishedRun:
-        """Return how a run ends whose child could not set up the application or load the job type."""
+        """Return how a run ends whose child could not set up the application or load the job
+        type.
+        """
         if message["lacking"] and run.context.order is None:
             return unbegun(run.claim, ChildNotReadyError(message["error"]))
         return self._finish(run, Failed(**{name: message[name] for name in Failed.__match_args__}))

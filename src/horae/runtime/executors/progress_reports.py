@@ -28,7 +28,8 @@ class ProgressReports:
     def __init__(self, send: Callable[[int, str | None], None]) -> None:
         self._send = send
         self._latest = LatestReport()
-        # An exception of a signal handler cannot leave its `put` half done, as it could with locks and conditions.
+        # An exception of a signal handler cannot leave its `put` half done, as it could with locks
+        # and conditions.
         self._changed: SimpleQueue[None] = SimpleQueue()
         self._flushing = threading.Lock()
 

@@ -1,4 +1,6 @@
-"""The signals of a child process, above all the one that interrupts a body at its soft time limit."""
+"""The signals of a child process, above all the one that interrupts a body at its soft time
+limit.
+"""
 
 import signal
 import threading
@@ -27,7 +29,10 @@ class BodyInterrupt:
 
     @contextmanager
     def armed(self, context: JobContext[Any]) -> Generator[None]:
-        """Allow an interruption within this block. A body that another one runs inline is covered by that block."""
+        """Allow an interruption within this block.
+
+        A body that another one runs inline is covered by that block.
+        """
         if self._armed is not None:
             yield
             return
@@ -42,17 +47,26 @@ class BodyInterrupt:
     def due(self) -> bool:
         """Whether a running body has passed its soft time limit and was not interrupted yet."""
         context = self._armed
-        return context is not None and isinstance(context.order, SoftTimeLimitExceeded) and not context.told
+        return (
+            context is not None
+            and isinstance(context.order, SoftTimeLimitExceeded)
+            and not context.told
+        )
 
     def send(self) -> None:
-        """Interrupt the main thread, even in a tight loop or a blocking sleep. Called on another thread.
+        """Interrupt the main thread, even in a tight loop or a blocking sleep.
 
-        Repeat this while it is `due`: a signal that comes just before a system call does not interrupt the call.
+        Called on another thread.
+
+        Repeat this while it is `due`: a signal that comes just before a system call does not
+        interrupt the call.
         """
         signal.pthread_kill(threading.main_thread().ident or 0, self._number)
 
     def install(self) -> None:
-        """Set the handlers: a terminal sends SIGINT to every process, but the node decides; SIGTERM ends the child."""
+        """Set the handlers: a terminal sends SIGINT to every process, but the node decides; SIGTERM
+        ends the child.
+        """
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         self.install_interrupt()

@@ -1,4 +1,6 @@
-"""Function bodies, each on a thread; as many threads as slots, so a body that never stops costs its own slot only."""
+"""Function bodies, each on a thread; as many threads as slots, so a body that never stops costs its
+own slot only.
+"""
 
 import asyncio
 import threading
@@ -15,12 +17,16 @@ Finished: TypeAlias = tuple[Run, Done, FinishedRun]
 
 
 class ThreadExecutor:
-    """Runs each body on a daemon thread; the body notices an order to stop at its next progress call."""
+    """Runs each body on a daemon thread; the body notices an order to stop at its next progress
+    call.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
         self._environment = environment
-        self._context = copy_context()  # of the node: that of a body's thread would leave the node out of log records
+        self._context = (
+            copy_context()
+        )  # of the node: that of a body's thread would leave the node out of log records
         self._queue: SimpleQueue[tuple[Run, Done] | None] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._announced = False
@@ -28,12 +34,15 @@ class ThreadExecutor:
         self._busy = 0
 
     def start(self, run: Run, done: Done) -> None:
-        """Hand the body to an idle thread, or to a new one; hand the job back if the system has no thread left."""
+        """Hand the body to an idle thread, or to a new one; hand the job back if the system has no
+        thread left.
+        """
         if self._busy == self._threads:
             name = f"horae-body-{self._threads + 1}"
             try:
                 threading.Thread(target=self._serve, name=name, daemon=True).start()
-            except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
+            except Exception as error:  # noqa: BLE001
+                # The slot must become free, whatever went wrong
                 self._loop.call_soon(done, run, unbegun(run.claim, error))
                 return
             self._threads += 1
@@ -58,18 +67,24 @@ class ThreadExecutor:
         while (item := self._queue.get()) is not None:
             run, done = item
             self._finished.append((run, done, self._perform(run)))
-            if not self._announced:  # one call of the loop collects all bodies that finish before it
+            if (
+                not self._announced
+            ):  # one call of the loop collects all bodies that finish before it
                 self._announced = True
                 self._announce()
 
     def _perform(self, run: Run) -> FinishedRun:
-        """Run the body in a context of its own: the next body on this thread must not see its context variables."""
+        """Run the body in a context of its own: the next body on this thread must not see its
+        context variables.
+        """
         return copy_context().run(perform, run.job_type, run.context, self._environment)
 
     def _announce(self) -> None:
         try:
             self._loop.call_soon_threadsafe(self._collect, context=self._context)
-        except RuntimeError:  # the loop is closed: the node has ended, and another one rescues the job
+        except (
+            RuntimeError
+        ):  # the loop is closed: the node has ended, and another one rescues the job
             self._queue.put(None)
 
     def _collect(self) -> None:

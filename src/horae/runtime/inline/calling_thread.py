@@ -25,8 +25,12 @@ class CallingThread:
             return copy_context().run(perform, run.job_type, run.context, self._environment)
         if not in_event_loop():
             return asyncio.run(self._perform_async(run))
-        with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # the caller blocks this thread's loop
-            return elsewhere.submit(copy_context().run, asyncio.run, self._perform_async(run)).result()
+        with ThreadPoolExecutor(
+            1, "horae-inline-body"
+        ) as elsewhere:  # the caller blocks this thread's loop
+            return elsewhere.submit(
+                copy_context().run, asyncio.run, self._perform_async(run)
+            ).result()
 
     async def _perform_async(self, run: Run) -> FinishedRun:
         self._task = asyncio.current_task()

@@ -1,6 +1,8 @@
-"""Claims jobs for the calling thread, and hands back those whose claim was committed although the caller got an error.
+"""Claims jobs for the calling thread, and hands back those whose claim was committed although the
+caller got an error.
 
-Nothing else would end such a job: its node, this process, is alive, and no thread of it knows the job.
+Nothing else would end such a job: its node, this process, is alive, and no thread of it knows the
+job.
 """
 
 import threading
@@ -28,7 +30,9 @@ log = guarded_log("horae.runtime")
 class InlineClaims:
     """The claims of one process's inline jobs. Thread-safe."""
 
-    def __init__(self, environment: RunEnvironment, on_returned: Callable[[], None], timing: WorkerTiming) -> None:
+    def __init__(
+        self, environment: RunEnvironment, on_returned: Callable[[], None], timing: WorkerTiming
+    ) -> None:
         """`on_returned`: called after jobs were handed back, which other nodes can claim now."""
         self._environment, self._on_returned, self._timing = environment, on_returned, timing
         self._held = set[JobId]()
@@ -43,7 +47,10 @@ class InlineClaims:
         self._unavailable = ThrottledWarning()
 
     def make(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
-        """Run a transaction that claims a job, and return its result. `claim_of` finds the claim in the result."""
+        """Run a transaction that claims a job, and return its result.
+
+        `claim_of` finds the claim in the result.
+        """
         this = object()
         with self._lock:
             self._being_made.add(this)
@@ -55,7 +62,9 @@ class InlineClaims:
         except Contended:  # raised before the commit
             raise
         except BaseException as error:
-            if not isinstance(error, Exception) or is_transient(error):  # Ctrl-C may come before the answer
+            if not isinstance(error, Exception) or is_transient(
+                error
+            ):  # Ctrl-C may come before the answer
                 self._search_for_lost()
             raise
         finally:
@@ -77,11 +86,15 @@ class InlineClaims:
             search.join()
 
     def _search_for_lost(self) -> None:
-        """Search for a while: the transaction may take effect some time after its connection was lost."""
+        """Search for a while: the transaction may take effect some time after its connection was
+        lost.
+        """
         with self._lock:
             self._search_until = time.monotonic() + self._timing.lost_reply_window
             if self._search is None and not self._closed.is_set():
-                search = threading.Thread(target=self._search_repeatedly, name="horae-inline-claims", daemon=True)
+                search = threading.Thread(
+                    target=self._search_repeatedly, name="horae-inline-claims", daemon=True
+                )
                 self._search = search if starts(search) else None
 
     def _search_repeatedly(self) -> None:
@@ -105,7 +118,9 @@ class InlineClaims:
             seconds = pause.after(seconds)
 
     def _hand_back_lost(self) -> None:
-        found = self._environment.database.autocommit(claims.orphaned, self._environment.node, list(self._held))
+        found = self._environment.database.autocommit(
+            claims.orphaned, self._environment.node, list(self._held)
+        )
         if not found:
             return
         self._wait_for_those_being_made()
@@ -113,11 +128,15 @@ class InlineClaims:
         if lost:
             batch = [FinishedRun(claim, None, unbegun=True) for claim in lost]
             self._environment.database.transact(settle_batch, self._environment, batch)
-            log.warning("%d jobs were claimed although the answer was lost; they are handed back", len(lost))
+            log.warning(
+                "%d jobs were claimed although the answer was lost; they are handed back", len(lost)
+            )
             self._on_returned()
 
     def _wait_for_those_being_made(self) -> None:
-        """Wait for the transactions under way: what was found may be the claim of one of them, which is not lost."""
+        """Wait for the transactions under way: what was found may be the claim of one of them,
+        which is not lost.
+        """
         with self._changed:
             waiting = set(self._being_made)
             self._changed.wait_for(lambda: not waiting & self._being_made)

@@ -1,7 +1,9 @@
-"""Writes the results of inline jobs, and repeats what the database does not accept by the rules of the settler.
+"""Writes the results of inline jobs, and repeats what the database does not accept by the rules of
+the settler.
 
-The caller waits for a while. After that a thread of the process continues, so that no result is lost while the process
-lives. If the process ends first, the job is rescued like one of any dead node.
+The caller waits for a while. After that a thread of the process continues, so that no result is
+lost while the process lives. If the process ends first, the job is rescued like one of any dead
+node.
 """
 
 import threading
@@ -35,7 +37,10 @@ class InlineEnds:
     """Writes the results of one process's inline jobs. Thread-safe."""
 
     def __init__(
-        self, environment: RunEnvironment, on_settled: Callable[[FinishedRun, Settled], None], timing: Timing
+        self,
+        environment: RunEnvironment,
+        on_settled: Callable[[FinishedRun, Settled], None],
+        timing: Timing,
     ) -> None:
         self._environment, self._on_settled = environment, on_settled
         self._timing, self._rng = timing, Random()  # noqa: S311 - for jitter, not for security
@@ -45,7 +50,9 @@ class InlineEnds:
         self._closed = threading.Event()
 
     def write(self, finished: FinishedRun) -> None:
-        """Write a result; after `InlineTiming.result_wait` leave it to a thread and raise `EndNotWritten`."""
+        """Write a result; after `InlineTiming.result_wait` leave it to a thread and raise
+        `EndNotWritten`.
+        """
         waiting = self._begin(finished)
         if not self._is_written_in_time(waiting):
             raise EndNotWritten(finished.claim.id) from waiting.error
@@ -83,10 +90,14 @@ class InlineEnds:
         return waiting.written.wait(self._timing.inline.result_wait)
 
     def _attempt(self, waiting: _Waiting, repetition: Repetition) -> float:
-        """Write a result, or a failure if the database rejects its values; return the pause before the next attempt."""
+        """Write a result, or a failure if the database rejects its values; return the pause before
+        the next attempt.
+        """
         while True:
             try:
-                settled = self._environment.database.transact(settle_batch, self._environment, [waiting.finished])
+                settled = self._environment.database.transact(
+                    settle_batch, self._environment, [waiting.finished]
+                )
             except Exception as error:  # noqa: BLE001 - everything is repeated
                 waiting.error = error
                 [waiting.finished], pause = repetition.after([waiting.finished], error)
@@ -101,8 +112,12 @@ class InlineEnds:
         with self._lock:
             self._late.append(waiting)
             if self._thread is None and not self._closed.is_set():
-                thread = threading.Thread(target=self._write_late, name="horae-inline-ends", daemon=True)
-                self._thread = thread if starts(thread) else None  # else the next result tries again
+                thread = threading.Thread(
+                    target=self._write_late, name="horae-inline-ends", daemon=True
+                )
+                self._thread = (
+                    thread if starts(thread) else None
+                )  # else the next result tries again
 
     def _write_late(self) -> None:
         repetition = self._new_repetition()

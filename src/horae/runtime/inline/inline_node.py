@@ -1,7 +1,8 @@
-"""Runs single jobs in the calling thread, under the rules of a node: lease, heartbeat, cancels and time limits.
+"""Runs single jobs in the calling thread, under the rules of a node: lease, heartbeat, cancels and
+time limits.
 
-The first such run registers this process as a node that claims nothing. The result is committed before `run` returns; a
-retry is left to other nodes.
+The first such run registers this process as a node that claims nothing. The result is committed
+before `run` returns; a retry is left to other nodes.
 """
 
 import threading
@@ -50,7 +51,9 @@ log = guarded_log("horae.runtime")
 class InlineNode:
     """Runs the inline jobs of a process as a node of its own."""
 
-    def __init__(self, components: Components, timing: Timing | None = None, role: str = INLINE) -> None:
+    def __init__(
+        self, components: Components, timing: Timing | None = None, role: str = INLINE
+    ) -> None:
         """`role`: the role of the node in lists."""
         self._components, self._role = components, role
         self._options = NodeOptions(concurrency=1, timing=timing or Timing())
@@ -108,7 +111,8 @@ class InlineNode:
     def run(self, claim: Claim) -> None:
         """Run the body in this thread and settle the job.
 
-        Raises exceptions that end the process (Ctrl-C), and `EndNotWritten` if the result cannot be written in time.
+        Raises exceptions that end the process (Ctrl-C), and `EndNotWritten` if the result cannot be
+        written in time.
         """
         executor = self._new_executor()
         context = JobContext[Any](claim, None, self._reporter.follow(claim))
@@ -149,10 +153,15 @@ class InlineNode:
         with self._joining:
             if self._membership is None:
                 membership = membership_of(
-                    self._components.database, self._record, self._options.liveness, self._options.timing
+                    self._components.database,
+                    self._record,
+                    self._options.liveness,
+                    self._options.timing,
                 )
                 if self._watching is None or not self._watching.is_alive():
-                    self._watching = threading.Thread(target=self._watch, name="horae-inline", daemon=True)
+                    self._watching = threading.Thread(
+                        target=self._watch, name="horae-inline", daemon=True
+                    )
                     self._watching.start()  # first: a node without it must not be registered
                 membership.join(Watcher(died=self._died, isolated=self._isolated))
                 self._membership = membership
@@ -176,7 +185,9 @@ class InlineNode:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
     def _run_ended(self, plans: Sequence[AppliedPlan]) -> None:
-        """Notify the nodes that own these schedules if the next start comes sooner than they know."""
+        """Notify the nodes that own these schedules if the next start comes sooner than they
+        know.
+        """
         if sooner := tuple(JobId(plan.schedule.id) for plan in plans if plan.moved_earlier):
             self._components.wakeup.send(Hint(HintKind.SCHEDULES, sooner))
 
@@ -199,4 +210,6 @@ class InlineNode:
             if finished.error is not None:
                 self._hooks.remember(claim.id, finished.error)
             self._hooks.call_here(claim.id, claim.type)
-        self._components.wakeup.send(work() if state is JobState.PENDING else Hint(HintKind.ENDED, (claim.id,)))
+        self._components.wakeup.send(
+            work() if state is JobState.PENDING else Hint(HintKind.ENDED, (claim.id,))
+        )

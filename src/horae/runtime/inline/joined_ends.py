@@ -1,7 +1,9 @@
-"""Ends of short bodies in a busy process, which wait a moment to be written together with the claim of its next job.
+"""Ends of short bodies in a busy process, which wait a moment to be written together with the claim
+of its next job.
 
-The process is busy with that message anyway. If none comes, a thread writes them. Until then the journal of the process
-lists them, as those that a node writes in batches, so that a killed process loses no more than before.
+The process is busy with that message anyway. If none comes, a thread writes them. Until then the
+journal of the process lists them, as those that a node writes in batches, so that a killed process
+loses no more than before.
 """
 
 import math
@@ -31,7 +33,9 @@ class JoinedEnds:
         self._closed = threading.Event()
 
     def put(self, finished: FinishedRun, took: float) -> bool:
-        """Let the end of a body wait that took so many seconds; return False if it is to be written at once."""
+        """Let the end of a body wait that took so many seconds; return False if it is to be written
+        at once.
+        """
         self._idle_since = time.monotonic()
         short = took <= self._timing.short_body
         if not (short and self._busy and may_be_joined(finished.settlement) and self._has_thread()):
@@ -77,7 +81,9 @@ class JoinedEnds:
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
-                    thread = threading.Thread(target=self._run, name="horae-joined-ends", daemon=True)
+                    thread = threading.Thread(
+                        target=self._run, name="horae-joined-ends", daemon=True
+                    )
                     self._thread = thread if starts(thread) else None
         return self._thread is not None
 

@@ -1,4 +1,6 @@
-"""Runs jobs in a worker of another system, such as Celery, each in the thread that has received its message."""
+"""Runs jobs in a worker of another system, such as Celery, each in the thread that has received its
+message.
+"""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -32,13 +34,24 @@ log = guarded_log("horae.runtime")
 
 
 class MessageNode(InlineNode):
-    """Claims jobs by id, and runs them. The process is a node: if it is killed, other nodes rescue its jobs."""
+    """Claims jobs by id, and runs them.
+
+    The process is a node: if it is killed, other nodes rescue its jobs.
+    """
 
     def __init__(
-        self, components: Components, role: str, place: str | None = None, timing: Timing | None = None
+        self,
+        components: Components,
+        role: str,
+        place: str | None = None,
+        timing: Timing | None = None,
     ) -> None:
         """`place`: `MAIN_THREAD`, `OWN_PROCESS`, or None where bodies run on several threads."""
-        self._place, self._interrupt, self._ending = place, BodyInterrupt(INTERRUPT), EndingSignals()
+        self._place, self._interrupt, self._ending = (
+            place,
+            BodyInterrupt(INTERRUPT),
+            EndingSignals(),
+        )
         self._joins = components.database.dialect == POSTGRESQL
         super().__init__(components, timing, role)
 
@@ -48,10 +61,14 @@ class MessageNode(InlineNode):
         self._joined = JoinedEnds(self._ends.write_without_waiting, self._options.timing.inline)
 
     def run_job(self, job_id: JobId) -> bool:
-        """Claim a job and run it; return False if it is not to be run now, as after a message that came twice."""
+        """Claim a job and run it; return False if it is not to be run now, as after a message that
+        came twice.
+        """
         with self._ending.held() if self._place == OWN_PROCESS else nullcontext():
             self.join()
-            claim = self._end_and_claim(job_id) or self.claimed(lambda: self._claim_sent(job_id), lambda found: found)
+            claim = self._end_and_claim(job_id) or self.claimed(
+                lambda: self._claim_sent(job_id), lambda found: found
+            )
             if claim is None:
                 log.info("job %d needs no run: it has ended, runs already, or is not due", job_id)
                 return False
@@ -59,21 +76,32 @@ class MessageNode(InlineNode):
                 self.run(claim)
             except EndNotWritten:
                 pass  # a thread of this process writes it when the database is back
-            except SystemExit as error:  # raised by the body, which fails the job but must not end the process
-                if type(error) not in {SystemExit, ProcessEnds}:  # of the other system, which ends the process
+            except (
+                SystemExit
+            ) as error:  # raised by the body, which fails the job but must not end the process
+                if type(error) not in {
+                    SystemExit,
+                    ProcessEnds,
+                }:  # of the other system, which ends the process
                     raise
         return True
 
     def _end_and_claim(self, job_id: JobId) -> Claim | None:
-        """Claim a job together with the ends that wait; None if there are none, or if it is not to be run so."""
+        """Claim a job together with the ends that wait; None if there are none, or if it is not to
+        be run so.
+        """
         ended = self._joined.take()
         if not ended:
             return None
         written = False
         try:
-            written, claim = self.claimed(lambda: self._claim_joined(ended, job_id), lambda found: found[1])
+            written, claim = self.claimed(
+                lambda: self._claim_joined(ended, job_id), lambda found: found[1]
+            )
         except Exception as error:
-            if not is_of_data(error):  # else one of the ends cannot be stored, and nothing was claimed
+            if not is_of_data(
+                error
+            ):  # else one of the ends cannot be stored, and nothing was claimed
                 raise
             return None
         finally:
@@ -84,7 +112,9 @@ class MessageNode(InlineNode):
                 self._ends.settled(finished, Settled({finished.claim.id}))
         return claim
 
-    def _claim_joined(self, ended: Sequence[FinishedRun], job_id: JobId) -> tuple[bool, Claim | None]:
+    def _claim_joined(
+        self, ended: Sequence[FinishedRun], job_id: JobId
+    ) -> tuple[bool, Claim | None]:
         node, types = self._environment.node, self._components.registry.runnable
         settlements = [finished.settlement for finished in ended if finished.settlement is not None]
         return self._components.database.autocommit(end_and_claim, node, settlements, job_id, types)

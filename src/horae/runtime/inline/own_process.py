@@ -1,9 +1,11 @@
-"""Runs bodies in the main thread of a process that has nothing else to do, such as a child of a Celery worker.
+"""Runs bodies in the main thread of a process that has nothing else to do, such as a child of a
+Celery worker.
 
-A soft time limit interrupts the body anywhere, by a signal. At a hard time limit, or to force a cancel, the end of the
-job is written and the process ends itself; the program that has started it starts another one. If that program ends the
-process by a signal, the body is interrupted as by the stop of a node. Between a claim and the end of its job, such a
-signal does nothing else: raised anywhere but in the body, it would leave a claim that no thread knows.
+A soft time limit interrupts the body anywhere, by a signal. At a hard time limit, or to force a
+cancel, the end of the job is written and the process ends itself; the program that has started it
+starts another one. If that program ends the process by a signal, the body is interrupted as by the
+stop of a node. Between a claim and the end of its job, such a signal does nothing else: raised
+anywhere but in the body, it would leave a claim that no thread knows.
 """
 
 import os
@@ -35,7 +37,9 @@ ENDING: Final = (signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 INTERRUPT_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not noticed its soft time limit."""
 WRITE_WITHIN: Final = 2.0
-"""Seconds in which the end of a job is written before its process is killed; after that, other nodes rescue the job."""
+"""Seconds in which the end of a job is written before its process is killed; after that, other
+nodes rescue the job.
+"""
 
 log = guarded_log("horae.runtime")
 
@@ -55,7 +59,9 @@ class EndingSignals:
     def held(self) -> Generator[None]:
         """Let a signal of this block take effect at its end. Called in the main thread."""
         ours = self._on_signal
-        usual = {number: handler for number in ENDING if callable(handler := signal.getsignal(number))}
+        usual = {
+            number: handler for number in ENDING if callable(handler := signal.getsignal(number))
+        }
         for number in usual:
             signal.signal(number, ours)
         try:
@@ -70,7 +76,9 @@ class EndingSignals:
 
     @contextmanager
     def interrupting(self, run: Run) -> Generator[None]:
-        """Let the signals of this block interrupt a body; after an earlier one it does not begin."""
+        """Let the signals of this block interrupt a body; after an earlier one it does not
+        begin.
+        """
         self._run = run
         try:
             if self._came is not None:
@@ -94,10 +102,15 @@ class OwnProcess(CallingThread):
     """An executor for bodies in the main thread."""
 
     def __init__(
-        self, environment: RunEnvironment, interrupt: BodyInterrupt, ending: EndingSignals,
+        self,
+        environment: RunEnvironment,
+        interrupt: BodyInterrupt,
+        ending: EndingSignals,
         end: Callable[[FinishedRun], None] | None,
-    ) -> None:  # fmt: skip
-        """`end`: writes the end of a job whose process is killed next; None if the process must go on."""
+    ) -> None:
+        """`end`: writes the end of a job whose process is killed next; None if the process must go
+        on.
+        """
         super().__init__(replace(environment, call=interrupt.call))
         self._interrupt, self._ending, self._write_end = interrupt, ending, end
 
@@ -112,7 +125,9 @@ class OwnProcess(CallingThread):
     def stop(self, run: Run, order: BaseException) -> None:
         super().stop(run, order)
         if isinstance(order, SoftTimeLimitExceeded):
-            starts(threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True))
+            starts(
+                threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True)
+            )
 
     @override
     def kill(self, run: Run) -> bool:
@@ -120,9 +135,13 @@ class OwnProcess(CallingThread):
             return False
         order = run.context.order
         if not isinstance(order, JobStopped):
-            order = SoftTimeLimitExceeded("the job ran past its hard time limit and its process was ended")
+            order = SoftTimeLimitExceeded(
+                "the job ran past its hard time limit and its process was ended"
+            )
         finished = ended_by(order, run.job_type, run.context, self._environment)
-        writing = threading.Thread(target=self._write_end, args=(finished,), name="horae-end", daemon=True)
+        writing = threading.Thread(
+            target=self._write_end, args=(finished,), name="horae-end", daemon=True
+        )
         if starts(writing):  # else another node writes it
             writing.join(WRITE_WITHIN)
         log.error("job %d (%s) is stopped by force: its process ends", run.claim.id, run.claim.type)

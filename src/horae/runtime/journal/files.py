@@ -27,10 +27,13 @@ log = guarded_log("horae.runtime")
 class Journals:
     """The folder of one database's journals: beside its file, or a private folder of this user.
 
-    A private folder is named for the database: nodes of another one, such as a copy, must not remove the journals.
+    A private folder is named for the database: nodes of another one, such as a copy, must not
+    remove the journals.
     """
 
-    def __init__(self, database: Database, timing: JournalTiming, directory: Path | None = None) -> None:
+    def __init__(
+        self, database: Database, timing: JournalTiming, directory: Path | None = None
+    ) -> None:
         """`directory`: what contains the private folder; None for the default."""
         self._database, self._timing, self._directory = database, timing, directory
         self._own = database.dialect == SQLITE and directory is None
@@ -38,28 +41,39 @@ class Journals:
         """Known once a journal was opened, or looked for by `find_folder`."""
 
     def find_folder(self) -> Path:
-        """Return the folder, which need not exist. Raises OSError if there is no place for temporary files."""
+        """Return the folder, which need not exist.
+
+        Raises OSError if there is no place for temporary files.
+        """
         if self.folder is None:
             directory = self._directory or Path(tempfile.gettempdir())
-            self.folder = directory.absolute() / f"horae-{os.getuid()}-{local_name_of(self._database)}"
+            self.folder = (
+                directory.absolute() / f"horae-{os.getuid()}-{local_name_of(self._database)}"
+            )
         return self.folder
 
     def open(self, journal: Journal, node: NodeId) -> None:
-        """Create the file of a node's journal. Without one, all jobs of a dead node count as begun."""
+        """Create the file of a node's journal.
+
+        Without one, all jobs of a dead node count as begun.
+        """
         if not header():
             return  # a file from before a reboot could not be recognized
         try:
             self._open(journal, self.find_folder(), node)
         except OSError as error:
             log.warning(
-                "node %s keeps no journal of what has begun, so if it is killed, all of its jobs count as begun, and "
-                "those in their last attempt fail: %s; set HORAE_JOURNAL_DIR to a folder that this user may write to",
+                "node %s keeps no journal of what has begun, so if it is killed, all of its jobs"
+                " count as begun, and those in their last attempt fail: %s; set HORAE_JOURNAL_DIR"
+                " to a folder that this user may write to",
                 node,
                 error,
             )
 
     def close(self, journal: Journal, *, keep: bool) -> None:
-        """Close a journal; remove its file unless others may need it (`keep`), and the folder if it is empty."""
+        """Close a journal; remove its file unless others may need it (`keep`), and the folder if it
+        is empty.
+        """
         journal.close(keep=keep)
         if self.folder is not None and not self._own:
             with suppress(OSError):  # another node's file is in it
@@ -75,7 +89,8 @@ class Journals:
                     _remove_unlocked(file)
 
     def remove(self, node: NodeId) -> None:
-        """Remove the file of a dead node after its jobs were rescued, unless its process lives all the same.
+        """Remove the file of a dead node after its jobs were rescued, unless its process lives all
+        the same.
 
         A copy of a database lists the nodes of the original, which are no nodes of the copy.
         """
@@ -89,7 +104,10 @@ class Journals:
         return folder is not None and (folder / f"{node}{SUFFIX}").exists()
 
     def begun_by(self, node: NodeId, patience: float = 0.0) -> "Begun":
-        """Return what a dead node had begun. `patience`: seconds to wait for the last threads of its process."""
+        """Return what a dead node had begun.
+
+        `patience`: seconds to wait for the last threads of its process.
+        """
         folder = self._trusted_folder()
         if folder is None:  # a file of another user proves nothing, and opening it may hang
             return Begun(None)
@@ -121,7 +139,9 @@ class Journals:
             raise PermissionError(f"{folder} is not a folder of this user alone")
 
     def _trusted_folder(self) -> Path | None:
-        """Return the folder if only this user can write there; any user can create a folder of that name in /tmp."""
+        """Return the folder if only this user can write there; any user can create a folder of that
+        name in /tmp.
+        """
         folder = self.folder
         if folder is None or self._own:
             return folder
@@ -129,7 +149,11 @@ class Journals:
             found = folder.lstat()
         except OSError:
             return None
-        private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+        private = (
+            stat.S_ISDIR(found.st_mode)
+            and found.st_uid == os.getuid()
+            and not found.st_mode & 0o077
+        )
         return folder if private else None
 
 
@@ -141,7 +165,9 @@ class Begun:
 
     def may_include(self, claim: Claim) -> bool:
         """Whether the body of this claim may have begun."""
-        return self._entries is None or not self._entries.isdisjoint((entry_of(claim), -entry_of(claim)))
+        return self._entries is None or not self._entries.isdisjoint(
+            (entry_of(claim), -entry_of(claim))
+        )
 
     def has_succeeded(self, claim: Claim) -> bool:
         """Whether the body of this claim has returned without a result."""
@@ -157,7 +183,12 @@ def _read(file: Path) -> Begun:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         content = opened.read()
     expected = header()
-    if not expected or not content.startswith(expected) or (len(content) - HEADER) % WIDTH or len(content) < HEADER:
+    if (
+        not expected
+        or not content.startswith(expected)
+        or (len(content) - HEADER) % WIDTH
+        or len(content) < HEADER
+    ):
         return Begun(None)
     return Begun(frozenset(array("q", content[HEADER:])))
 

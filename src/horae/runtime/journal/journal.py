@@ -1,13 +1,15 @@
 """Records which jobs a node has begun, in a file that outlives the node when it is killed.
 
-A claimed job has not necessarily begun, because a node claims more than its slots can run. So each body is entered here
-before it begins, and its entry is removed after its result is committed. The node that rescues the jobs of a dead node
-reads its file: a job that is not listed never began and returns to the queue as if it had not been claimed; a body that
-is listed as returned has finished its job (ADR 0011).
+A claimed job has not necessarily begun, because a node claims more than its slots can run. So each
+body is entered here before it begins, and its entry is removed after its result is committed. The
+node that rescues the jobs of a dead node reads its file: a job that is not listed never began and
+returns to the queue as if it had not been claimed; a body that is listed as returned has finished
+its job (ADR 0011).
 
-An entry is one aligned store of eight bytes into a mapped file. The operating system keeps the page when the process is
-killed, but may lose it when the machine stops; so a file from before a reboot proves nothing. Nor does a file whose
-writer may still run and begin jobs: a node holds a lock on its file for as long as its process lives.
+An entry is one aligned store of eight bytes into a mapped file. The operating system keeps the page
+when the process is killed, but may lose it when the machine stops; so a file from before a reboot
+proves nothing. Nor does a file whose writer may still run and begin jobs: a node holds a lock on
+its file for as long as its process lives.
 """
 
 import fcntl
@@ -40,7 +42,10 @@ LEASES: Final = 0x7FFF
 
 
 def entry_of(claim: Claim) -> int:
-    """Return a claim as a number that is never 0. Two claims with the same number would both count as begun."""
+    """Return a claim as a number that is never 0.
+
+    Two claims with the same number would both count as begun.
+    """
     return (claim.lease & LEASES) << ID_BITS | claim.id & IDS
 
 
@@ -54,7 +59,8 @@ def header() -> bytes:
 
 
 class Journal:
-    """The bodies that one node has begun and whose results are not committed; only in memory until `open`.
+    """The bodies that one node has begun and whose results are not committed; only in memory until
+    `open`.
 
     `begin` may be called from any thread, everything else on one at a time.
     """
@@ -75,7 +81,8 @@ class Journal:
         for_lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._descriptors.append(for_lock)
         fcntl.flock(for_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A second descriptor, because a process that a body forks keeps the mapped file open, and would keep the lock.
+        # A second descriptor, because a process that a body forks keeps the mapped file open, and
+        # would keep the lock.
         self._descriptors.append(os.open(file, os.O_RDWR | os.O_CLOEXEC))
         os.pwrite(for_lock, header(), 0)
         self._entries = self._mapped(len(self._entries))
@@ -155,16 +162,22 @@ class Journal:
         if self.file is None:
             self._entries.frombytes(bytes((slots - len(self._entries)) * WIDTH))
         else:
-            self._entries = self._mapped(slots)  # stores into the old mapping meanwhile go to the same pages
+            self._entries = self._mapped(
+                slots
+            )  # stores into the old mapping meanwhile go to the same pages
 
     def _mapped(self, slots: int) -> memoryview:
         descriptor, size = self._descriptors[-1], HEADER + slots * WIDTH
-        os.posix_fallocate(descriptor, 0, size)  # reports a full disk here, not by a signal at a later store
+        os.posix_fallocate(
+            descriptor, 0, size
+        )  # reports a full disk here, not by a signal at a later store
         return memoryview(mmap.mmap(descriptor, size))[HEADER:].cast("q")
 
 
 class ChildJournal:
-    """The journal in a child process, which enters its claim at the position that the node has reserved."""
+    """The journal in a child process, which enters its claim at the position that the node has
+    reserved.
+    """
 
     def __init__(self) -> None:
         self._place: tuple[str, int] | None = None
@@ -175,7 +188,9 @@ class ChildJournal:
         self._place = None if file is None else (file, slot)
 
     def begin(self, claim: Claim) -> None:
-        """Enter the claim, unless the file was removed: then all jobs of the node count as begun anyway."""
+        """Enter the claim, unless the file was removed: then all jobs of the node count as begun
+        anyway.
+        """
         if self._place is not None:
             file, slot = self._place
             entry = entry_of(claim).to_bytes(WIDTH, sys.byteorder)

@@ -1,8 +1,9 @@
 """Keeps a node's heartbeat on PostgreSQL going, and measures how good the node's own contact is.
 
-Usually a helper process sends the heartbeats (`storage/operations/heartbeat_process.py`). If it has ended, cannot be
-started or is late, a thread takes over. Another thread receives the results of both and compares times: a node that has
-had no answer for too long stops its bodies before other nodes run their jobs.
+Usually a helper process sends the heartbeats (`storage/operations/heartbeat_process.py`). If it has
+ended, cannot be started or is late, a thread takes over. Another thread receives the results of
+both and compares times: a node that has had no answer for too long stops its bodies before other
+nodes run their jobs.
 """
 
 import math
@@ -37,8 +38,9 @@ log = guarded_log("horae.runtime")
 class Watcher:
     """The callbacks of a heartbeat, called on its threads.
 
-    `died`: others have declared this node dead. `suspected`: another node is silent. `isolated`: contact is lost, and
-    bodies up to this level must stop. `regained`: contact is back; others may have taken jobs of this node meanwhile.
+    `died`: others have declared this node dead. `suspected`: another node is silent. `isolated`:
+    contact is lost, and bodies up to this level must stop. `regained`: contact is back; others may
+    have taken jobs of this node meanwhile.
     """
 
     died: Callable[[], None] = lambda: None
@@ -51,7 +53,12 @@ class Heartbeat:
     """Sends the heartbeat of one node, and supervises its contact with the database."""
 
     def __init__(
-        self, database: Database, record: NodeRecord, limits: Limits, timing: HeartbeatTiming, watcher: Watcher
+        self,
+        database: Database,
+        record: NodeRecord,
+        limits: Limits,
+        timing: HeartbeatTiming,
+        watcher: Watcher,
     ) -> None:
         """`record`: the row of the node, which has just been registered."""
         self._database, self._record, self._watcher = database, record, watcher
@@ -81,9 +88,11 @@ class Heartbeat:
             helper.dismiss()
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Send a heartbeat in an open transaction if one is overdue; return what to call after the commit.
+        """Send a heartbeat in an open transaction if one is overdue; return what to call after the
+        commit.
 
-        If other clients use all connections that the server allows, the node's open ones may be the only ones left.
+        If other clients use all connections that the server allows, the node's open ones may be the
+        only ones left.
         """
         if self._stopped.is_set() or not self._contact.overdue(clock()):
             return _nothing
@@ -145,12 +154,16 @@ class Heartbeat:
             self._unavailable.warn("the heartbeat lost its connection: %s", text)
 
     def _refuse(self, text: str) -> None:
-        """The server answers, but the heartbeat is not written, so that other nodes may declare this one dead."""
+        """The server answers, but the heartbeat is not written, so that other nodes may declare
+        this one dead.
+        """
         self._helper_beat_at = -math.inf
         self._refused = True
         if not self._stopped.is_set():
             self._contact.lose(cut=self._record.lock_key is not None)
-            self._read_only.warn("the heartbeat cannot be written, as the database accepts no writes: %s", text)
+            self._read_only.warn(
+                "the heartbeat cannot be written, as the database accepts no writes: %s", text
+            )
 
     def _answered(self, sent: float, suspects: int | None) -> None:
         regained = self._contact.answer(sent)
@@ -177,7 +190,9 @@ class Heartbeat:
         self._database.end_overdue_calls(time.monotonic())
         self._ensure_helper(now)
         if self._contact.overdue(now) and (self._bridge is None or not self._bridge.is_alive()):
-            self._bridge = threading.Thread(target=self._beat_here, name="horae-heartbeat-bridge", daemon=True)
+            self._bridge = threading.Thread(
+                target=self._beat_here, name="horae-heartbeat-bridge", daemon=True
+            )
             starts(self._bridge)  # if not now, then in the next round
         level = self._contact.isolation(now)
         if level is Isolation.NONE:
@@ -186,13 +201,19 @@ class Heartbeat:
             self._level = level
             # The record has no lock behind a pooler.
             pooler = "" if self._refused or self._record.lock_key is not None else USED_UP
-            what = "the database has accepted no writes" if self._refused else "no contact with the database"
+            what = (
+                "the database has accepted no writes"
+                if self._refused
+                else "no contact with the database"
+            )
             log.error("%s for %.1f s%s", what, self._contact.silent_for(now), pooler)
             self._database.hang_up()
             self._watcher.isolated(level)
 
     def _rejoin(self) -> None:
-        """Report the end of an isolation: an answer that came late to a heartbeat sent in time ends no interruption."""
+        """Report the end of an isolation: an answer that came late to a heartbeat sent in time ends
+        no interruption.
+        """
         if self._level is not Isolation.NONE:
             self._level = Isolation.NONE
             self._watcher.regained()
@@ -207,7 +228,10 @@ class Heartbeat:
             else:
                 if self._helper is None:
                     self._helper_at = math.inf
-                    log.info("no Python interpreter found for a heartbeat process; bodies may delay the heartbeat")
+                    log.info(
+                        "no Python interpreter found for a heartbeat process; bodies may delay the"
+                        " heartbeat"
+                    )
 
     def _start_later(self, now: float) -> None:
         self._helper_at = now + self._restart_in
@@ -218,13 +242,16 @@ class Heartbeat:
         while self._is_needed():
             try:
                 self._beat_while_connected()
-            except Exception as error:  # noqa: BLE001 - a new connection may work, whatever is wrong
+            except Exception as error:  # noqa: BLE001
+                # A new connection may work, whatever is wrong
                 if isinstance(error, DatabaseReadOnly):
                     self._refuse(str(error))
                 else:
                     self._unavailable.warn("the heartbeat lost its connection: %s", error)
                 with suppress(Exception):  # no new connection, but perhaps an open one
-                    self._beat_with(lambda: self._database.autocommit(nodes.heartbeat, self._record.id))
+                    self._beat_with(
+                        lambda: self._database.autocommit(nodes.heartbeat, self._record.id)
+                    )
                 self._stopped.wait(self._limits.beat / 2)
 
     def _is_needed(self) -> bool:

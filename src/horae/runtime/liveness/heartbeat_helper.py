@@ -50,9 +50,15 @@ class Helper:
         return self._stdin.fileno(), self._stdout.fileno()
 
     def messages(self, seconds: float) -> Iterator[tuple[str, str]]:
-        """Return its messages as the first word and the rest of each line; `ended` once the process is gone."""
+        """Return its messages as the first word and the rest of each line; `ended` once the process
+        is gone.
+        """
         try:
-            received = os.read(self._stdout.fileno(), LARGEST) if _is_ready(self._stdout.fileno(), seconds) else None
+            received = (
+                os.read(self._stdout.fileno(), LARGEST)
+                if _is_ready(self._stdout.fileno(), seconds)
+                else None
+            )
         except (OSError, ValueError):  # `dismiss` has closed the pipe meanwhile
             received = b""
         if received == b"":
@@ -72,11 +78,14 @@ class Helper:
 
 
 def start_helper(database: Database, record: NodeRecord, limits: Limits) -> Helper | None:
-    """Start the process; return None if no Python interpreter is found, raise OSError if the start fails."""
+    """Start the process; return None if no Python interpreter is found, raise OSError if the start
+    fails.
+    """
     if not Path(sys.executable or "").name.startswith(INTERPRETERS) or not PROGRAM.is_file():
         return None
     process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
-        # The helper receives the import path of the node, so it does not have to search for site packages.
+        # The helper receives the import path of the node, so it does not have to search for site
+        # packages.
         [sys.executable, "-S", "-P", str(PROGRAM)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

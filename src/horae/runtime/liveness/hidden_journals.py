@@ -12,7 +12,9 @@ from horae.storage.operations.nodes import NodeView
 
 @dataclass(frozen=True, slots=True)
 class HiddenJournal:
-    """A node whose journal is not where this process looks for it; `file`: where it is, None for nowhere."""
+    """A node whose journal is not where this process looks for it; `file`: where it is, None for
+    nowhere.
+    """
 
     node: NodeView
     file: str | None
@@ -24,7 +26,11 @@ def hidden_journals(journals: Journals, views: Iterable[NodeView]) -> Iterator[H
     Processes of other users are left out: whatever they are told, they keep folders of their own.
     """
     for view in views:
-        if view.is_worker and is_gone(decoded(view.host, view.pid)) is False and not journals.shows(view.id):
+        if (
+            view.is_worker
+            and is_gone(decoded(view.host, view.pid)) is False
+            and not journals.shows(view.id)
+        ):
             try:
                 yield HiddenJournal(view, _file_of(view))
             except PermissionError:
@@ -32,7 +38,10 @@ def hidden_journals(journals: Journals, views: Iterable[NodeView]) -> Iterator[H
 
 
 def _file_of(view: NodeView) -> str | None:
-    """Return the journal that the process of a node has open. Raises PermissionError for one of another user."""
+    """Return the journal that the process of a node has open.
+
+    Raises PermissionError for one of another user.
+    """
     name = f"{view.id}{SUFFIX}"
     for descriptor in Path(f"/proc/{view.pid}/fd").iterdir():
         try:

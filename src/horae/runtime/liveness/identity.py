@@ -1,4 +1,6 @@
-"""Identifies a node: one incarnation of a process on a host, distinguished from earlier ones with the same pid."""
+"""Identifies a node: one incarnation of a process on a host, distinguished from earlier ones with
+the same pid.
+"""
 
 import os
 import secrets
@@ -11,7 +13,10 @@ from horae.domain.jobs.job import NodeId
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process on a host. `host` includes the boot and the pid namespace, so that a pid is unique within it."""
+    """A process on a host.
+
+    `host` includes the boot and the pid namespace, so that a pid is unique within it.
+    """
 
     host: str
     pid: int
@@ -55,18 +60,23 @@ def decoded(host: str, pid: int) -> Process:
 
 
 def _host() -> str:
-    return "/".join((socket.gethostname(), _read("/proc/sys/kernel/random/boot_id")[:8], _namespace()))
+    return "/".join(
+        (socket.gethostname(), _read("/proc/sys/kernel/random/boot_id")[:8], _namespace())
+    )
 
 
 def _namespace() -> str:
     try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")  # noqa: PTH115 - Path.readlink would resolve it
+        # Path.readlink would resolve it
+        return os.readlink("/proc/self/ns/pid").strip("pid:[]")  # noqa: PTH115
     except OSError:
         return ""
 
 
 def _born(pid: int) -> str | None:
-    """Return the kernel's start time of a process; "gone" if it has ended but was not reaped; None if unknown."""
+    """Return the kernel's start time of a process; "gone" if it has ended but was not reaped; None
+    if unknown.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,6 @@
-"""A file lock that a living node holds on SQLite: if another process can take it, the node is gone."""
+"""A file lock that a living node holds on SQLite: if another process can take it, the node is
+gone.
+"""
 
 import fcntl
 import os
@@ -18,7 +20,9 @@ class LifeLock:
     def take(self) -> None:
         """Create the file and lock it; other processes lock it only for the moment of a check."""
         self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.fchmod(self._descriptor, mode_beside(self._file.parent))  # for the other users of the database
+        os.fchmod(
+            self._descriptor, mode_beside(self._file.parent)
+        )  # for the other users of the database
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:
@@ -28,6 +32,8 @@ class LifeLock:
             os.close(descriptor)
 
     def abandon(self) -> None:
-        """In a forked child: close the copy of the descriptor, which leaves the lock to the parent."""
+        """In a forked child: close the copy of the descriptor, which leaves the lock to the
+        parent.
+        """
         if self._descriptor is not None:
             detach([self._descriptor])

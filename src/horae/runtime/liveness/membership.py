@@ -1,7 +1,8 @@
 """Shows other nodes that this node lives, and finds out which others are dead.
 
-On PostgreSQL: by a row with a heartbeat, and a session advisory lock on the heartbeat's own connection. On SQLite: by a
-lock on a file beside the database, so that a body that holds the database for a minute makes no node look dead.
+On PostgreSQL: by a row with a heartbeat, and a session advisory lock on the heartbeat's own
+connection. On SQLite: by a lock on a file beside the database, so that a body that holds the
+database for a minute makes no node look dead.
 """
 
 import os
@@ -35,7 +36,9 @@ from horae.storage.operations.nodes import NodeRecord, NodeView
 
 
 class Membership(ABC):
-    """The presence of one node, and its view of the others; what a subclass leaves out needs no action there."""
+    """The presence of one node, and its view of the others; what a subclass leaves out needs no
+    action there.
+    """
 
     def __init__(self, database: Database, record: NodeRecord) -> None:
         self._database, self._record = database, record
@@ -50,7 +53,9 @@ class Membership(ABC):
         """Register the node."""
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Send a heartbeat in an open transaction if one is overdue; return what to call after the commit."""
+        """Send a heartbeat in an open transaction if one is overdue; return what to call after the
+        commit.
+        """
         del connection
         return _nothing
 
@@ -63,12 +68,15 @@ class Membership(ABC):
         deaths = self._judge([view for view in views if view.id != self._record.id], took)
         return {node: death for node, death in deaths.items() if death is not None}
 
-    def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:  # noqa: B027 - needless on SQLite
+    # Needless on SQLite
+    def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:  # noqa: B027
         """Record what was read about all nodes, and when."""
 
     @abstractmethod
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
-        """Return why each of these nodes is dead, if it is; `took`: the seconds that it took to read them."""
+        """Return why each of these nodes is dead, if it is; `took`: the seconds that it took to
+        read them.
+        """
 
     def remove_traces(self, node: NodeId) -> None:  # noqa: B027 - nothing to do on PostgreSQL
         """Remove the files of a dead node, after its jobs were rescued and its row was removed."""
@@ -88,7 +96,9 @@ class Membership(ABC):
 class DatabaseMembership(Membership):
     """Membership on PostgreSQL, where heartbeats report silent nodes."""
 
-    def __init__(self, database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> None:
+    def __init__(
+        self, database: Database, record: NodeRecord, limits: Limits, timing: Timing
+    ) -> None:
         super().__init__(database, record)
         self._limits, self._timing = limits, timing.heartbeat
         self._heartbeat: Heartbeat | None = None
@@ -97,10 +107,14 @@ class DatabaseMembership(Membership):
     @override
     def join(self, watcher: Watcher) -> None:
         """Insert the row and start the heartbeat."""
-        if self._database.pooled:  # behind a pooler, the session with the lock may serve another client next
+        if (
+            self._database.pooled
+        ):  # behind a pooler, the session with the lock may serve another client next
             self._record = replace(self._record, lock_key=None)
         self._database.transact(register, self._record)
-        self._heartbeat = Heartbeat(self._database, self._record, self._limits, self._timing, watcher)
+        self._heartbeat = Heartbeat(
+            self._database, self._record, self._limits, self._timing, watcher
+        )
         self._heartbeat.start()
 
     @override
@@ -111,13 +125,18 @@ class DatabaseMembership(Membership):
     def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:
         if views:
             database_now = views[0].heartbeat_at + timedelta(seconds=views[0].silence)
-            self._silences.observe(database_now, asked, took, {view.id: view.heartbeat_at for view in views})
+            self._silences.observe(
+                database_now, asked, took, {view.id: view.heartbeat_at for view in views}
+            )
 
     @override
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
         """Judge by heartbeats, but no node while this node's own is late."""
         now = clock()
-        silences = {view.id: self._silences.of(view.id, view.heartbeat_at, view.silence, now) for view in others}
+        silences = {
+            view.id: self._silences.of(view.id, view.heartbeat_at, view.silence, now)
+            for view in others
+        }
         # Read after the answer: if the server was unavailable until then, all nodes were silent.
         watched = 0.0 if took > self._limits.lock else self._watched()
         signs = [replace(signs_of(view), silence=silences[view.id]) for view in others]
@@ -149,7 +168,9 @@ class DatabaseMembership(Membership):
 class FileMembership(Membership):
     """Membership on SQLite: a node that holds its lock can be neither silent nor declared dead."""
 
-    def __init__(self, database: Database, record: NodeRecord, directory: Path, timing: Timing) -> None:
+    def __init__(
+        self, database: Database, record: NodeRecord, directory: Path, timing: Timing
+    ) -> None:
         super().__init__(database, replace(record, lock_key=None))
         self._directory, self._timing = directory, timing.membership
         self._lock = LifeLock(self._file(record.id))
@@ -168,7 +189,8 @@ class FileMembership(Membership):
         try:
             self._database.transact(register, self._record)
         except BaseException:
-            self._lock.release()  # or a second attempt of this process would wait for it without end
+            # Or a second attempt of this process would wait for it without end
+            self._lock.release()
             raise
 
     @override
@@ -200,7 +222,10 @@ class FileMembership(Membership):
         """Remove files of nodes without a row, except of a node that has just created its file."""
         for file in [self._file(node) for node in self._others_with_files() if node not in listed]:
             with suppress(FileNotFoundError):
-                if is_abandoned(file) and time.time() - file.stat().st_mtime > self._timing.orphaned_after:
+                if (
+                    is_abandoned(file)
+                    and time.time() - file.stat().st_mtime > self._timing.orphaned_after
+                ):
                     file.unlink()
 
     def _others_with_files(self) -> list[NodeId]:
@@ -208,11 +233,14 @@ class FileMembership(Membership):
             names = os.listdir(self._directory)  # noqa: PTH208
         except FileNotFoundError:  # no node has started yet
             return []
-        listed = [NodeId(name.removesuffix(LOCK_SUFFIX)) for name in names if name.endswith(LOCK_SUFFIX)]
+        listed = [
+            NodeId(name.removesuffix(LOCK_SUFFIX)) for name in names if name.endswith(LOCK_SUFFIX)
+        ]
         return [node for node in listed if node != self._record.id]
 
     def _signs(self, view: NodeView) -> Signs:
-        # A child that the node has forked may have inherited the lock, so the process itself is checked as well.
+        # A child that the node has forked may have inherited the lock, so the process itself is
+        # checked as well.
         gone, file = is_gone(decoded(view.host, view.pid)), self._file(view.id)
         lock_free = is_abandoned(file) or not file.exists()
         return Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
@@ -221,7 +249,9 @@ class FileMembership(Membership):
         return self._directory / f"{node}{LOCK_SUFFIX}"
 
 
-def membership_of(database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> Membership:
+def membership_of(
+    database: Database, record: NodeRecord, limits: Limits, timing: Timing
+) -> Membership:
     """Return the membership for this kind of database."""
     if database.dialect == SQLITE:
         return FileMembership(database, record, side_car_path(database, "nodes"), timing)
@@ -229,7 +259,8 @@ def membership_of(database: Database, record: NodeRecord, limits: Limits, timing
 
 
 def register(connection: Connection, record: NodeRecord) -> None:
-    """Add the row of a node; raise `SchemaMismatch` if a migration has changed the tables since they were opened.
+    """Add the row of a node; raise `SchemaMismatch` if a migration has changed the tables since
+    they were opened.
 
     A migration that running nodes could not survive lets no row be added until it ends.
     """

@@ -16,9 +16,16 @@ INLINE: Final = "inline"
 
 
 def record_of(registry: Registry, options: NodeOptions, *, role: str | None = None) -> NodeRecord:
-    """Return the row of a new incarnation of this process; `role`: the only one, in place of those of the options."""
-    had = [(Role.SCHEDULER, options.scheduler), (Role.WORKER, options.worker), (Role.WEB, options.web)]
-    # A node of an application with another system sends messages about the jobs that this system runs.
+    """Return the row of a new incarnation of this process; `role`: the only one, in place of those
+    of the options.
+    """
+    had = [
+        (Role.SCHEDULER, options.scheduler),
+        (Role.WORKER, options.worker),
+        (Role.WEB, options.web),
+    ]
+    # A node of an application with another system sends messages about the jobs that this system
+    # runs.
     systems = [CELERY_WORKER] if options.backend_worker else sorted(registry.backends)
     roles = [each.value for each, has in had if has] + systems if role is None else [role]
     process = this_process()

@@ -1,4 +1,6 @@
-"""Rescues the jobs of dead nodes: a body that had begun has crashed, and all other jobs return to the queue."""
+"""Rescues the jobs of dead nodes: a body that had begun has crashed, and all other jobs return to
+the queue.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +11,16 @@ from typing import TypeAlias
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Claim, Crashed, JobId, JobState, NodeId, Settlement, Succeeded, decide
+from horae.domain.jobs.job import (
+    Claim,
+    Crashed,
+    JobId,
+    JobState,
+    NodeId,
+    Settlement,
+    Succeeded,
+    decide,
+)
 from horae.live.store import LiveReport
 from horae.runtime.bodies.finished_run import backoff_of, owing
 from horae.runtime.journal.files import Begun
@@ -43,8 +54,8 @@ class Rescued:
 class Rescuer:
     """Rescues the jobs of dead nodes, one batch at a time.
 
-    `begun_by`: returns what a dead node had begun; `reports`: returns their last progress reports; `age`: how long ago
-    this scheduler was started; `batch`: how many jobs, at most.
+    `begun_by`: returns what a dead node had begun; `reports`: returns their last progress reports;
+    `age`: how long ago this scheduler was started; `batch`: how many jobs, at most.
     """
 
     registry: Registry
@@ -59,25 +70,33 @@ class Rescuer:
     ) -> tuple[list[Rescued], list[AppliedPlan]]:
         """Rescue one batch of jobs of these nodes, or of nodes without a row.
 
-        A job that had begun is settled as a crash, or as finished if its body is known to have returned. A job that had
-        not begun returns to the queue unchanged, and one that was ended while its body ran is only released. Of
-        `silent` nodes, which may still live, only jobs that may run again are rescued. Also returns the schedules whose
-        runs have ended.
+        A job that had begun is settled as a crash, or as finished if its body is known to have
+        returned. A job that had not begun returns to the queue unchanged, and one that was ended
+        while its body ran is only released. Of `silent` nodes, which may still live, only jobs that
+        may run again are rescued. Also returns the schedules whose runs have ended.
         """
         result: list[Rescued] = []
         ended: list[AppliedPlan] = []
         unbegun: list[Claim] = []
         lost = crashed_nodes.abandoned_jobs(connection, dead, self.batch, silent)
-        reports = self.reports([claim.id for claim, _, state, _ in lost if state is JobState.STARTED])
+        reports = self.reports(
+            [claim.id for claim, _, state, _ in lost if state is JobState.STARTED]
+        )
         for claim, node, state, crashes in lost:
             begun = self.begun_by(node)
             if state is not JobState.STARTED:
                 never = () if begun.may_include(claim) else (claim.id,)
-                ended.extend(settling.release(connection, node, [(claim.id, claim.lease)], never).runs)
+                ended.extend(
+                    settling.release(connection, node, [(claim.id, claim.lease)], never).runs
+                )
                 result.append(Rescued(claim, node, None, state))
             elif begun.may_include(claim):
                 finished = begun.has_succeeded(claim)
-                settlement = _finish(claim) if finished else self._crash(claim, node, crashes, reports.get(claim.id))
+                settlement = (
+                    _finish(claim)
+                    if finished
+                    else self._crash(claim, node, crashes, reports.get(claim.id))
+                )
                 ended.extend(settling.settle(connection, node, [settlement], self.age).runs)
                 result.append(Rescued(claim, node, settlement, settlement.state))
             else:
@@ -87,7 +106,9 @@ class Rescuer:
             claims.hand_back(connection, unbegun)
         return result, ended
 
-    def _crash(self, claim: Claim, node: NodeId, crashes: int, report: LiveReport | None) -> Settlement:
+    def _crash(
+        self, claim: Claim, node: NodeId, crashes: int, report: LiveReport | None
+    ) -> Settlement:
         outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
         job_type = self.registry.find(claim.type)
         settlement = owing(decide(claim, outcome, backoff_of(claim, job_type), self.rng), job_type)

@@ -1,6 +1,7 @@
 """Rescues jobs of dead nodes, and fails jobs that are past their time limits.
 
-Every node sweeps. The statements take only rows that no other sweeper has locked, and compare state and lease.
+Every node sweeps. The statements take only rows that no other sweeper has locked, and compare state
+and lease.
 """
 
 import asyncio
@@ -54,12 +55,24 @@ class Sweeper:
     """Sweeps on behalf of one node."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
-        self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
-        journals: Journals, groups: GroupSweeper, keep_seconds: float, keep_logs_for: timedelta | None,
-        timing: SweeperTiming, rng: Random, pace: Callable[[], float],
-        on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
-        on_runs: Callable[[Sequence[AppliedPlan]], None], on_clock_set: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        database: Database,
+        membership: Membership,
+        registry: Registry,
+        live: LiveStore,
+        journals: Journals,
+        groups: GroupSweeper,
+        keep_seconds: float,
+        keep_logs_for: timedelta | None,
+        timing: SweeperTiming,
+        rng: Random,
+        pace: Callable[[], float],
+        on_rescue: Callable[[Sequence[Rescued]], None],
+        on_expiry: Callable[[Job], None],
+        on_runs: Callable[[Sequence[AppliedPlan]], None],
+        on_clock_set: Callable[[], None],
+    ) -> None:
         self._database, self._membership, self._registry = database, membership, registry
         self._live, self._timing, self._rng, self._pace = live, timing, rng, pace
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
@@ -85,9 +98,13 @@ class Sweeper:
         self._suspicion.set()
 
     async def run(self) -> None:
-        """Sweep until cancelled. Journals that are still kept then are left to others, for a late claim."""
+        """Sweep until cancelled.
+
+        Journals that are still kept then are left to others, for a late claim.
+        """
         while True:
-            self._suspicion.clear()  # before the round: a suspicion that arises during it belongs to the next one
+            # Before the round: a suspicion that arises during it belongs to the next one
+            self._suspicion.clear()
             await self._try_round()
             await self._pause()
 
@@ -103,13 +120,19 @@ class Sweeper:
             self._unavailable.settle()
 
     async def _pause(self) -> None:
-        """Wait for the next round: shorter after a suspicion, for which the first round may have come too early."""
+        """Wait for the next round: shorter after a suspicion, for which the first round may have
+        come too early.
+        """
         self._locked_rounds = self._locked_rounds + 1 if self._unremoved else 0
         locked = (
             0 < self._locked_rounds <= self._timing.locked_rounds
         )  # mostly by a statement that the server is just ending
         soon = locked or (self._suspected and not self._again)
-        pause = self._timing.suspicious_round if soon else self._timing.round * self._rng.uniform(0.9, 1.1)
+        pause = (
+            self._timing.suspicious_round
+            if soon
+            else self._timing.round * self._rng.uniform(0.9, 1.1)
+        )
         self._again = self._suspected and not self._again
         end = time.monotonic() + pause
         while not self._suspicion.is_set() and (left := end - time.monotonic()) > 0:
@@ -127,7 +150,9 @@ class Sweeper:
         routine = self._rounds_without_look >= self._timing.look_every * self._pace()
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
-        if look or self._database.dialect == SQLITE:  # on PostgreSQL a step forward makes other nodes seem silent
+        if (
+            look or self._database.dialect == SQLITE
+        ):  # on PostgreSQL a step forward makes other nodes seem silent
             await self._watch_clock()
         if look:
             self._announce(dead)
@@ -147,7 +172,13 @@ class Sweeper:
     async def _clean(self) -> None:
         """Remove what is left of jobs and groups that have ended."""
         journals, groups = self._journals, self._groups
-        for remove in (self._forget_ended, self._clean_lanes, journals.sweep, self._forget_logs, groups.forget_ended):
+        for remove in (
+            self._forget_ended,
+            self._clean_lanes,
+            journals.sweep,
+            self._forget_logs,
+            groups.forget_ended,
+        ):
             await self._database.in_service(remove)
 
     def _announce(self, dead: Mapping[NodeId, Death]) -> None:
@@ -159,13 +190,18 @@ class Sweeper:
     async def rescue(self, dead: Mapping[NodeId, Death]) -> None:
         """Rescue all jobs of dead or unregistered nodes, then unregister these nodes.
 
-        A node that may still live without contact keeps jobs in their last attempt for longer: these may not run twice.
+        A node that may still live without contact keeps jobs in their last attempt for longer:
+        these may not run twice.
         """
         begun = {
-            node: await self._database.in_service(partial(self._journals.begun_by, node, self._timing.journal_wait))
+            node: await self._database.in_service(
+                partial(self._journals.begun_by, node, self._timing.journal_wait)
+            )
             for node in dead
         }
-        if begun:  # that may have taken a second, in which a silent node may have come back and claimed other jobs
+        # That may have taken a second, in which a silent node may have come back and claimed other
+        # jobs
+        if begun:
             found = await self._database.in_service(self._membership.find_dead)
             dead = {node: death for node, death in found.items() if node in begun}
         certain = {node for node, death in dead.items() if death.certain}
@@ -181,7 +217,9 @@ class Sweeper:
             batch, ended, removed = await self._database.transact_async(
                 self._clear, rescuer, certain, dead.keys() - certain
             )
-            self._states = {node: counts for node, counts in self._count_states(batch).items() if node in dead}
+            self._states = {
+                node: counts for node, counts in self._count_states(batch).items() if node in dead
+            }
             if batch:
                 self._on_rescue(batch)
             if ended:
@@ -199,13 +237,23 @@ class Sweeper:
             self._journals.remove(self._kept_journals.popleft()[1])
 
     def _clear(
-        self, connection: Connection, rescuer: Rescuer, certain: Collection[NodeId], silent: Collection[NodeId]
+        self,
+        connection: Connection,
+        rescuer: Rescuer,
+        certain: Collection[NodeId],
+        silent: Collection[NodeId],
     ) -> tuple[list[Rescued], list[AppliedPlan], set[NodeId]]:
-        """Rescue a batch; with the last one also unregister the nodes and record what their jobs became."""
+        """Rescue a batch; with the last one also unregister the nodes and record what their jobs
+        became.
+        """
         batch, ended = rescuer.rescue(connection, certain, silent)
         dead = {*certain, *silent}
         last = len(batch) < self._timing.rescue_batch
-        removed = nodes.remove_dead(connection, dead, self._count_states(batch)) if dead and last else set[NodeId]()
+        removed = (
+            nodes.remove_dead(connection, dead, self._count_states(batch))
+            if dead and last
+            else set[NodeId]()
+        )
         return batch, ended, removed
 
     def _count_states(self, batch: Sequence[Rescued]) -> dict[NodeId, Counter[str]]:
@@ -216,7 +264,9 @@ class Sweeper:
         return counts
 
     def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
-        """Read how far bodies were, so that the progress does not fall back when this node ends their jobs."""
+        """Read how far bodies were, so that the progress does not fall back when this node ends
+        their jobs.
+        """
         try:
             return self._live.read(job_ids)
         except Exception as error:  # noqa: BLE001 - the progress shown must not delay the rescue
@@ -228,14 +278,25 @@ class Sweeper:
         return {(report.job_id, report.lease): report.progress_percentage for report in reports}
 
     async def enforce_limits(self) -> None:
-        """Fail jobs that their nodes cannot stop, and jobs with an owner that no node has claimed in time."""
+        """Fail jobs that their nodes cannot stop, and jobs with an owner that no node has claimed
+        in time.
+        """
         await self._watch_clock()
         hard = {kind.type: kind.time_limits.hard for kind in self._registry}
         extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
-        graces = {kind.type: kind.time_limits.grace.total_seconds() + extra[kind.type] for kind in self._registry}
-        overdue = {name: limit.total_seconds() + extra[name] for name, limit in hard.items() if limit is not None}
+        graces = {
+            kind.type: kind.time_limits.grace.total_seconds() + extra[kind.type]
+            for kind in self._registry
+        }
+        overdue = {
+            name: limit.total_seconds() + extra[name]
+            for name, limit in hard.items()
+            if limit is not None
+        }
         pending = {kind.type: kind.time_limits.pending for kind in self._registry}
-        waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
+        waiting = {
+            name: limit.total_seconds() for name, limit in pending.items() if limit is not None
+        }
         for job in [
             *await self._expire(limits.HARD, overdue),
             *await self._expire(limits.OF_SCHEDULE, graces),
@@ -250,7 +311,9 @@ class Sweeper:
             self._on_expiry(job)
 
     async def _watch_clock(self) -> None:
-        """Compare the database's clock with this process's; if it was set back, let nothing wait for it to catch up."""
+        """Compare the database's clock with this process's; if it was set back, let nothing wait
+        for it to catch up.
+        """
         if self._elapsed.observe(await self._read_clock(), time.monotonic()):
             self._jobs_may_wait = self._schedules_may_wait = True
             self._on_clock_set()
@@ -264,26 +327,39 @@ class Sweeper:
     async def _make_jobs_due(self) -> None:
         limit = self._timing.due_batch
         while (made := await self._database.autocommit_async(premature.make_due, limit)) > 0:
-            log.warning("%d jobs waited for a moment before the database's clock was set back; they are due now", made)
+            log.warning(
+                "%d jobs waited for a moment before the database's clock was set back; they are"
+                " due now",
+                made,
+            )
             if made < limit:
                 return
 
     async def _pull_in_schedules(self) -> None:
-        """Let intervals start by the clock as it is now, and name the schedules that wait until it has caught up."""
+        """Let intervals start by the clock as it is now, and name the schedules that wait until it
+        has caught up.
+        """
         last = pulled_in = 0
-        while ids := await self._database.autocommit_async(clock_setbacks.counted_ahead, last, self._timing.due_batch):
+        while ids := await self._database.autocommit_async(
+            clock_setbacks.counted_ahead, last, self._timing.due_batch
+        ):
             last = ids[-1]
             if applied := await self._database.transact_async(clock_setbacks.pull_in, ids):
                 pulled_in += len(applied)
                 self._on_runs(applied)
         if pulled_in:
-            log.warning("the database's clock was set back: %d intervals are counted from now", pulled_in)
+            log.warning(
+                "the database's clock was set back: %d intervals are counted from now", pulled_in
+            )
         if waiting := await self._database.autocommit_async(clock_setbacks.waiting):
             named = ", ".join(f"{each.name} until {each.next_start}" for each in waiting[:_NAMED])
             log.warning(
-                "the database's clock was set back: %d schedules wait, as their times until then are decided: %s%s",
-                len(waiting), named, ", …" if len(waiting) > _NAMED else "",
-            )  # fmt: skip
+                "the database's clock was set back: %d schedules wait, as their times until then"
+                " are decided: %s%s",
+                len(waiting),
+                named,
+                ", …" if len(waiting) > _NAMED else "",
+            )
 
     async def _read_clock(self) -> datetime:
         if self._database.dialect == SQLITE:  # where it is the clock of this process
@@ -297,27 +373,36 @@ class Sweeper:
     async def _expire(self, limit: Limit, seconds: Mapping[str, float]) -> Sequence[Job]:
         if not seconds:  # no type has this limit
             return ()
-        return await self._fail(await self._database.autocommit_async(time_limits.overdue, limit, seconds), limit)
+        return await self._fail(
+            await self._database.autocommit_async(time_limits.overdue, limit, seconds), limit
+        )
 
     async def _fail_expired(self) -> Sequence[Job]:
-        found = await self._database.autocommit_async(time_limits.expired_jobs, self._timing.expired_batch)
+        found = await self._database.autocommit_async(
+            time_limits.expired_jobs, self._timing.expired_batch
+        )
         return await self._fail(found, limits.EXPIRED)
 
     async def _fail(self, found: Sequence[OverdueJob], limit: Limit) -> Sequence[Job]:
         if not found:
             return ()
         living = await self._database.in_service(self._living)
-        passed = [(item.id, item.lease) for item in found if self._age(item, living) >= item.seconds]
+        passed = [
+            (item.id, item.lease) for item in found if self._age(item, living) >= item.seconds
+        ]
         if not passed:
             return ()
-        seen = await self._database.in_service(partial(self._seen, [job_id for job_id, _ in passed]))
+        seen = await self._database.in_service(
+            partial(self._seen, [job_id for job_id, _ in passed])
+        )
         return await self._database.transact_async(time_limits.expire, passed, limit, seen)
 
     def _age(self, item: OverdueJob, living: Collection[NodeId]) -> float:
         """Return how long ago a job began, even if the database's clock was changed since.
 
-        Changes before this process observed the clock are unknown here. But a living node enforces the limits of its
-        own bodies, so others count from the start of this process at the earliest.
+        Changes before this process observed the clock are unknown here. But a living node enforces
+        the limits of its own bodies, so others count from the start of this process at the
+        earliest.
         """
         now = time.monotonic()
         age = self._elapsed.age(item.since, now)
@@ -344,10 +429,16 @@ class Sweeper:
             pass
 
     async def end_lost_runs(self) -> None:
-        """End runs of schedules whose jobs have ended, or were deleted, without the schedule's knowledge."""
-        ended = await self._database.transact_async(run_ending.end_unreported, self._timing.ends_batch)
+        """End runs of schedules whose jobs have ended, or were deleted, without the schedule's
+        knowledge.
+        """
+        ended = await self._database.transact_async(
+            run_ending.end_unreported, self._timing.ends_batch
+        )
         for decision in ended:
-            log.warning("a run of schedule %r had ended without being recorded", decision.schedule.name)
+            log.warning(
+                "a run of schedule %r had ended without being recorded", decision.schedule.name
+            )
         if ended:
             self._on_runs(ended)
 

@@ -19,11 +19,13 @@ from horae.types.context import connection_of
 
 @dataclass(frozen=True, slots=True)
 class ContactReports:
-    """Sends the signals about contact on the node's loop; the heartbeat calls it on threads of its own.
+    """Sends the signals about contact on the node's loop; the heartbeat calls it on threads of its
+    own.
 
-    Bodies on threads are stopped by the calling thread already, because another body may hold up the loop. One that
-    waits for a reply of the database would not notice the order, and perhaps no reply ever arrives; the same holds for
-    later bodies, which would get the idle connections of the pool.
+    Bodies on threads are stopped by the calling thread already, because another body may hold up
+    the loop. One that waits for a reply of the database would not notice the order, and perhaps no
+    reply ever arrives; the same holds for later bodies, which would get the idle connections of the
+    pool.
     """
 
     loop: asyncio.AbstractEventLoop

@@ -1,4 +1,6 @@
-"""Deploys the schedules that are declared in this process: when a node starts, and again from time to time."""
+"""Deploys the schedules that are declared in this process: when a node starts, and again from time
+to time.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,7 +19,9 @@ log = guarded_log("horae.runtime")
 class Deploying:
     """Calls `deploy`, and lets the node own the schedules whose ids it returns."""
 
-    def __init__(self, components: Components, options: NodeOptions, deploy: Deploy, controller: Controller) -> None:
+    def __init__(
+        self, components: Components, options: NodeOptions, deploy: Deploy, controller: Controller
+    ) -> None:
         self._components, self._options = components, options
         self._deploy, self._controller = deploy, controller
 
@@ -26,7 +30,9 @@ class Deploying:
         self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
 
     async def refresh_calendars(self) -> None:
-        """Deploy again from time to time: the same schedules, but calendar functions may exclude other days by then."""
+        """Deploy again from time to time: the same schedules, but calendar functions may exclude
+        other days by then.
+        """
         while True:
             await asyncio.sleep(self._options.timing.calendars)
             if not (self._options.scheduler and self._components.registry.calendars):
@@ -34,4 +40,7 @@ class Deploying:
             try:
                 await self.deploy()
             except Exception:
-                log.warning("calendar functions could not be asked again; the days that are known stay", exc_info=True)
+                log.warning(
+                    "calendar functions could not be asked again; the days that are known stay",
+                    exc_info=True,
+                )

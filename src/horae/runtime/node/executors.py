@@ -19,9 +19,12 @@ class Executors:
     """The event loop, the threads and the child processes of a node."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment, options: NodeOptions,
+        self,
+        loop: asyncio.AbstractEventLoop,
+        environment: RunEnvironment,
+        options: NodeOptions,
         hooks: ApplicationHooks,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`hooks`: of child processes."""
         limits = ProcessLimits(
             most=options.most_children,
@@ -45,6 +48,8 @@ class Executors:
         return self._loop if job_type.is_async else self.threads
 
     def close(self) -> None:
-        """Release idle threads and processes; bodies that ignore every order are left to the end of the process."""
+        """Release idle threads and processes; bodies that ignore every order are left to the end of
+        the process.
+        """
         for executor in (self._loop, self.threads, self._processes):
             executor.close()

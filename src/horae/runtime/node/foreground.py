@@ -1,4 +1,6 @@
-"""Runs a node for a program without an event loop: in the calling thread, or in another one beside it."""
+"""Runs a node for a program without an event loop: in the calling thread, or in another one beside
+it.
+"""
 
 import asyncio
 import signal
@@ -34,15 +36,21 @@ NodeT = TypeVar("NodeT", bound=Runnable)
 
 
 def run_in_foreground(node: Runnable) -> None:
-    """Run in this thread until `stop`; in the main thread a first signal stops it, a second one ends the program."""
+    """Run in this thread until `stop`; in the main thread a first signal stops it, a second one
+    ends the program.
+    """
     loop_guard.run(_run_until_signal(node))
 
 
 @contextmanager
 def running_beside(node: NodeT) -> Generator[NodeT]:
-    """Run in a separate thread during the block; raise an error of the node at the latest when the block ends."""
+    """Run in a separate thread during the block; raise an error of the node at the latest when the
+    block ends.
+    """
     ready, ended = Future[None](), Future[None]()
-    threading.Thread(target=_live, args=(node, ready, ended), name="horae-node", daemon=True).start()
+    threading.Thread(
+        target=_live, args=(node, ready, ended), name="horae-node", daemon=True
+    ).start()
     ready.result()
     try:
         yield node

@@ -55,10 +55,17 @@ log = guarded_log("horae.runtime")
 class Incarnation:
     """A node from its registration to its end."""
 
-    def __init__(self, components: Components, options: NodeOptions, deploy: Deploy, slots: Slots) -> None:
+    def __init__(
+        self, components: Components, options: NodeOptions, deploy: Deploy, slots: Slots
+    ) -> None:
         record = record_of(components.registry, options)
         self.id = record.id
-        self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
+        self._components, self._options, self._deploy, self._slots = (
+            components,
+            options,
+            deploy,
+            slots,
+        )
         self._loop, self._timing = asyncio.get_running_loop(), options.timing
         self._rng = Random()  # noqa: S311 - for jitter, not for security
         self._log_writer = writer_to(components.database)
@@ -74,12 +81,23 @@ class Incarnation:
         self._reporter = Reporter(components.live, self._environment.journal)
         hooks = Hooks(components.database, components.registry)
         self._peers = Peers(
-            components.database, self.id, components.wakeup, self.signals, self._timing.peers, self._rng
+            components.database,
+            self.id,
+            components.wakeup,
+            self.signals,
+            self._timing.peers,
+            self._rng,
         )
         self._hook_service = HookService(
-            components.database, hooks, options.keep.total_seconds(), self._timing.hooks, self._peers.pace
+            components.database,
+            hooks,
+            options.keep.total_seconds(),
+            self._timing.hooks,
+            self._peers.pace,
         )
-        self._membership: Membership = membership_of(components.database, record, options.liveness, self._timing)
+        self._membership: Membership = membership_of(
+            components.database, record, options.liveness, self._timing
+        )
         self.schema = SchemaWatch(components.database, record.id, self._timing.schema_every)
         self._died = asyncio.Event()
         self._broken = False
@@ -89,12 +107,16 @@ class Incarnation:
         register_for_reset(self)
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
-        """Register, work and unregister, even after a cancel or an error, so that the node does not seem alive."""
+        """Register, work and unregister, even after a cancel or an error, so that the node does not
+        seem alive.
+        """
         set_node(self.id)
         listening = ExitStack()
         try:
             await self._work(listening, stop, ready)
-            await self._hook_service.finish(self._end_at - self._timing.shutdown.leaving - self._loop.time())
+            await self._hook_service.finish(
+                self._end_at - self._timing.shutdown.leaving - self._loop.time()
+            )
         except BaseException:
             self._worker.abandon()  # nothing is left to write the results of its bodies
             self._broken = True
@@ -109,27 +131,45 @@ class Incarnation:
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
             reports = ContactReports(
-                loop, self.signals, self._worker.running, self._executors.threads, self._components.database
+                loop,
+                self.signals,
+                self._worker.running,
+                self._executors.threads,
+                self._components.database,
             )
-            await self._components.database.in_service(partial(self._membership.join, reports.watcher()))
-            await self._components.database.in_service(partial(self._journals.open, self._environment.journal, self.id))
-            listening.callback(self._components.wakeup.subscribe(partial(post, loop, self._on_hint)))
+            await self._components.database.in_service(
+                partial(self._membership.join, reports.watcher())
+            )
+            await self._components.database.in_service(
+                partial(self._journals.open, self._environment.journal, self.id)
+            )
+            listening.callback(
+                self._components.wakeup.subscribe(partial(post, loop, self._on_hint))
+            )
             log.info("node %s %s", self.id, self._options.work)
             log_pooler(self.id, self._components, self._timing)
-            sweeping = self._start(services, {
-                "the sweeper": self._sweeper.run,
-                "the run monitor": self._run_monitor.run,
-                "the check of the file": self._watch_file,
-                "the check of the schema": self.schema.run,
-                "the refresh of calendars": self._deploying.refresh_calendars,
-                "the view of other nodes": self._peers.run,
-                "the hook service": self._hook_service.run,
-                "the dispatcher": self._dispatcher.run,
-            })  # fmt: skip
+            sweeping = self._start(
+                services,
+                {
+                    "the sweeper": self._sweeper.run,
+                    "the run monitor": self._run_monitor.run,
+                    "the check of the file": self._watch_file,
+                    "the check of the schema": self.schema.run,
+                    "the refresh of calendars": self._deploying.refresh_calendars,
+                    "the view of other nodes": self._peers.run,
+                    "the hook service": self._hook_service.run,
+                    "the dispatcher": self._dispatcher.run,
+                },
+            )
             [settling] = self._start(services, {"the settler": self._settler.run})
             if self._options.scheduler:
                 await self._deploying.deploy()
-                reread = partial(reread_schedules, self._components.wakeup, self._controller, self._timing.controller)
+                reread = partial(
+                    reread_schedules,
+                    self._components.wakeup,
+                    self._controller,
+                    self._timing.controller,
+                )
                 sweeping += self._start(services, {"the reading of schedules": reread})
             served_types = ServedTypes(self._components, self.id, self._worker)
             sweeping += self._start(services, {"the registration of job types": served_types.run})
@@ -148,10 +188,16 @@ class Incarnation:
         post(self._loop, self._controller.adopt, schedule_ids)
 
     def reset_after_fork(self) -> None:
-        """In a forked child, which is no node: release what belongs to the node and end its loop."""
+        """In a forked child, which is no node: release what belongs to the node and end its
+        loop.
+        """
         self._membership.abandon()
-        with suppress(RuntimeError):  # the loop is closed or, in debug mode, belongs to another thread
-            self._loop.call_soon(os._exit, 0)  # runs only if a coroutine has forked and awaits something in the child
+        with suppress(
+            RuntimeError
+        ):  # the loop is closed or, in debug mode, belongs to another thread
+            self._loop.call_soon(
+                os._exit, 0
+            )  # runs only if a coroutine has forked and awaits something in the child
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """Start the services that take on new work, by the roles of the node."""
@@ -164,14 +210,23 @@ class Incarnation:
     def _start(
         self, services: asyncio.TaskGroup, runs: Mapping[str, Callable[[], Awaitable[None]]]
     ) -> list[asyncio.Task[None]]:
-        return [services.create_task(sustained(name, run, self._timing.restart)) for name, run in runs.items()]
+        return [
+            services.create_task(sustained(name, run, self._timing.restart))
+            for name, run in runs.items()
+        ]
 
     def _assemble(self, services: asyncio.TaskGroup) -> None:
         components, signals, timing, rng = self._components, self.signals, self._timing, self._rng
-        self._completion = Completion(services, components, signals, self._hook_service, self._reporter)
-        self._settler = Settler(self._environment, signals, timing.settler, rng, self._membership.beat_within)
+        self._completion = Completion(
+            services, components, signals, self._hook_service, self._reporter
+        )
+        self._settler = Settler(
+            self._environment, signals, timing.settler, rng, self._membership.beat_within
+        )
         self._executors = Executors(self._loop, self._environment, self._options, components.hooks)
-        self._worker = Workers(components.registry, self._new_worker, self._slots, self._options.processes)
+        self._worker = Workers(
+            components.registry, self._new_worker, self._slots, self._options.processes
+        )
         self._run_monitor = RunMonitor(
             self._worker.running,
             self._reporter,
@@ -242,7 +297,9 @@ class Incarnation:
             self.signals.node_suspected.send()
 
     def _declared_dead(self) -> None:
-        log.error("node %s was declared dead by another node; its jobs belong to others now", self.id)
+        log.error(
+            "node %s was declared dead by another node; its jobs belong to others now", self.id
+        )
         self._worker.abandon()
         self._died.set()
 
@@ -251,33 +308,46 @@ class Incarnation:
         while self.lost is None:
             await asyncio.sleep(self._timing.file_every)
             try:
-                await self._components.database.in_service(partial(self._components.database.check_file, now=True))
+                await self._components.database.in_service(
+                    partial(self._components.database.check_file, now=True)
+                )
             except Unavailable as error:
                 self.lost = error
-                log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400 - the message is complete
+                # The message is complete
+                log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400
                 self._worker.abandon()
                 self._died.set()
 
-    async def _shut_down(self, working: Sequence[asyncio.Task[None]], settling: asyncio.Task[None]) -> None:
+    async def _shut_down(
+        self, working: Sequence[asyncio.Task[None]], settling: asyncio.Task[None]
+    ) -> None:
         grace = 0.0 if self._died.is_set() else self._options.grace.total_seconds()
         self._end_at = self._loop.time() + grace + self._timing.shutdown.after_grace
         self._controller.stop()
         self._worker.stop()
         timing = self._timing.shutdown
-        shutdown = Shutdown(self.id, self._worker, self._settler, self._run_monitor, self.signals, timing)
+        shutdown = Shutdown(
+            self.id, self._worker, self._settler, self._run_monitor, self.signals, timing
+        )
         await shutdown.run(working, settling, grace, self._end_at - timing.leaving)
         self._executors.close()
 
     async def _leave(self) -> None:
         self._membership.stop()
         try:
-            async with asyncio.timeout_at(max(self._end_at, self._loop.time() + self._timing.shutdown.leaving)):
-                await self._components.database.in_service(partial(self._log_writer.close, LOGS_WITHIN))
+            async with asyncio.timeout_at(
+                max(self._end_at, self._loop.time() + self._timing.shutdown.leaving)
+            ):
+                await self._components.database.in_service(
+                    partial(self._log_writer.close, LOGS_WITHIN)
+                )
                 await self._components.database.in_service(self._reporter.publish)
                 await self._components.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - the node has stopped all the same
             text = first_line(error) or "the database does not answer"
-            log.warning("node %s could not unregister; other nodes will remove it: %s", self.id, text)
+            log.warning(
+                "node %s could not unregister; other nodes will remove it: %s", self.id, text
+            )
             self._journals.close(self._environment.journal, keep=True)
         else:
             held = bool(self._settler.unsettled) or self._worker.may_hold_unknown_jobs

@@ -1,7 +1,9 @@
-"""A node: one incarnation of a process that claims and runs jobs, fires schedules, and rescues jobs of dead nodes.
+"""A node: one incarnation of a process that claims and runs jobs, fires schedules, and rescues jobs
+of dead nodes.
 
-A node registers first and unregisters last. To end, it stops claiming, gives running bodies time and writes their
-results. A node that was declared dead by others stops its bodies at once and starts again as a new incarnation.
+A node registers first and unregisters last. To end, it stops claiming, gives running bodies time
+and writes their results. A node that was declared dead by others stops its bodies at once and
+starts again as a new incarnation.
 """
 
 import asyncio
@@ -30,9 +32,15 @@ class Node:
     """Runs jobs until it is stopped."""
 
     def __init__(
-        self, components: Components, options: NodeOptions, deploy: Deploy = tuple[int, ...], slots: Slots | None = None
+        self,
+        components: Components,
+        options: NodeOptions,
+        deploy: Deploy = tuple[int, ...],
+        slots: Slots | None = None,
     ) -> None:
-        """`deploy`: called once the node is registered; `slots`: shared with other nodes of this process."""
+        """`deploy`: called once the node is registered; `slots`: shared with other nodes of this
+        process.
+        """
         self._components = components
         self._options = options
         self._deploy = deploy
@@ -49,18 +57,25 @@ class Node:
         return self._options.grace
 
     def stop(self) -> None:
-        """Shut down: claim no more jobs, wait for the grace period, then end. May be called from any thread."""
+        """Shut down: claim no more jobs, wait for the grace period, then end.
+
+        May be called from any thread.
+        """
         if self._loop is None:
             self._stop.set()
         else:
             post(self._loop, self._stop.set)
 
     def run_sync(self) -> None:
-        """Run in this thread until `stop`; in the main thread also until SIGTERM or SIGINT (Ctrl-C)."""
+        """Run in this thread until `stop`; in the main thread also until SIGTERM or SIGINT
+        (Ctrl-C).
+        """
         run_in_foreground(self)
 
     def running(self) -> AbstractContextManager[Self]:
-        """Run in a separate thread during a `with` block; the node is ready when the block begins."""
+        """Run in a separate thread during a `with` block; the node is ready when the block
+        begins.
+        """
         return running_beside(self)
 
     async def run(self) -> None:
@@ -69,35 +84,48 @@ class Node:
         await self._components.database.in_service(partial(check_backends, self._components))
         await call_start_hooks(self._components.hooks.node_start, self._stop)
         try:
-            await run_incarnations(self._run_incarnation, self.ready, self._stop, self._options.timing.restart)
+            await run_incarnations(
+                self._run_incarnation, self.ready, self._stop, self._options.timing.restart
+            )
         finally:
             await call_stop_hooks(self._components.hooks.node_stop)
 
     def give_up_calls(self) -> None:
-        """Let no hanging call of a service hold up the end of the process; to be called once the node has ended."""
+        """Let no hanging call of a service hold up the end of the process; to be called once the
+        node has ended.
+        """
         self._components.database.give_up_calls()
 
     async def _run_incarnation(self) -> None:
-        incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
+        incarnation = self._incarnation = Incarnation(
+            self._components, self._options, self._deploy, self._slots
+        )
         self.id = incarnation.id
         await incarnation.run(self._stop, self.ready)
         if (error := incarnation.lost or incarnation.schema.mismatch) is not None:
             raise error
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
-        """Own schedules that were created here until the next reload. May be called from any thread."""
+        """Own schedules that were created here until the next reload.
+
+        May be called from any thread.
+        """
         if self._incarnation is not None:
             self._incarnation.adopt(schedule_ids)
 
 
 async def run_incarnations(
-    run_one: Callable[[], Awaitable[None]], ready: asyncio.Event, stop: asyncio.Event, pauses: Pauses
+    run_one: Callable[[], Awaitable[None]],
+    ready: asyncio.Event,
+    stop: asyncio.Event,
+    pauses: Pauses,
 ) -> None:
     """Run one incarnation after another until `stop`.
 
-    The first one raises every error to its caller, as the settings may be wrong. A later one begins because the node
-    was declared dead, often during a failure of the database that is not over yet. So it is repeated, after growing
-    pauses, while the database is unavailable or the machine lacks something.
+    The first one raises every error to its caller, as the settings may be wrong. A later one begins
+    because the node was declared dead, often during a failure of the database that is not over yet.
+    So it is repeated, after growing pauses, while the database is unavailable or the machine lacks
+    something.
     """
     warning, pause = ThrottledWarning(), pauses.shortest
     while not stop.is_set():

@@ -1,4 +1,6 @@
-"""Calls `@horae.on_node_start` and `@horae.on_node_stop`: coroutine functions on the loop, others on threads."""
+"""Calls `@horae.on_node_start` and `@horae.on_node_stop`: coroutine functions on the loop, others
+on threads.
+"""
 
 import asyncio
 import inspect
@@ -13,14 +15,18 @@ from horae.redaction import traceback_text
 from horae.types.application_hooks import Hook
 
 STOP_WITHIN: Final = 1.5
-"""Seconds that all stop hooks together may take: `horae run` ends its process 4.8 seconds after the grace period, of
-which the node needs 3.2."""
+"""Seconds that all stop hooks together may take: `horae run` ends its process 4.8 seconds after the
+grace period, of which the node needs 3.2.
+"""
 
 log = guarded_log("horae.runtime")
 
 
 async def call_start_hooks(hooks: Sequence[Hook[Any]], stop: asyncio.Event) -> None:
-    """Call the hooks one after another; raise what one raises. Stop waiting when the node is stopped meanwhile."""
+    """Call the hooks one after another; raise what one raises.
+
+    Stop waiting when the node is stopped meanwhile.
+    """
     for hook in tuple(hooks):
         if stop.is_set():
             return
@@ -29,7 +35,11 @@ async def call_start_hooks(hooks: Sequence[Hook[Any]], stop: asyncio.Event) -> N
         try:
             await asyncio.wait((call, stopping), return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
-                log.warning("%s (on_node_start) has not returned, and the node stops without waiting for it", hook.name)
+                log.warning(
+                    "%s (on_node_start) has not returned, and the node stops without waiting"
+                    " for it",
+                    hook.name,
+                )
                 return
             call.result()
         finally:
@@ -45,9 +55,12 @@ async def call_stop_hooks(hooks: Sequence[Hook[Any]]) -> None:
                 await _called(hook)
         except TimeoutError:
             left = len(waiting) - number - 1
-            log.warning("%s (on_node_stop) has not returned in time; %d more follow", hook.name, left)
+            log.warning(
+                "%s (on_node_stop) has not returned in time; %d more follow", hook.name, left
+            )
         except Exception as error:  # noqa: BLE001 - the node stops all the same
-            log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))  # noqa: TRY400 - without values
+            # Without values
+            log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))  # noqa: TRY400
 
 
 async def _called(hook: Hook[Any]) -> None:

@@ -1,4 +1,6 @@
-"""Restarts a service of a node that fails because the machine lacks descriptors, memory or threads for a while."""
+"""Restarts a service of a node that fails because the machine lacks descriptors, memory or threads
+for a while.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,6 +20,8 @@ async def sustained(name: str, service: Callable[[], Awaitable[None]], pauses: P
         except (OSError, MemoryError, RuntimeError, ExceptionGroup) as error:
             if not lacks_resource(error):
                 raise
-            warning.warn("%s failed for lack of a resource and is restarted: %s", name, first_of(error))
+            warning.warn(
+                "%s failed for lack of a resource and is restarted: %s", name, first_of(error)
+            )
         await asyncio.sleep(pause)
         pause = pauses.after(pause)

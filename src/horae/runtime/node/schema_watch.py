@@ -1,4 +1,6 @@
-"""Ends a node in an orderly way if its database is migrated to tables that this program cannot use."""
+"""Ends a node in an orderly way if its database is migrated to tables that this program cannot
+use.
+"""
 
 import asyncio
 
@@ -14,8 +16,8 @@ log = guarded_log("horae.runtime")
 class SchemaWatch:
     """Compares the revision of the database with this program now and then, on behalf of one node.
 
-    `horae migrate` refuses such a migration while nodes run. But scripts of its statements (`--sql`) cannot, and a
-    backup of another version may be restored.
+    `horae migrate` refuses such a migration while nodes run. But scripts of its statements
+    (`--sql`) cannot, and a backup of another version may be restored.
     """
 
     def __init__(self, database: Database, node: NodeId, every: float) -> None:
@@ -32,7 +34,12 @@ class SchemaWatch:
                 await self._database.autocommit_async(runner.check_open)
             except SchemaMismatch as error:
                 self.mismatch = error
-                log.error("node %s claims no more jobs and ends after its grace period: %s", self._node, error)  # noqa: TRY400 - the message is complete
+                log.error(  # noqa: TRY400
+                    "node %s claims no more jobs and ends after its grace period: %s",
+                    self._node,
+                    error,
+                )
                 self.found.set()
-            except Exception as error:  # noqa: BLE001 - other services report that the database is away
+            except Exception as error:  # noqa: BLE001
+                # Other services report that the database is away
                 log.debug("the revision of the database could not be read: %s", error)

@@ -13,7 +13,9 @@ log = guarded_log("horae.runtime")
 
 
 class ServedTypes:
-    """Follows the registry: passes new job types to the worker and records them in the node's row."""
+    """Follows the registry: passes new job types to the worker and records them in the node's
+    row.
+    """
 
     def __init__(self, components: Components, node: NodeId, worker: Workers) -> None:
         self._components, self._node, self._worker = components, node, worker
@@ -43,5 +45,6 @@ class ServedTypes:
         try:
             declared = tuple(self._components.registry.by_name)
             await self._components.database.autocommit_async(nodes.set_types, self._node, declared)
-        except Exception as error:  # noqa: BLE001 - only for display; the node claims the jobs all the same
+        except Exception as error:  # noqa: BLE001
+            # Only for display; the node claims the jobs all the same
             log.warning("the job types of node %s could not be recorded: %s", self._node, error)

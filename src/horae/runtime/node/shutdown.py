@@ -1,4 +1,6 @@
-"""How a node ends its work: it gives running bodies time, orders them to stop, uses force, and writes their results."""
+"""How a node ends its work: it gives running bodies time, orders them to stop, uses force, and
+writes their results.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,11 +35,17 @@ class Shutdown:
     timing: ShutdownTiming
 
     async def run(
-        self, working: Sequence[asyncio.Task[None]], settling: asyncio.Task[None], grace: float, settled_by: float
+        self,
+        working: Sequence[asyncio.Task[None]],
+        settling: asyncio.Task[None],
+        grace: float,
+        settled_by: float,
     ) -> None:
-        """Let bodies run on for `grace` seconds, then stop them; wait for their results until `settled_by`.
+        """Let bodies run on for `grace` seconds, then stop them; wait for their results until
+        `settled_by`.
 
-        `working` and `settling` are tasks that have been told to end, but may hang while the database does not answer.
+        `working` and `settling` are tasks that have been told to end, but may hang while the
+        database does not answer.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -73,8 +81,9 @@ class Shutdown:
     def _log_unsettled(self) -> None:
         if unsettled := self.settler.unsettled:
             log.error(
-                "node %s stops although the results of %d jobs could not be written, because the database does not "
-                "answer; another node will find these jobs unfinished: %s",
-                self.node, len(unsettled),
+                "node %s stops although the results of %d jobs could not be written, because the"
+                " database does not answer; another node will find these jobs unfinished: %s",
+                self.node,
+                len(unsettled),
                 ", ".join(map(str, unsettled[:LISTED])) + (", …" * (len(unsettled) > LISTED)),
-            )  # fmt: skip
+            )

@@ -1,4 +1,6 @@
-"""How a node works without hints of other processes, as behind a pooler, and what it logs about a pooler."""
+"""How a node works without hints of other processes, as behind a pooler, and what it logs about a
+pooler.
+"""
 
 import asyncio
 
@@ -15,7 +17,9 @@ log = guarded_log("horae.runtime")
 
 
 def log_pooler(node: NodeId, components: Components, timing: Timing) -> None:
-    """Log once what a node does differently because there is a pooler between it and the database."""
+    """Log once what a node does differently because there is a pooler between it and the
+    database.
+    """
     if not components.database.pooled:
         return
     seconds = timing.worker.poll_without_hints.longest
@@ -24,11 +28,20 @@ def log_pooler(node: NodeId, components: Components, timing: Timing) -> None:
         if components.wakeup.listens
         else f"no hints, so the node polls for work every {seconds:g} s; {ADVICE}"
     )
-    log.warning("node %s is behind a connection pooler: %s; %s", node, components.database.without_sessions, hints)
+    log.warning(
+        "node %s is behind a connection pooler: %s; %s",
+        node,
+        components.database.without_sessions,
+        hints,
+    )
 
 
-async def reread_schedules(wakeup: WakeupChannel, controller: Controller, timing: ControllerTiming) -> None:
-    """Let the controller read all schedules again and again, as no hint would report that one was changed."""
+async def reread_schedules(
+    wakeup: WakeupChannel, controller: Controller, timing: ControllerTiming
+) -> None:
+    """Let the controller read all schedules again and again, as no hint would report that one was
+    changed.
+    """
     while True:
         await asyncio.sleep(timing.reload_without_hints)
         if not wakeup.connected:

@@ -1,4 +1,6 @@
-"""Calls to make after a caller's own transaction commits, such as sending a hint about the work it creates."""
+"""Calls to make after a caller's own transaction commits, such as sending a hint about the work it
+creates.
+"""
 
 import threading
 from collections.abc import Callable
@@ -13,14 +15,18 @@ from horae.forking import ForkSafeLock
 Send: TypeAlias = Callable[[], None]
 
 COMMIT_TAKES: Final = 0.02
-"""Seconds to wait after a Connection's commit event, which SQLAlchemy fires just before it sends the commit."""
+"""Seconds to wait after a Connection's commit event, which SQLAlchemy fires just before it sends
+the commit.
+"""
 
 _waiting: Final = WeakKeyDictionary[Session | Connection, list[Send]]()
 _guard: Final = ForkSafeLock()
 
 
 def after_commit(session: Session | Connection, send: Send) -> None:
-    """Call `send` once the transaction of `session` is committed; a rollback drops it, a savepoint has no effect."""
+    """Call `send` once the transaction of `session` is committed; a rollback drops it, a savepoint
+    has no effect.
+    """
     with _guard:
         waiting = _waiting.get(session)
         if waiting is None:
@@ -30,11 +36,21 @@ def after_commit(session: Session | Connection, send: Send) -> None:
 
 
 def _follow(session: Session | Connection, waiting: list[Send]) -> None:
-    """Listen for the lifetime of `session`, because a listener cannot be removed while it is being called."""
+    """Listen for the lifetime of `session`, because a listener cannot be removed while it is being
+    called.
+    """
     if isinstance(session, Session):
         # Both events are fired for savepoints, too.
-        event.listen(session, "after_commit", lambda one: None if one.in_nested_transaction() else _call(waiting))
-        event.listen(session, "after_rollback", lambda one: None if one.in_nested_transaction() else waiting.clear())
+        event.listen(
+            session,
+            "after_commit",
+            lambda one: None if one.in_nested_transaction() else _call(waiting),
+        )
+        event.listen(
+            session,
+            "after_rollback",
+            lambda one: None if one.in_nested_transaction() else waiting.clear(),
+        )
         return
     event.listen(session, "commit", lambda _connection: _call_soon(waiting))
     event.listen(session, "rollback", lambda _connection: waiting.clear())

@@ -1,7 +1,9 @@
-"""The threads on which coroutines call the database: separate ones for reads, changes, cancellations and hooks.
+"""The threads on which coroutines call the database: separate ones for reads, changes,
+cancellations and hooks.
 
-A change may have to wait for another transaction: on SQLite for its one write lock, on PostgreSQL for a locked row.
-Reads and cancellations do not queue behind changes that wait, and nothing queues behind hooks of the application.
+A change may have to wait for another transaction: on SQLite for its one write lock, on PostgreSQL
+for a locked row. Reads and cancellations do not queue behind changes that wait, and nothing queues
+behind hooks of the application.
 """
 
 import contextvars
@@ -19,16 +21,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangeLimits:
-    """When changes are refused: if too many are waiting while none ends. A queue that moves may be longer."""
+    """When changes are refused: if too many are waiting while none ends.
+
+    A queue that moves may be longer.
+    """
 
     most_waiting: int = 64  # changes that may wait for a thread while none ends
     stalled_after: float = 1.0  # seconds without the end of a change, after which the limit applies
 
 
 class Use(Enum):
-    """What a call does: `READ` never waits for other transactions, `CHANGE` may, `CANCEL` asks a body to stop.
+    """What a call does: `READ` never waits for other transactions, `CHANGE` may, `CANCEL` asks a
+    body to stop.
 
-    `HOOK` calls hooks of the application, which may be slow, and which nobody waits for at the end of the process.
+    `HOOK` calls hooks of the application, which may be slow, and which nobody waits for at the end
+    of the process.
     """
 
     READ = auto()
@@ -47,18 +54,30 @@ class CallerThreads:
     def __init__(self, count: int, limits: ChangeLimits = ChangeLimits()) -> None:
         self._limits = limits
         sizes = {**dict.fromkeys(Use, count), Use.HOOK: HOOK_THREADS}
-        self._threads = {use: Threads(size, f"horae-database-{use.name.lower()}") for use, size in sizes.items()}
+        self._threads = {
+            use: Threads(size, f"horae-database-{use.name.lower()}") for use, size in sizes.items()
+        }
 
     async def run(self, call: Callable[[], T], use: Use) -> T:
-        """Run `call` in the caller's context; raises `DatabaseBusy` if too many changes are waiting while none ends."""
+        """Run `call` in the caller's context; raises `DatabaseBusy` if too many changes are waiting
+        while none ends.
+        """
         threads = self._threads[use]
         limits = self._limits
-        if use is Use.CHANGE and threads.waiting >= limits.most_waiting and threads.stalled_for >= limits.stalled_after:
-            raise DatabaseBusy(f"{threads.waiting} changes are waiting, and none has ended lately; try again later")
+        if (
+            use is Use.CHANGE
+            and threads.waiting >= limits.most_waiting
+            and threads.stalled_for >= limits.stalled_after
+        ):
+            raise DatabaseBusy(
+                f"{threads.waiting} changes are waiting, and none has ended lately; try again later"
+            )
         return await self._run_on(threads, call)
 
     async def finish(self, call: Callable[[], T]) -> T:
-        """Run the rest of a cancellation, which may wait like a change; never refused: the body was asked to stop."""
+        """Run the rest of a cancellation, which may wait like a change; never refused: the body was
+        asked to stop.
+        """
         return await self._run_on(self._threads[Use.CHANGE], call)
 
     def waiting(self, use: Use) -> int:

@@ -1,9 +1,9 @@
 """Constants of the program in conditions: literals on SQLite, parameters on PostgreSQL.
 
-SQLite uses a partial index only if the condition of the statement implies that of the index. For `state = ?` this
-depends on the parameter, so SQLite prepares the statement again for each execution, which took nine tenths of the time
-of a claim on an idle node. PostgreSQL keeps parameters: with literals it could keep a plan that was made while a table
-was empty.
+SQLite uses a partial index only if the condition of the statement implies that of the index. For
+`state = ?` this depends on the parameter, so SQLite prepares the statement again for each
+execution, which took nine tenths of the time of a claim on an idle node. PostgreSQL keeps
+parameters: with literals it could keep a plan that was made while a table was empty.
 """
 
 from collections.abc import Iterable
@@ -28,8 +28,12 @@ class constant(FunctionElement[Any]):  # noqa: N801 - reads as a function in a s
     def __init__(self, value: StrEnum | int) -> None:
         """`value`: it becomes a part of the statement's text on SQLite."""
         text = f"'{value.value}'" if isinstance(value, StrEnum) else str(value)
-        super().__init__(literal_column(text))  # it also distinguishes the statement in SQLAlchemy's cache
-        self.parameter = literal(value.value, String()) if isinstance(value, StrEnum) else literal(value)
+        super().__init__(
+            literal_column(text)
+        )  # it also distinguishes the statement in SQLAlchemy's cache
+        self.parameter = (
+            literal(value.value, String()) if isinstance(value, StrEnum) else literal(value)
+        )
         self.type = self.parameter.type
 
 
@@ -40,7 +44,9 @@ def _compile(element: constant, compiler: SQLCompiler, **options: Any) -> str:
 
 
 class Keyword(String):
-    """A column of texts that is compared with members of a `StrEnum` as constants; other values are parameters."""
+    """A column of texts that is compared with members of a `StrEnum` as constants; other values are
+    parameters.
+    """
 
     class Comparator(String.Comparator[str]):
         """Replaces the members in a comparison."""

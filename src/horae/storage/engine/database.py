@@ -1,9 +1,10 @@
 """The database: its engines, connections and threads, and the functions that run statements on it.
 
-A statement is a plain function of a `Connection`. `transact` runs it in a transaction; `autocommit` runs one that
-executes a single SQL statement, which commits by itself. Both may call the function again after a conflict that was
-rolled back, so it must have no effects but SQL. Async code calls the same functions on a small pool of threads: the
-SQLite driver allows nothing else, and so a cancelled task never leaves half a transaction behind (ADR 0001).
+A statement is a plain function of a `Connection`. `transact` runs it in a transaction; `autocommit`
+runs one that executes a single SQL statement, which commits by itself. Both may call the function
+again after a conflict that was rolled back, so it must have no effects but SQL. Async code calls
+the same functions on a small pool of threads: the SQLite driver allows nothing else, and so a
+cancelled task never leaves half a transaction behind (ADR 0001).
 """
 
 import asyncio
@@ -36,7 +37,12 @@ from horae.storage.engine.connections.timeouts import (
     driver_arguments_for,
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
-from horae.storage.engine.failures import is_busy, is_conflict, may_be_of_changed_tables, unavailable
+from horae.storage.engine.failures import (
+    is_busy,
+    is_conflict,
+    may_be_of_changed_tables,
+    unavailable,
+)
 from horae.storage.engine.sqlite import opening
 from horae.storage.engine.sqlite.body_turns import BodyTurns
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
@@ -68,39 +74,61 @@ class Database:
     ) -> None:
         """`busy_timeout`: seconds to wait for SQLite's one write lock before `DatabaseBusy`.
 
-        `pooler`: whether connections go through a pooler; None to detect it. `prepared_statements`: whether PostgreSQL
-        prepares them; None for only where there is no pooler. `file_check_interval`: seconds between two checks that
-        the SQLite file is still the same; a check before each statement would cost 1 % of an insert.
+        `pooler`: whether connections go through a pooler; None to detect it. `prepared_statements`:
+        whether PostgreSQL prepares them; None for only where there is no pooler.
+        `file_check_interval`: seconds between two checks that the SQLite file is still the same; a
+        check before each statement would cost 1 % of an insert.
         """
         self.url = normalised(url)
         self.dialect = self.url.get_backend_name()
         self.busy_timeout = busy_timeout
         self.prepared_statements = prepared_statements
-        self._settings = {"busy_timeout": busy_timeout, "pooler": pooler, "prepared_statements": prepared_statements}
-        self._pooling = PoolerDetection(pooler if self.dialect == POSTGRESQL else False, prepared_statements)
-        self._file = DatabaseFile(self.url.database or "", file_check_interval) if self.dialect == SQLITE else None
+        self._settings = {
+            "busy_timeout": busy_timeout,
+            "pooler": pooler,
+            "prepared_statements": prepared_statements,
+        }
+        self._pooling = PoolerDetection(
+            pooler if self.dialect == POSTGRESQL else False, prepared_statements
+        )
+        self._file = (
+            DatabaseFile(self.url.database or "", file_check_interval)
+            if self.dialect == SQLITE
+            else None
+        )
         self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
         self._pool = _pool(self.url, threads, busy_timeout, SERVICE_BOUNDS)
-        self._body_pool = {**_pool(self.url, threads, busy_timeout, BODY_BOUNDS), "max_overflow": -1}
+        self._body_pool = {
+            **_pool(self.url, threads, busy_timeout, BODY_BOUNDS),
+            "max_overflow": -1,
+        }
         self._connections, self._body_connections = OpenConnections(), OpenConnections()
-        # Regardless of the server's default: a count under a lock must see what others have committed.
+        # Regardless of the server's default: a count under a lock must see what others have
+        # committed.
         committed = {"isolation_level": "READ COMMITTED"} if self.dialect == POSTGRESQL else {}
         self.engine = self._listen_tolerantly(create_engine(self.url, **self._pool, **committed))
-        # A separate pool: switching a connection to autocommit and back took a quarter of the time of an insert.
+        # A separate pool: switching a connection to autocommit and back took a quarter of the time
+        # of an insert.
         self.autocommit_engine = self._listen_tolerantly(
             create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect])
         )
         self._statement_connections = ConnectionPool(self.autocommit_engine, threads)
-        # On SQLite they are the same: fewer connections, and an engine with listeners takes longer for each statement.
+        # On SQLite they are the same: fewer connections, and an engine with listeners takes longer
+        # for each statement.
         self._transaction_connections = (
-            self._statement_connections if self.dialect == SQLITE else ConnectionPool(self.engine, threads)
+            self._statement_connections
+            if self.dialect == SQLITE
+            else ConnectionPool(self.engine, threads)
         )
         self._body_turns = BodyTurns(busy_timeout)
-        # Bodies hold their connections for long: they have a pool without a limit, and never take those of services.
+        # Bodies hold their connections for long: they have a pool without a limit, and never take
+        # those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
         self._waits_for_calls = True
         self.check_tables: Callable[[Connection], None] | None = None
-        """Raises an error if the tables were migrated since they were opened, so that statements no longer fit."""
+        """Raises an error if the tables were migrated since they were opened, so that statements no
+        longer fit.
+        """
         self._begin_threads()
         register_for_reset(self)
 
@@ -111,7 +139,9 @@ class Database:
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
 
     def reset_after_fork(self) -> None:
-        """Start again in a child process after a fork: abandon the parent's connections without closing them."""
+        """Start again in a child process after a fork: abandon the parent's connections without
+        closing them.
+        """
         engines = (self.engine, self.autocommit_engine, self._body_engine)
         if self._file is not None:
             self._file.reset_after_fork()
@@ -119,14 +149,17 @@ class Database:
         self._connections.forget()
         self._body_connections.forget()
         kept = [self._statement_connections.abandon(), self._transaction_connections.abandon()]
-        _connections_of_parent.append((kept, self._async_engines, [engine.pool for engine in engines]))
+        _connections_of_parent.append(
+            (kept, self._async_engines, [engine.pool for engine in engines])
+        )
         for engine in engines:
             engine.dispose(close=False)
         self._begin_threads()
 
     @property
     def pooled(self) -> bool:
-        """Whether a pooler is in front of PostgreSQL, so that no prepared statement or session can be relied on.
+        """Whether a pooler is in front of PostgreSQL, so that no prepared statement or session can
+        be relied on.
 
         The first call may have to connect, and raises what connecting raises.
         """
@@ -151,37 +184,60 @@ class Database:
         """
         return self._run(self._transaction_connections.transaction, statement, *args, **kwargs)
 
-    def transact_at_once(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `transact` without waiting for SQLite's write lock; raises `DatabaseBusy` at once if it is taken."""
-        return self._run(self.engine.execution_options(**_AT_ONCE[self.dialect]).begin, statement, *args, **kwargs)
+    def transact_at_once(
+        self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `transact` without waiting for SQLite's write lock; raises `DatabaseBusy` at once if
+        it is taken.
+        """
+        return self._run(
+            self.engine.execution_options(**_AT_ONCE[self.dialect]).begin,
+            statement,
+            *args,
+            **kwargs,
+        )
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a `statement` that executes a single SQL statement, which commits by itself, in one round trip."""
+        """Run a `statement` that executes a single SQL statement, which commits by itself, in one
+        round trip.
+        """
         return self._run(self._statement_connections.statement, statement, *args, **kwargs)
 
-    async def transact_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def transact_async(
+        self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Run `transact` on a thread of the node's services."""
         return await self.in_service(lambda: self.transact(statement, *args, **kwargs))
 
-    async def autocommit_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def autocommit_async(
+        self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Run `autocommit` on a thread of the node's services."""
         return await self.in_service(lambda: self.autocommit(statement, *args, **kwargs))
 
     def hang_up(self) -> None:
-        """Shut down every connection but those of bodies, so that calls that wait for a reply fail at once."""
+        """Shut down every connection but those of bodies, so that calls that wait for a reply fail
+        at once.
+        """
         self._connections.hang_up()
 
     def give_up_calls(self) -> None:
-        """Hang up, and let `close` wait for no call: one may be opening a connection, which nothing can interrupt."""
+        """Hang up, and let `close` wait for no call: one may be opening a connection, which nothing
+        can interrupt.
+        """
         self._waits_for_calls = False
         self.hang_up()
 
     def hang_up_bodies(self, keep: Iterable[Connection | None]) -> None:
-        """Shut down the connections for bodies, idle or not, except those of bodies that may go on."""
+        """Shut down the connections for bodies, idle or not, except those of bodies that may
+        go on.
+        """
         self._body_connections.hang_up(keep)
 
     def end_overdue_calls(self, now: float) -> None:
-        """End calls of services that have passed their deadline; cheap enough to be called often."""
+        """End calls of services that have passed their deadline; cheap enough to be called
+        often.
+        """
         self._connections.end_overdue(now)
 
     def driver_arguments(self) -> dict[str, Any]:
@@ -200,13 +256,17 @@ class Database:
         return await self._service_threads.run(call)
 
     def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
-        """Open a transaction for a job's body: committed at the end of the block, rolled back if the block raises."""
+        """Open a transaction for a job's body: committed at the end of the block, rolled back if
+        the block raises.
+        """
         self.check_file()
         return self._body_engine.execution_options(**_isolated(self.dialect, isolation)).begin()
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Connection]:
-        """Open a transaction for reads, which all see the same state and make no other transaction wait."""
+        """Open a transaction for reads, which all see the same state and make no other transaction
+        wait.
+        """
         self.check_file()
         sqlite = {opening.BEGIN_OPTION: opening.SNAPSHOT}
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -223,23 +283,37 @@ class Database:
                 connection.exec_driver_sql("PRAGMA query_only = OFF")
 
     def without_transaction(self) -> Engine:
-        """Return an engine for reads of a body outside its transaction; each statement commits by itself."""
-        own = {opening.BEGIN_OPTION: opening.NONE} if self.dialect == SQLITE else {"isolation_level": "AUTOCOMMIT"}
+        """Return an engine for reads of a body outside its transaction; each statement commits by
+        itself.
+        """
+        own = (
+            {opening.BEGIN_OPTION: opening.NONE}
+            if self.dialect == SQLITE
+            else {"isolation_level": "AUTOCOMMIT"}
+        )
         return self._body_engine.execution_options(**own)
 
-    def async_transaction(self, isolation: str) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
-        """Open a transaction for the body of a coroutine function, on a connection of the running event loop."""
+    def async_transaction(
+        self, isolation: str
+    ) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
+        """Open a transaction for the body of a coroutine function, on a connection of the running
+        event loop.
+        """
         self.check_file()
         return self._async_engine().execution_options(**_isolated(self.dialect, isolation)).begin()
 
     async def close_async(self) -> None:
-        """Close the connections of the running event loop, which cannot be closed after it has ended."""
+        """Close the connections of the running event loop, which cannot be closed after it has
+        ended.
+        """
         engine = self._async_engines.pop(asyncio.get_running_loop(), None)
         if engine is not None:
             await engine.dispose()
 
     def check_file(self, *, now: bool = False) -> None:
-        """Raise `Unavailable` if the SQLite file was moved, deleted or replaced while this process had it open."""
+        """Raise `Unavailable` if the SQLite file was moved, deleted or replaced while this process
+        had it open.
+        """
         if self._file is not None:
             self._file.check(now=now)
 
@@ -265,7 +339,9 @@ class Database:
         return (servers_of(self.url), self.url.database) == (servers_of(url), url.database)
 
     def close(self) -> None:
-        """Wait for running calls, unless given up, and close all connections, except those of event loops."""
+        """Wait for running calls, unless given up, and close all connections, except those of event
+        loops.
+        """
         self.caller_threads.shutdown(wait=self._waits_for_calls)
         self._service_threads.shutdown(wait=self._waits_for_calls)
         self._transaction_connections.close()
@@ -289,7 +365,8 @@ class Database:
             if self._file is not None:
                 event.listen(engine, "do_connect", self._file.make)
                 event.listen(engine, "connect", self._file.opened)
-            # Not where each statement commits by itself: an engine with listeners takes longer for each statement.
+            # Not where each statement commits by itself: an engine with listeners takes longer for
+            # each statement.
             if opening.begins(engine):
                 event.listen(engine, "begin", opening.begin)
         else:
@@ -301,7 +378,9 @@ class Database:
 
     def _listen_for_bodies(self, engine: Engine) -> Engine:
         self._listen(engine, self._body_connections)
-        commit_guard.watch(engine)  # first, so that it sees a transaction that has ended before another one begins
+        commit_guard.watch(
+            engine
+        )  # first, so that it sees a transaction that has ended before another one begins
         if engine.dialect.name == SQLITE:
             self._body_turns.listen(engine)
             event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
@@ -310,13 +389,17 @@ class Database:
         return engine
 
     def _listen_tolerantly(self, engine: Engine) -> Engine:
-        """Listen, and load unreadable values as `UNREADABLE`; not for bodies, which read the application's data."""
+        """Listen, and load unreadable values as `UNREADABLE`; not for bodies, which read the
+        application's data.
+        """
         if engine.dialect.name != SQLITE:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
             report_read_only(engine)
         return self._listen(engine, self._connections)
 
-    def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def _run(
+        self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         self.check_file()
         for attempt in range(ATTEMPTS):
             try:
@@ -328,18 +411,22 @@ class Database:
             except DBAPIError as error:
                 if is_busy(error):
                     raise DatabaseBusy(
-                        f"{write_lock_holder(self.url.database or '') or 'another writer'} holds {self.url.database} "
-                        f"for {self.busy_timeout:g} s; `horae doctor` helps to find the reason"
+                        f"{write_lock_holder(self.url.database or '') or 'another writer'} holds"
+                        f" {self.url.database} for {self.busy_timeout:g} s; `horae doctor` helps to"
+                        " find the reason"
                     ) from error
                 if not is_conflict(error):
                     self._report(error)
                     raise
                 if attempt == ATTEMPTS - 1:
-                    raise DatabaseBusy("repeated conflicts with other transactions; try again later") from error
+                    raise DatabaseBusy(
+                        "repeated conflicts with other transactions; try again later"
+                    ) from error
             except PoolTimeout as error:
                 self._report(error)
                 raise
-            time.sleep(random.uniform(0.0, 0.005 * 2**attempt))  # noqa: S311 - a random pause, nothing secret
+            # A random pause, nothing secret
+            time.sleep(random.uniform(0.0, 0.005 * 2**attempt))  # noqa: S311
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @contextlib.contextmanager
@@ -351,22 +438,37 @@ class Database:
             raise
 
     def _report(self, error: DBAPIError | PoolTimeout) -> None:
-        """Raise `DatabaseUnavailable` to a caller; the services of a node handle the driver's errors."""
+        """Raise `DatabaseUnavailable` to a caller; the services of a node handle the driver's
+        errors.
+        """
         if self._service_threads.is_here():
             return
         if (reported := unavailable(error, shown(self.url))) is not None:
             raise reported from error
-        if self.check_tables is not None and isinstance(error, DBAPIError) and may_be_of_changed_tables(error):
-            with contextlib.suppress(DBAPIError, PoolTimeout), self.autocommit_engine.connect() as connection:
+        if (
+            self.check_tables is not None
+            and isinstance(error, DBAPIError)
+            and may_be_of_changed_tables(error)
+        ):
+            with (
+                contextlib.suppress(DBAPIError, PoolTimeout),
+                self.autocommit_engine.connect() as connection,
+            ):
                 self.check_tables(connection)
 
 
 _connections_of_parent: Final[list[object]] = []
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},
-    SQLITE: {"execution_options": {opening.BEGIN_OPTION: opening.NONE}, "pool_reset_on_return": None},
+    SQLITE: {
+        "execution_options": {opening.BEGIN_OPTION: opening.NONE},
+        "pool_reset_on_return": None,
+    },
 }
-_AT_ONCE: Final[dict[str, dict[str, Any]]] = {POSTGRESQL: {}, SQLITE: {opening.BEGIN_OPTION: opening.AT_ONCE}}
+_AT_ONCE: Final[dict[str, dict[str, Any]]] = {
+    POSTGRESQL: {},
+    SQLITE: {opening.BEGIN_OPTION: opening.AT_ONCE},
+}
 
 
 def _connect_only(connection: Connection) -> None:
@@ -380,15 +482,25 @@ def side_car_path(database: Database | Engine, name: str) -> Path:
 
 
 def _isolated(dialect: str, isolation: str) -> dict[str, Any]:
-    """Return the options of an isolation level; on SQLite, which is serializable, when to take the lock."""
+    """Return the options of an isolation level; on SQLite, which is serializable, when to take the
+    lock.
+    """
     if dialect == SQLITE:
-        return {opening.BEGIN_OPTION: opening.LAZY if isolation == "read committed" else opening.IMMEDIATE}
+        return {
+            opening.BEGIN_OPTION: (
+                opening.LAZY if isolation == "read committed" else opening.IMMEDIATE
+            )
+        }
     return {"isolation_level": isolation.upper()}
 
 
 def _pool(url: URL, threads: int, busy_timeout: float, wanted: Mapping[str, int]) -> dict[str, Any]:
     if url.get_backend_name() == SQLITE:
-        arguments = {"timeout": busy_timeout, "check_same_thread": False, "factory": opening.DriverConnection}
+        arguments = {
+            "timeout": busy_timeout,
+            "check_same_thread": False,
+            "factory": opening.DriverConnection,
+        }
         of_dialect: dict[str, Any] = {"max_overflow": -1, "connect_args": arguments}
     else:
         of_dialect = {"max_overflow": 16, "connect_args": driver_arguments_for(url, wanted)}

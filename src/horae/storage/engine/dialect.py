@@ -75,7 +75,9 @@ class Instant(TypeDecorator[datetime]):
 
     @override
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(BigInteger() if dialect.name == SQLITE else DateTime(timezone=True))
+        return dialect.type_descriptor(
+            BigInteger() if dialect.name == SQLITE else DateTime(timezone=True)
+        )
 
     @override
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
@@ -125,7 +127,8 @@ _JSON_PART: Final = JsonPart().with_variant(JsonbPart(), POSTGRESQL)
 class Json(UserDefinedType[Any]):
     """JSON: written as JSON text, read as Python values; `jsonb` on PostgreSQL.
 
-    Parts of it, such as `column["key"]` and `column["key"].as_integer()`, work as with SQLAlchemy's own JSON type.
+    Parts of it, such as `column["key"]` and `column["key"].as_integer()`, work as with SQLAlchemy's
+    own JSON type.
     """
 
     class Comparator(UserDefinedType.Comparator[Any]):
@@ -159,7 +162,9 @@ def _jsonb(_type: Json, _compiler: SQLCompiler, **_: Any) -> str:
 
 
 _encoded: Final = json.JSONEncoder(check_circular=False).encode
-"""Quicker than `json.dumps`: most lists are short and are parameters of statements that run all the time."""
+"""Quicker than `json.dumps`: most lists are short and are parameters of statements that run all the
+time.
+"""
 
 
 class TextList(TypeDecorator[Sequence[str]]):
@@ -210,18 +215,25 @@ class HasWhere(Protocol):
 def among(
     statement: W, column: ColumnElement[Any], parameter: str = "ids", *, of: type[TextList] = IdList
 ) -> PerDialect[W]:
-    """Return the statement for the rows in which `column` is one of the values of the list parameter."""
+    """Return the statement for the rows in which `column` is one of the values of the list
+    parameter.
+    """
     return PerDialect(lambda dialect: statement.where(member_of(dialect, column, parameter, of=of)))
 
 
 def one_of(dialect: str, column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
-    """Return the condition that `column`, which has an index, is one of the few keys that a subquery returns.
+    """Return the condition that `column`, which has an index, is one of the few keys that a
+    subquery returns.
 
-    An array on PostgreSQL, which always uses the index for it: for a join or IN it may scan the whole table, if that
-    was small, or was estimated to be, when the plan was made. It also saves a third of the server's time for a claim
-    of 500 jobs.
+    An array on PostgreSQL, which always uses the index for it: for a join or IN it may scan the
+    whole table, if that was small, or was estimated to be, when the plan was made. It also saves a
+    third of the server's time for a claim of 500 jobs.
     """
-    return column.in_(keys) if dialect == SQLITE else column == func.any(func.array(keys.scalar_subquery()))
+    return (
+        column.in_(keys)
+        if dialect == SQLITE
+        else column == func.any(func.array(keys.scalar_subquery()))
+    )
 
 
 def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromClause:
@@ -233,7 +245,8 @@ def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromC
     if dialect == SQLITE:
         each = func.json_each(rows).table_valued("key", "value").alias(f"{parameter}_each")
         fields = [
-            func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name) for name, kind in columns.items()
+            func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name)
+            for name, kind in columns.items()
         ]
         return select(*fields, each.c.key.label("position")).select_from(each).subquery(parameter)
     fields_typed = [named_column(name, kind) for name, kind in columns.items()]
@@ -260,7 +273,9 @@ def _sql_function(element: _SqlFunction[Any], compiler: SQLCompiler, **options: 
 
 
 class database_now(_SqlFunction[datetime]):  # noqa: N801 - reads as the SQL function that it is
-    """The database's clock; on SQLite a function that each connection registers, so that tests can set it."""
+    """The database's clock; on SQLite a function that each connection registers, so that tests can
+    set it.
+    """
 
     type = Instant()
     # Stable, so that an index can be used; unlike now(), it advances within a transaction.
@@ -291,13 +306,16 @@ class seconds_since(_SqlFunction[float]):  # noqa: N801 - as above
     """How many seconds ago a stored moment was, by the database's clock."""
 
     type = Float()
-    # Subtract the epochs, not the moments: an infinite moment has an epoch, but cannot be subtracted.
+    # Subtract the epochs, not the moments: an infinite moment has an epoch, but cannot be
+    # subtracted.
     postgresql = "(extract(epoch FROM statement_timestamp()) - extract(epoch FROM {0}))::float8"
     sqlite = "((horae_now() - {0}) / 1000000.0)"
 
 
 class now_or_later(_SqlFunction[datetime]):  # noqa: N801 - as above
-    """The database's clock, but no earlier than a moment of the same row, in case the clock was set back."""
+    """The database's clock, but no earlier than a moment of the same row, in case the clock was set
+    back.
+    """
 
     type = Instant()
     postgresql = "greatest(statement_timestamp(), {0})"
@@ -355,7 +373,8 @@ class longer_than(_SqlFunction[bool]):  # noqa: N801 - as above
     """Whether the text of a JSON column has more than so many bytes."""
 
     type = Boolean()
-    # The stored size is known without reading the value, and `jsonb` is never eight times as long as its text.
+    # The stored size is known without reading the value, and `jsonb` is never eight times as long
+    # as its text.
     postgresql = (
         "CASE WHEN pg_column_size({0}) > 8 * CAST({1} AS BIGINT) THEN true "
         "ELSE octet_length(CAST({0} AS text)) > {1} END"
@@ -364,7 +383,9 @@ class longer_than(_SqlFunction[bool]):  # noqa: N801 - as above
 
 
 class microseconds_before(_SqlFunction[datetime]):  # noqa: N801 - as above
-    """A moment minus microseconds, but no earlier than a third argument; that one if the microseconds are null."""
+    """A moment minus microseconds, but no earlier than a third argument; that one if the
+    microseconds are null.
+    """
 
     type = Instant()
     postgresql = "greatest({0} - {1} * interval '1 microsecond', {2})"

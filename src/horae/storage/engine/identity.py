@@ -16,14 +16,18 @@ LENGTH: Final = 6
 """Bytes of the name; it tells the databases apart that share a Redis server, which are few."""
 
 _TABLE: Final = text(
-    "SELECT current_database(), oid, 'horae_jobs'::regclass::oid FROM pg_database WHERE datname = current_database()"
+    "SELECT current_database(), oid, 'horae_jobs'::regclass::oid FROM pg_database WHERE datname ="
+    " current_database()"
 )
 _SERVER: Final = text("SELECT system_identifier FROM pg_control_system()")
 _PORT: Final = text("SELECT current_setting('port')")
 
 
 def identity_of(database: Database) -> str:
-    """Return the name, which a failover keeps. A restored copy gets another one, a cloned server does not."""
+    """Return the name, which a failover keeps.
+
+    A restored copy gets another one, a cloned server does not.
+    """
     if database.dialect == SQLITE:
         parts = [_machine(), str(Path(database.url.database or "").resolve())]
     else:
@@ -32,12 +36,15 @@ def identity_of(database: Database) -> str:
 
 
 def local_name_of(database: Database) -> str:
-    """Return a name that no copy of the database on this machine has, for as long as its server runs here.
+    """Return a name that no copy of the database on this machine has, for as long as its server
+    runs here.
 
-    It is the same for all names of a file. A cloned server has the identity of the original, but another port.
+    It is the same for all names of a file. A cloned server has the identity of the original, but
+    another port.
     """
     if database.dialect == SQLITE:
-        file = os.stat(database.url.database or "")  # noqa: PTH116 - follows links, as opening the file does
+        # Follows links, as opening the file does
+        file = os.stat(database.url.database or "")  # noqa: PTH116
         return f"{file.st_dev:x}-{file.st_ino:x}"
     return f"{identity_of(database)}-{database.autocommit(_port)}"
 

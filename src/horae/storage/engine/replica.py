@@ -1,8 +1,10 @@
-"""Reads lists from a standby of the primary while that is nearly up to date, and from the primary otherwise.
+"""Reads lists from a standby of the primary while that is nearly up to date, and from the primary
+otherwise.
 
-A replica is behind its primary, by milliseconds or by hours. So it is used only after it has been seen to contain what
-the primary had written a moment ago: while lists are read, a thread compares the positions of both in the primary's log
-of changes. A user who has changed something reads from the primary until the replica contains that change.
+A replica is behind its primary, by milliseconds or by hours. So it is used only after it has been
+seen to contain what the primary had written a moment ago: while lists are read, a thread compares
+the positions of both in the primary's log of changes. A user who has changed something reads from
+the primary until the replica contains that change.
 """
 
 import threading
@@ -36,7 +38,8 @@ OPEN_COMPARISONS: Final = 64
 
 _POSITION: Final = text("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
 _REPLICA: Final = text("""
-    SELECT pg_is_in_recovery() AS follows, extract(epoch FROM pg_postmaster_start_time())::text AS started,
+    SELECT pg_is_in_recovery() AS follows,
+        extract(epoch FROM pg_postmaster_start_time())::text AS started,
            CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0')::bigint
                 ELSE (pg_current_wal_lsn() - '0/0')::bigint END AS position
 """)
@@ -47,7 +50,13 @@ _log = guarded_log("horae.database")
 class Reads(Protocol):
     """Where a list is read: a `Database`, or a `ReadReplica` before one."""
 
-    def autocommit(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def autocommit(
+        self,
+        statement: Callable[Concatenate[Connection, P], T],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
         """Run a `statement` that only reads, in one SQL statement."""
         ...
 
@@ -80,8 +89,12 @@ class NotUsableError(Exception):
 class ReadReplica:
     """A replica before its primary. Thread-safe."""
 
-    def __init__(self, primary: Database, url: str, timing: ReplicaTiming = ReplicaTiming()) -> None:
-        """Raise `ConfigurationError` for a URL that cannot be one of a replica; connects when a list is read."""
+    def __init__(
+        self, primary: Database, url: str, timing: ReplicaTiming = ReplicaTiming()
+    ) -> None:
+        """Raise `ConfigurationError` for a URL that cannot be one of a replica; connects when a
+        list is read.
+        """
         self._primary, self._timing = primary, timing
         self._replica = Database(_url_of_replica(primary, url))
         self.shown = shown(self._replica.url)
@@ -104,8 +117,16 @@ class ReadReplica:
         self._usable = False
         self._read_at = self._began = time.monotonic()
 
-    def autocommit(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a `statement` that only reads on the replica if that can be used now, otherwise on the primary."""
+    def autocommit(
+        self,
+        statement: Callable[Concatenate[Connection, P], T],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a `statement` that only reads on the replica if that can be used now, otherwise on
+        the primary.
+        """
         if self.contains(float("-inf")):
             try:
                 return self._replica.autocommit(statement, *args, **kwargs)
@@ -116,7 +137,9 @@ class ReadReplica:
         return self._primary.autocommit(statement, *args, **kwargs)
 
     def contains(self, changed_at: float) -> bool:
-        """Return whether the replica can be used, and has what was committed before a moment of the monotonic clock."""
+        """Return whether the replica can be used, and has what was committed before a moment of the
+        monotonic clock.
+        """
         self._read_at = time.monotonic()
         self._ensure_thread()
         return self._usable and self._contains >= changed_at
@@ -124,7 +147,8 @@ class ReadReplica:
     def examine(self) -> int:
         """Return how many bytes the replica was behind, once it has caught up with them.
 
-        Raises `NotUsableError` if that takes too long or lists would not be read from it, or what the database raises.
+        Raises `NotUsableError` if that takes too long or lists would not be read from it, or what
+        the database raises.
         """
         position = self._primary.autocommit(_position)
         deadline = time.monotonic() + self._timing.most_behind
@@ -153,7 +177,9 @@ class ReadReplica:
         with self._lock:
             if (self._thread is None or not self._thread.is_alive()) and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._run, name="horae-replica", daemon=True)
-                starts(self._thread)  # if not now, then with the next call; until then the primary is read
+                starts(
+                    self._thread
+                )  # if not now, then with the next call; until then the primary is read
 
     def _run(self) -> None:
         self._began = time.monotonic()
@@ -166,7 +192,9 @@ class ReadReplica:
     def _compare(self) -> None:
         asked = time.monotonic()
         primary_answers = False
-        with suppress(Exception):  # a lost primary leaves nothing newer to read than what the replica has
+        with suppress(
+            Exception
+        ):  # a lost primary leaves nothing newer to read than what the replica has
             self._open.append((asked, self._primary.autocommit(_position)))
             primary_answers = True
         try:
@@ -188,7 +216,9 @@ class ReadReplica:
         return f"it is more than {self._timing.most_behind:g} s behind"
 
     def _ask(self) -> "_State":
-        """Return the state of the replica; on an error, calls that wait for its reply fail, and go to the primary."""
+        """Return the state of the replica; on an error, calls that wait for its reply fail, and go
+        to the primary.
+        """
         asked = self._asking.submit(self._state_there)
         try:
             return asked.result(self._timing.answer_within)
@@ -224,13 +254,19 @@ class ReadReplica:
             return
         self._silent_until, self._warned = now + AGAIN_AFTER, True
         why = first_line(error)
-        _log.warning("lists are read from the primary until the replica (%s) can be used: %s", self.shown, why)
+        _log.warning(
+            "lists are read from the primary until the replica (%s) can be used: %s",
+            self.shown,
+            why,
+        )
 
 
 def _url_of_replica(primary: Database, url: str) -> str:
     parsed = normalised(url, SETTING, PREFERS_STANDBY)
     if {primary.dialect, parsed.get_backend_name()} != {POSTGRESQL}:
-        raise ConfigurationError(f"{SETTING}: only a PostgreSQL database has replicas; unset it for SQLite")
+        raise ConfigurationError(
+            f"{SETTING}: only a PostgreSQL database has replicas; unset it for SQLite"
+        )
     return parsed.render_as_string(hide_password=False)
 
 

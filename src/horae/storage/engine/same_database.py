@@ -1,8 +1,9 @@
 """Check that a connection of the application's own engine leads to Horae's database.
 
-A job that is started in a transaction of another database would be written there, and no node would find it. Equal URLs
-are trusted. Different URLs may still lead to the same database (`localhost` and a socket, a service name, an engine
-with a `creator`), so both connections query the identity of their database, once for each engine.
+A job that is started in a transaction of another database would be written there, and no node would
+find it. Equal URLs are trusted. Different URLs may still lead to the same database (`localhost` and
+a socket, a service name, an engine with a `creator`), so both connections query the identity of
+their database, once for each engine.
 """
 
 from pathlib import Path
@@ -38,8 +39,9 @@ class SameDatabase:
             return
         if not self._database.is_at(engine.url) and not self._is_same(connection):
             raise InvalidRequest(
-                f"this session or connection is bound to {_shown(engine.url)}, and Horae's database is "
-                f"{_shown(self._database.url)}: a job cannot be part of a transaction of another database"
+                f"this session or connection is bound to {_shown(engine.url)}, and Horae's database"
+                f" is {_shown(self._database.url)}: a job cannot be part of a transaction of"
+                " another database"
             )
         self._found.add(engine.pool)
 

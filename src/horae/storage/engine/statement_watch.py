@@ -1,4 +1,6 @@
-"""Calls a function before each statement and commit of the bodies of jobs, as `horae.testing` needs it."""
+"""Calls a function before each statement and commit of the bodies of jobs, as `horae.testing` needs
+it.
+"""
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -9,9 +11,13 @@ from sqlalchemy import Connection, Engine, event
 
 @contextmanager
 def watched_statements(
-    before_statement: Callable[[str], None], before_commit: Callable[[], None], ignored: Iterable[Engine]
+    before_statement: Callable[[str], None],
+    before_commit: Callable[[], None],
+    ignored: Iterable[Engine],
 ) -> Generator[None]:
-    """Call the functions for all connections of SQLAlchemy in this process, except those of the `ignored` engines."""
+    """Call the functions for all connections of SQLAlchemy in this process, except those of the
+    `ignored` engines.
+    """
     pools = {id(engine.pool) for engine in ignored}
 
     def on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:

@@ -1,7 +1,7 @@
 """A thread pool for database calls, which does not keep a program from ending.
 
-The standard library's executor joins its threads when the interpreter exits, even those that wait for a reply that will
-never arrive.
+The standard library's executor joins its threads when the interpreter exits, even those that wait
+for a reply that will never arrive.
 """
 
 import asyncio
@@ -20,8 +20,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SHUTDOWN_TIMEOUT: Final = 5.0
-"""Seconds after which a program that ends no longer waits for a call. They count from when the last call ended or the
-first began: what has hung while a node stopped is not waited for once more, in this pool or in the next one."""
+"""Seconds after which a program that ends no longer waits for a call.
+
+They count from when the last call ended or the first began: what has hung while a node stopped is
+not waited for once more, in this pool or in the next one.
+"""
 
 
 class Threads(Executor):
@@ -39,7 +42,9 @@ class Threads(Executor):
 
     @override
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run the call on one of the threads; raises RuntimeError after `shutdown`, or if not even one can start."""
+        """Run the call on one of the threads; raises RuntimeError after `shutdown`, or if not even
+        one can start.
+        """
         future = Future[T]()
         self._accept(partial(_run_for_future, future, partial(fn, *args, **kwargs)))
         return future
@@ -47,7 +52,8 @@ class Threads(Executor):
     async def run(self, call: Callable[[], T]) -> T:
         """Run the call on one of the threads for a coroutine; raises what `submit` raises.
 
-        Does the same as the event loop's `run_in_executor`, but quicker, as it needs one future instead of two.
+        Does the same as the event loop's `run_in_executor`, but quicker, as it needs one future
+        instead of two.
         """
         return await self._begin(asyncio.get_running_loop(), call)
 
@@ -90,14 +96,21 @@ class Threads(Executor):
 
     @property
     def stalled_for(self) -> float:
-        """Seconds since the last call ended, or since the pool was last idle; 0 while it is idle."""
+        """Seconds since the last call ended, or since the pool was last idle; 0 while it is
+        idle.
+        """
         return time.monotonic() - self._last_progress if self._unfinished else 0.0
 
     def _begin_thread(self) -> None:
-        thread = threading.Thread(target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True)
+        thread = threading.Thread(
+            target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True
+        )
         try:
             thread.start()
-        except (RuntimeError, MemoryError):  # the system has none left: the others run the call when they are free
+        except (
+            RuntimeError,
+            MemoryError,
+        ):  # the system has none left: the others run the call when they are free
             if not self._threads:
                 raise
         else:
@@ -125,8 +138,12 @@ def _run_for_future(future: Future[T], call: Callable[[], T]) -> None:
     del future  # otherwise an error would refer to itself, by its traceback and this frame
 
 
-def _run_for_loop(loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]", call: Callable[[], T]) -> None:
-    """Run a call on a thread, unless its caller was cancelled before, and pass its result on to the event loop."""
+def _run_for_loop(
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]", call: Callable[[], T]
+) -> None:
+    """Run a call on a thread, unless its caller was cancelled before, and pass its result on to the
+    event loop.
+    """
     if future.cancelled():
         return
     try:

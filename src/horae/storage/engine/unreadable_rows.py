@@ -1,7 +1,9 @@
-"""Rows that cannot be read: they are left out and reported, so that one of them does not make the others unreadable.
+"""Rows that cannot be read: they are left out and reported, so that one of them does not make the
+others unreadable.
 
-A value may be out of Python's range (a moment in the year 294276, a number of 5,000 digits) or of another type than the
-column, which SQLite allows. It is loaded as `UNREADABLE`, and the functions here leave out its row.
+A value may be out of Python's range (a moment in the year 294276, a number of 5,000 digits) or of
+another type than the column, which SQLite allows. It is loaded as `UNREADABLE`, and the functions
+here leave out its row.
 """
 
 import json
@@ -51,7 +53,9 @@ def readable_page(
     place: Callable[[Any], Any],
     limit: int | None,
 ) -> list[T]:
-    """Return a full page of readable rows; `fetch` reads rows after a place, `place` returns that of a row."""
+    """Return a full page of readable rows; `fetch` reads rows after a place, `place` returns that
+    of a row.
+    """
     found: list[T] = []
     while True:
         rows = fetch(start)
@@ -74,7 +78,9 @@ def read(table: str, row: Any, make: Callable[[Any], T]) -> T:
 
 
 def checked(row: Any, make: Callable[[Any], T]) -> T:
-    """Convert a row; raises ValueError if one of its values could not be loaded, or what `make` raises."""
+    """Convert a row; raises ValueError if one of its values could not be loaded, or what `make`
+    raises.
+    """
     values = row.values() if isinstance(row, Mapping) else row
     if any(value is UNREADABLE for value in values):
         raise ValueError("a moment or a number in it is beyond what can be read")
@@ -108,7 +114,9 @@ def loads(text: str | bytes) -> Any:
 
 
 def load_tolerantly(connection: Any, _record: object = None) -> None:
-    """Make a new psycopg connection load `UNREADABLE` where it would raise, which would fail the whole result."""
+    """Make a new psycopg connection load `UNREADABLE` where it would raise, which would fail the
+    whole result.
+    """
     from psycopg import DataError  # noqa: PLC0415 - an extra
     from psycopg.abc import Buffer  # noqa: PLC0415
     from psycopg.adapt import Loader  # noqa: PLC0415
@@ -135,7 +143,8 @@ def load_tolerantly(connection: Any, _record: object = None) -> None:
 
 
 def _key(row: Any) -> str:
-    values = row if isinstance(row, Mapping) else row._mapping  # noqa: SLF001 - the public name of a Row's mapping
+    # The public name of a Row's mapping
+    values = row if isinstance(row, Mapping) else row._mapping  # noqa: SLF001
     return next((str(values[name]) for name in _KEYS if name in values), "?")
 
 
@@ -144,4 +153,9 @@ def _remember(table: str, key: str, why: str) -> None:
         if (table, key) in _remembered or len(_remembered) >= MOST_REMEMBERED:
             return
         _remembered[table, key] = why
-    log.warning("row %s of %s cannot be read and is left out: %s; `horae doctor` lists such rows", key, table, why)
+    log.warning(
+        "row %s of %s cannot be read and is left out: %s; `horae doctor` lists such rows",
+        key,
+        table,
+        why,
+    )

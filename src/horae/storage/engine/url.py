@@ -1,7 +1,8 @@
 """URLs of databases: which ones are allowed, how they are completed, and how they are shown.
 
-A PostgreSQL URL may name several servers, as libpq's may: `postgresql://first:5432,second:5432/name`. SQLAlchemy has no
-such form, and reads the hosts from the query instead.
+A PostgreSQL URL may name several servers, as libpq's may:
+`postgresql://first:5432,second:5432/name`. SQLAlchemy has no such form, and reads the hosts from
+the query instead.
 """
 
 import os
@@ -19,20 +20,28 @@ from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 
 DRIVER: Final = "postgresql+psycopg"
 SEVERAL_HOSTS: Final = re.compile(
-    r"(?P<before>[\w+]+://(?:[^:/]*(?::[^@]*)?@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<after>(?:[/?].*)?)", re.DOTALL
+    r"(?P<before>[\w+]+://(?:[^:/]*(?::[^@]*)?@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<after>(?:[/?].*)?)",
+    re.DOTALL,
 )
 """A URL with a list of hosts after the user and the password, which may contain a comma as well."""
-HOST_AND_PORT: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]\s]+))(?::(?P<port>[0-9]+))?")
+HOST_AND_PORT: Final = re.compile(
+    r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]\s]+))(?::(?P<port>[0-9]+))?"
+)
 USER: Final = re.compile(r"(?<=://)(?:[^/@]*@)?")
 USUAL_PORT: Final = "5432"
 WRITABLE: Final = {"target_session_attrs": "read-write"}
-"""Added to a URL with several hosts: the first one that answers may be a standby, which accepts no writes."""
+"""Added to a URL with several hosts: the first one that answers may be a standby, which accepts no
+writes.
+"""
 PREFERS_STANDBY: Final = {"target_session_attrs": "prefer-standby"}
 """Added instead to a URL with several hosts that is only read from."""
 
 
-def normalised(url: str | URL, setting: str = "database", several: Mapping[str, str] = WRITABLE) -> URL:
-    """Return the URL with the driver that Horae uses; raises `ConfigurationError`, which names the setting.
+def normalised(
+    url: str | URL, setting: str = "database", several: Mapping[str, str] = WRITABLE
+) -> URL:
+    """Return the URL with the driver that Horae uses; raises `ConfigurationError`, which names the
+    setting.
 
     `several`: what is added to the query if the URL names several hosts, unless it has it already.
     """
@@ -41,7 +50,9 @@ def normalised(url: str | URL, setting: str = "database", several: Mapping[str, 
     if backend == POSTGRESQL:
         return _checked_hosts(parsed.set(drivername=DRIVER), setting, several)
     if backend != SQLITE:
-        raise ConfigurationError(f"{setting}: {backend!r} is not supported; allowed are sqlite and postgresql")
+        raise ConfigurationError(
+            f"{setting}: {backend!r} is not supported; allowed are sqlite and postgresql"
+        )
     if parsed.database in (None, "", ":memory:"):
         raise ConfigurationError(
             f"{setting}: SQLite needs a file that other processes can open, as in sqlite:///horae.db"
@@ -50,13 +61,18 @@ def normalised(url: str | URL, setting: str = "database", several: Mapping[str, 
 
 
 def missing_file(url: str | URL) -> Path | None:
-    """Return the SQLite file of the URL if it does not exist, else None; raises `ConfigurationError`."""
+    """Return the SQLite file of the URL if it does not exist, else None; raises
+    `ConfigurationError`.
+    """
     file = file_of(url)
-    return None if file is None or os.path.exists(file) else file  # noqa: PTH110 - False also for a name that is too long
+    # False also for a name that is too long
+    return None if file is None or os.path.exists(file) else file  # noqa: PTH110
 
 
 def file_of(url: str | URL) -> Path | None:
-    """Return the SQLite file of the URL, None for other databases and names; raises `ConfigurationError`."""
+    """Return the SQLite file of the URL, None for other databases and names; raises
+    `ConfigurationError`.
+    """
     parsed = normalised(url)
     if parsed.get_backend_name() != SQLITE or (parsed.database or "").startswith("file:"):
         return None
@@ -64,11 +80,15 @@ def file_of(url: str | URL) -> Path | None:
 
 
 def shown(url: str | URL) -> str:
-    """Return the URL without passwords, neither of its user nor in its query; several hosts as libpq writes them."""
+    """Return the URL without passwords, neither of its user nor in its query; several hosts as
+    libpq writes them.
+    """
     parsed = normalised(url)
     if not has_several_hosts(parsed):
         return shown_url(parsed.render_as_string(hide_password=True))
-    servers = ",".join(f"{f'[{host}]' if ':' in host else host}:{port}" for host, port in servers_of(parsed))
+    servers = ",".join(
+        f"{f'[{host}]' if ':' in host else host}:{port}" for host, port in servers_of(parsed)
+    )
     without = parsed.difference_update_query(["host", "port"]).render_as_string(hide_password=True)
     return shown_url(USER.sub(lambda user: user[0] + servers, without, count=1))
 
@@ -79,7 +99,8 @@ def has_several_hosts(url: URL) -> bool:
 
 
 def servers_of(url: URL) -> list[tuple[str, str]]:
-    """Return host and port of each PostgreSQL server that a URL names; a host may be empty or a folder of a socket.
+    """Return host and port of each PostgreSQL server that a URL names; a host may be empty or a
+    folder of a socket.
 
     The driver of the URL may be any: it may be that of an application's own engine.
     """
@@ -134,4 +155,8 @@ def _checked_hosts(url: URL, setting: str, added: Mapping[str, str]) -> URL:
 
 def _shown_input(text: str) -> str:
     """Return text that is not a URL for an error message, unless a password may be in it."""
-    return repr(text[:100]) if re.fullmatch(r"[\w./ -]*", text) else "this (not shown, as it may hold a password)"
+    return (
+        repr(text[:100])
+        if re.fullmatch(r"[\w./ -]*", text)
+        else "this (not shown, as it may hold a password)"
+    )

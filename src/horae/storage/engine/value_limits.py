@@ -1,6 +1,9 @@
-"""The limits of stored values: what Python can read and can still add to. CHECKs enforce them, and so do readers.
+"""The limits of stored values: what Python can read and can still add to.
 
-Readers do not rely on the CHECKs: an older version or another tool may have written a row without them.
+CHECKs enforce them, and so do readers.
+
+Readers do not rely on the CHECKs: an older version or another tool may have written a row without
+them.
 """
 
 from collections.abc import Sequence
@@ -24,7 +27,8 @@ MOST_CONSECUTIVE: Final = 2**30
 MOST_VERSIONS: Final = 2**30
 """The limit of a schedule's version, an INTEGER."""
 LONGEST_TOTAL_DURATION: Final = 1e12
-"""The limit of the total run time of a schedule in seconds; a `timedelta` holds 86 times as many."""
+"""The limit of the total run time of a schedule in seconds; a `timedelta` holds 86 times as many.
+"""
 EARLIEST: Final = datetime(1, 1, 2, tzinfo=UTC)
 """The earliest moment; a day after Python's own limit, so that it can be shown in any time zone."""
 LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC)
@@ -47,11 +51,15 @@ def _text(element: condition_per_dialect, compiler: SQLCompiler, **_: Any) -> st
 
 
 def moments_in_range(dialect: str, names: Sequence[str]) -> str:
-    """Return the condition that these moments are in the years that Python supports; null is allowed."""
+    """Return the condition that these moments are in the years that Python supports; null is
+    allowed.
+    """
     first, last = (int(moment.timestamp()) for moment in (EARLIEST, LATEST))
     if dialect == SQLITE:
         return " AND ".join(f"{name} BETWEEN {first * 10**6} AND {last * 10**6}" for name in names)
-    return " AND ".join(f"{name} BETWEEN to_timestamp({first}) AND to_timestamp({last})" for name in names)
+    return " AND ".join(
+        f"{name} BETWEEN to_timestamp({first}) AND to_timestamp({last})" for name in names
+    )
 
 
 def is_json_object(dialect: str, name: str) -> str:
@@ -70,4 +78,6 @@ JOB_IS_READABLE: Final = condition_per_dialect(_job(POSTGRESQL), _job(SQLITE))
 EXPIRY_IS_READABLE: Final = condition_per_dialect(
     moments_in_range(POSTGRESQL, ["expires_at"]), moments_in_range(SQLITE, ["expires_at"])
 )
-AUDIT_IS_READABLE: Final = condition_per_dialect(moments_in_range(POSTGRESQL, ["at"]), moments_in_range(SQLITE, ["at"]))
+AUDIT_IS_READABLE: Final = condition_per_dialect(
+    moments_in_range(POSTGRESQL, ["at"]), moments_in_range(SQLITE, ["at"])
+)

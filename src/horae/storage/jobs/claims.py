@@ -1,4 +1,6 @@
-"""Claims: a node takes pending jobs, each with a new lease, and hands back those that it has not begun."""
+"""Claims: a node takes pending jobs, each with a new lease, and hands back those that it has not
+begun.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -54,14 +56,18 @@ from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, has_not_expired, jobs, queues, ready_order
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed where they are needed
-CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields)
+CLAIMED: Final = tuple(
+    cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields
+)
 
 
 class NextWork(NamedTuple):
-    """When the next job becomes due, which queues have a concurrency limit, and whether jobs wait in lanes.
+    """When the next job becomes due, which queues have a concurrency limit, and whether jobs wait
+    in lanes.
 
-    `due_in`: seconds until the next pending job becomes due; infinite if there is none, None if too many are pending to
-    find it cheaply; `due_at`: the same moment in whole microseconds, None if `due_in` is no number.
+    `due_in`: seconds until the next pending job becomes due; infinite if there is none, None if too
+    many are pending to find it cheaply; `due_at`: the same moment in whole microseconds, None if
+    `due_in` is no number.
     """
 
     due_in: float | None
@@ -72,14 +78,18 @@ class NextWork(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimScope:
-    """The jobs that a node may claim: of the types it knows, in the queues it serves (None: all queues)."""
+    """The jobs that a node may claim: of the types it knows, in the queues it serves (None: all
+    queues).
+    """
 
     node: NodeId
     types: Sequence[str]
     queues: Sequence[str] | None = None
 
 
-IS_CLOSED: Final = or_(queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, OWN_BACKEND) != OWN_BACKEND)
+IS_CLOSED: Final = or_(
+    queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, OWN_BACKEND) != OWN_BACKEND
+)
 """No node may claim from the queue: it is paused, or another system runs its jobs."""
 STARTED: Final = {
     "state": state_after(JobEvent.CLAIM),
@@ -92,14 +102,20 @@ STARTED: Final = {
 
 
 def is_readable(dialect: str) -> ColumnElement[bool]:
-    """Return the condition that no CHECK rejects a row, as one may on SQLite, where CHECKs can be switched off."""
+    """Return the condition that no CHECK rejects a row, as one may on SQLite, where CHECKs can be
+    switched off.
+    """
     if dialect != SQLITE:
         return true()
-    return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())  # a CHECK accepts null
+    return literal_column(
+        f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean()
+    )  # a CHECK accepts null
 
 
 def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
-    """Select the due jobs that a node may claim, in order; `closed`: names of queues to leave out."""
+    """Select the due jobs that a node may claim, in order; `closed`: names of queues to leave
+    out.
+    """
     return (
         select(*columns)
         .where(
@@ -116,9 +132,10 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
             jobs.c.queue.not_in(closed),
         )
         .order_by(*ready_order)
-        # A subquery, so that the plan does not depend on its value: PostgreSQL then estimates a tenth of the ready jobs
-        # and follows the index in its order. With a number that is large compared with its estimate of the ready jobs,
-        # it would read and sort all of them for each claim.
+        # A subquery, so that the plan does not depend on its value: PostgreSQL then estimates a
+        # tenth of the ready jobs and follows the index in its order. With a number that is large
+        # compared with its estimate of the ready jobs, it would read and sort all of them for each
+        # claim.
         .limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
     )
 
@@ -129,7 +146,9 @@ def start_jobs(dialect: str, chosen: Select[Any]) -> Executable:
     if dialect == SQLITE:  # cannot order the rows of RETURNING; `execute_claim` does
         return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
-    return select(*(rows.c[name] for name in Claim._fields)).order_by(rows.c.priority.desc(), rows.c.run_at, rows.c.id)
+    return select(*(rows.c[name] for name in Claim._fields)).order_by(
+        rows.c.priority.desc(), rows.c.run_at, rows.c.id
+    )
 
 
 def _claim(dialect: str, *where: ColumnElement[bool]) -> Executable:
@@ -155,17 +174,24 @@ def _after_last() -> ColumnElement[bool]:
     """
     lately = seconds_from_now(-1.0)
     place = tuple_(
-        _of_last(func.least(_last.c.run_at, lately)), _of_last(case((_last.c.run_at < lately, _last.c.id), else_=0))
+        _of_last(func.least(_last.c.run_at, lately)),
+        _of_last(case((_last.c.run_at < lately, _last.c.id), else_=0)),
     )
-    return and_(jobs.c.priority == _of_last(_last.c.priority), tuple_(jobs.c.run_at, jobs.c.id) > place)
+    return and_(
+        jobs.c.priority == _of_last(_last.c.priority), tuple_(jobs.c.run_at, jobs.c.id) > place
+    )
 
 
 CLAIM: Final = PerDialect(_claim)
 CLAIM_READABLE: Final = PerDialect(lambda dialect: _claim(dialect, is_readable(dialect)))
 CLAIM_AFTER: Final = PerDialect(lambda dialect: _claim(dialect, _after_last()))
 
-CLAIM_HIGHER: Final = PerDialect(lambda dialect: _claim(dialect, jobs.c.priority > _of_last(_last.c.priority)))
-CLAIM_LOWER: Final = PerDialect(lambda dialect: _claim(dialect, jobs.c.priority < _of_last(_last.c.priority)))
+CLAIM_HIGHER: Final = PerDialect(
+    lambda dialect: _claim(dialect, jobs.c.priority > _of_last(_last.c.priority))
+)
+CLAIM_LOWER: Final = PerDialect(
+    lambda dialect: _claim(dialect, jobs.c.priority < _of_last(_last.c.priority))
+)
 EXISTS: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id"))
 
 CLAIM_ONE: Final = (
@@ -190,11 +216,17 @@ _waiting = select(jobs.c.run_at).where(IS_READY).limit(MOST_SCANNED).subquery("w
 
 def _next_work(dialect: str) -> Executable:
     together = func.json_group_array if dialect == SQLITE else func.json_agg
-    limited = select(type_coerce(together(queues.c.name), Json())).where(queues.c.concurrency_limit.is_not(None))
+    limited = select(type_coerce(together(queues.c.name), Json())).where(
+        queues.c.concurrency_limit.is_not(None)
+    )
     first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
     in_lanes = select(jobs.c.id).where(WAITS_FOR_LIMIT).exists()
     return select(
-        func.count(), -seconds_since(first), limited.scalar_subquery(), in_lanes, microseconds_of(first)
+        func.count(),
+        -seconds_since(first),
+        limited.scalar_subquery(),
+        in_lanes,
+        microseconds_of(first),
     ).select_from(_waiting)
 
 
@@ -205,7 +237,9 @@ def _hand_back(dialect: str) -> Update:
     held = json_rows(dialect, "claims", id=BigInteger(), lease=BigInteger())
     return (
         update(jobs)
-        .where(jobs.c.id == held.c.id, jobs.c.lease == held.c.lease, jobs.c.state == JobState.STARTED)
+        .where(
+            jobs.c.id == held.c.id, jobs.c.lease == held.c.lease, jobs.c.state == JobState.STARTED
+        )
         .values(
             state=state_after(JobEvent.HAND_BACK),
             attempt=jobs.c.attempt - 1,
@@ -228,7 +262,9 @@ ORPHANED: Final = PerDialect(
 )
 
 
-def claim(connection: Connection, scope: ClaimScope, limit: int, after: JobId | None = None) -> list[Claim]:
+def claim(
+    connection: Connection, scope: ClaimScope, limit: int, after: JobId | None = None
+) -> list[Claim]:
     """Claim up to `limit` due jobs, by priority, then those that have been due longest.
 
     `after`: only those of the same priority that come after this job; PostgreSQL only (ADR 0008).
@@ -239,7 +275,9 @@ def claim(connection: Connection, scope: ClaimScope, limit: int, after: JobId | 
     return execute_claim(connection, CLAIM_AFTER, {**parameters, "after": after})
 
 
-def claim_higher(connection: Connection, scope: ClaimScope, limit: int, after: JobId) -> list[Claim]:
+def claim_higher(
+    connection: Connection, scope: ClaimScope, limit: int, after: JobId
+) -> list[Claim]:
     """Claim up to `limit` due jobs with a higher priority than this job."""
     parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope), "after": after}
     return execute_claim(connection, CLAIM_HIGHER, parameters)
@@ -257,7 +295,9 @@ def exists(connection: Connection, job_id: JobId) -> bool:
 
 
 def _claim_from_start(connection: Connection, parameters: Mapping[str, Any]) -> list[Claim]:
-    """Claim as if no CHECK rejected a row, and repeat if one does: testing every row costs 3 % of a job on SQLite."""
+    """Claim as if no CHECK rejected a row, and repeat if one does: testing every row costs 3 % of a
+    job on SQLite.
+    """
     try:
         return execute_claim(connection, CLAIM, parameters)
     except IntegrityError:
@@ -278,11 +318,16 @@ def execute_claim(
     rows = connection.execute(statement.on(connection), parameters).all()
     if connection.dialect.name != SQLITE:
         return [Claim._make(row) for row in rows]
-    return [Claim._make(row[:-1]) for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))]
+    return [
+        Claim._make(row[:-1])
+        for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))
+    ]
 
 
 def next_work(connection: Connection) -> NextWork:
-    """Return when the next job becomes due, which queues have limits, and whether jobs wait in lanes."""
+    """Return when the next job becomes due, which queues have limits, and whether jobs wait in
+    lanes.
+    """
     row = connection.execute(NEXT_WORK.on(connection)).one()
     waiting, seconds, limited, lanes, due_at = cast_type(
         "tuple[int, float | None, list[str] | None, bool, int | None]", row
@@ -300,7 +345,9 @@ def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | No
 
 
 def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
-    """Hand back jobs whose bodies have not begun, without counting an attempt; return those that are pending again."""
+    """Hand back jobs whose bodies have not begun, without counting an attempt; return those that
+    are pending again.
+    """
     rows = connection.execute(HAND_BACK.on(connection), {"claims": _keys(claims)})
     return {JobId(id_) for id_ in rows.scalars()}
 
@@ -313,7 +360,9 @@ def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) ->
 
 
 def orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
-    """Return the claims that the node holds and does not know of, because the reply to a claim was lost."""
+    """Return the claims that the node holds and does not know of, because the reply to a claim was
+    lost.
+    """
     rows = connection.execute(ORPHANED.on(connection), {"node": node, "known": known})
     return [Claim._make(row) for row in rows]
 

@@ -1,4 +1,6 @@
-"""Create jobs: one, or thousands in one statement; count limits and unique keys are checked atomically."""
+"""Create jobs: one, or thousands in one statement; count limits and unique keys are checked
+atomically.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -110,7 +112,8 @@ class Inserted(NamedTuple):
 class QueueRules(NamedTuple):
     """What decides whether a job may start in a queue.
 
-    `backend`: what runs its jobs, None if nothing was named; `has_lanes`: it has limits by key, or owners take turns.
+    `backend`: what runs its jobs, None if nothing was named; `has_lanes`: it has limits by key, or
+    owners take turns.
     """
 
     backend: str | None = None
@@ -118,8 +121,18 @@ class QueueRules(NamedTuple):
 
 
 _OF_RETRIES: Final = ("retry_of", "max_runtime")
-_NO_PLAIN_COLUMNS: Final = ("run_at", "delay", "key_is_shared", "expires_at", "expires_after", "tags", *_OF_RETRIES)
-_COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in _NO_PLAIN_COLUMNS)
+_NO_PLAIN_COLUMNS: Final = (
+    "run_at",
+    "delay",
+    "key_is_shared",
+    "expires_at",
+    "expires_after",
+    "tags",
+    *_OF_RETRIES,
+)
+_COLUMNS: Final = tuple(
+    field.name for field in fields(NewJob) if field.name not in _NO_PLAIN_COLUMNS
+)
 RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
     seconds_from_now(func.coalesce(bindparam("delay", type_=Float()), 0.0)),
@@ -130,7 +143,9 @@ RUN_AT: Final = func.coalesce(
 def expiry(run_at: ColumnElement[datetime]) -> ColumnElement[datetime]:
     """Return when a job expires that may start at `run_at`; null if it never does."""
     after = cast(bindparam("expires_after", type_=Float()), Float())
-    return func.coalesce(cast(bindparam("expires_at", type_=Instant()), Instant()), seconds_after(run_at, after))
+    return func.coalesce(
+        cast(bindparam("expires_at", type_=Instant()), Instant()), seconds_after(run_at, after)
+    )
 
 
 def value_of(name: str) -> Any:
@@ -143,11 +158,15 @@ def value_of(name: str) -> Any:
 
 
 def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnElement[Any]:
-    """Return whether a new job of this queue is claimed through a lane; null if neither it nor the queue has limits.
+    """Return whether a new job of this queue is claimed through a lane; null if neither it nor the
+    queue has limits.
 
-    A queue with limits, or with owners that take turns, has a row; for any other queue this is one look at its key.
+    A queue with limits, or with owners that take turns, has a row; for any other queue this is one
+    look at its key.
     """
-    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(queues.c.name == queue, HAS_LANES)
+    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(
+        queues.c.name == queue, HAS_LANES
+    )
     return case((limits.is_not(None), literal_column("'limit'")), else_=of_queue.scalar_subquery())
 
 
@@ -172,7 +191,9 @@ COUNT_OPEN: Final = select(func.count()).where(
 )
 # Without waiting: the other transaction belongs to a caller, and may stay open for any time.
 TRY_LOCK: Final = select(
-    func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label("taken"),
+    func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label(
+        "taken"
+    ),
     func.current_setting("transaction_isolation").label("isolation"),
 )
 # A virtual transaction, which all roles may see. Two columns hold the halves of the key.
@@ -184,21 +205,29 @@ LOCK_HOLDER: Final = text("""
 """)
 
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
-# A role that may only start jobs may not write these columns: a row with `retry_of` is in the way of the real retry.
+# A role that may only start jobs may not write these columns: a row with `retry_of` is in the way
+# of the real retry.
 _RETRY: Final = {name: value_of(name) for name in _OF_RETRIES}
 ADD_RETRY: Final = ADD.values(_RETRY)
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
-_runs_elsewhere = select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
+_runs_elsewhere = (
+    select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
+)
 ADD_LIMITED: Final = (
     insert(jobs)
-    .from_select(list(_VALUES), select(*_VALUES.values()).where(~_runs_elsewhere), include_defaults=False)
+    .from_select(
+        list(_VALUES), select(*_VALUES.values()).where(~_runs_elsewhere), include_defaults=False
+    )
     .returning(*_INSERTED)
 )
 
 
 # Written only by the longer statements, so that plain jobs do not pay for them.
 _EXPIRING: Final = {"expires_at": expiry(RUN_AT)}
-_GUARDED: Final = {"key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean()), **_EXPIRING}
+_GUARDED: Final = {
+    "key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean()),
+    **_EXPIRING,
+}
 
 
 def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
@@ -207,7 +236,9 @@ def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
     values = {**_VALUES, **_GUARDED, **more}
     source = select(*values.values()).where(has_room)
     statement = INSERT[dialect](jobs).from_select(list(values), source, include_defaults=False)
-    keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
+    keyed = statement.on_conflict_do_nothing(
+        index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE
+    )
     return keyed.returning(*_INSERTED, jobs.c.expires_at)
 
 
@@ -236,13 +267,19 @@ def _many(dialect: str, more: Mapping[str, Any], *, limited: bool = False) -> An
         each = elements.table_valued("value", with_ordinality="position").render_derived()
         order = each.c.position
     # A JSON null would be an entry in the index of parameters, for each job without any.
-    value = each.c.value if dialect != POSTGRESQL else func.nullif(each.c.value, literal_column("'null'::jsonb"))
+    value = (
+        each.c.value
+        if dialect != POSTGRESQL
+        else func.nullif(each.c.value, literal_column("'null'::jsonb"))
+    )
     values: dict[str, Any] = {**_VALUES, **more, "params": value}
     if limited:
         params, limits = (_part(dialect, each.c.value, index) for index in (0, 1))
         values |= {"params": params, "limits": limits, "waits_for": waits_for(limits, _given_queue)}
     source = select(*values.values()).order_by(order)
-    return insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
+    return (
+        insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
+    )
 
 
 _MEMBER: Final = {
@@ -257,7 +294,10 @@ ADD_LIMITED_MEMBERS: Final = PerDialect(partial(_many, more={**_MEMBER, **_EXPIR
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
 LATEST_RETRY: Final = (
-    select(jobs.c.id).where(jobs.c.retry_of == bindparam("job_id")).order_by(jobs.c.id.desc()).limit(1)
+    select(jobs.c.id)
+    .where(jobs.c.retry_of == bindparam("job_id"))
+    .order_by(jobs.c.id.desc())
+    .limit(1)
 )
 
 ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
@@ -291,13 +331,17 @@ def add(connection: Connection, job: NewJob) -> Inserted:
 
 
 def add_limited(connection: Connection, job: NewJob) -> Inserted | None:
-    """Do the same for a job with limits, unless something else than Horae's nodes runs the jobs of its queue."""
+    """Do the same for a job with limits, unless something else than Horae's nodes runs the jobs of
+    its queue.
+    """
     row = connection.execute(ADD_LIMITED, parameters_of(job)).one_or_none()
     return None if row is None else Inserted(*row)
 
 
 def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> Inserted | None:
-    """Insert a job unless its owner has `max_count` open jobs of the type, or an active job has its unique key."""
+    """Insert a job unless its owner has `max_count` open jobs of the type, or an active job has its
+    unique key.
+    """
     if max_count is not None:
         lock_limit(connection, job.owner, job.type)
     if job.unique_key is not None:
@@ -314,29 +358,43 @@ def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> I
 
 
 def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None:
-    """Let only one transaction at a time count and insert for this owner and type (SQLite has one writer anyway).
+    """Let only one transaction at a time count and insert for this owner and type (SQLite has one
+    writer anyway).
 
-    Raises `Contended`, and `InvalidRequest` for a transaction that does not see what others have committed meanwhile.
+    Raises `Contended`, and `InvalidRequest` for a transaction that does not see what others have
+    committed meanwhile.
     """
-    isolation = _try_lock(connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}")
+    isolation = _try_lock(
+        connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}"
+    )
     if isolation not in _SEES_COMMITTED_ROWS:
         raise InvalidRequest(
-            f"jobs of type {job_type!r} are counted, and a {isolation} transaction does not see those that others "
-            "have started since it began; start this job in a read committed transaction, or without `session`"
+            f"jobs of type {job_type!r} are counted, and a {isolation} transaction does not see"
+            " those that others have started since it began; start this job in a read committed"
+            " transaction, or without `session`"
         )
 
 
-def lock_key(connection: Connection, job_type: str, unique_key: str, *, latest_rows: bool = False) -> None:
-    """Let only one transaction at a time insert with this key; the index would wait for it. Raises `Contended`.
+def lock_key(
+    connection: Connection, job_type: str, unique_key: str, *, latest_rows: bool = False
+) -> None:
+    """Let only one transaction at a time insert with this key; the index would wait for it.
 
-    `latest_rows`: rows that no index guards decide; raises `InvalidRequest` for a transaction that does not see them.
+    Raises `Contended`.
+
+    `latest_rows`: rows that no index guards decide; raises `InvalidRequest` for a transaction that
+    does not see them.
     """
-    key, about = f"horae:{job_type}:key:{unique_key}", f"a {job_type!r} job with unique key {unique_key!r}"
+    key, about = (
+        f"horae:{job_type}:key:{unique_key}",
+        f"a {job_type!r} job with unique key {unique_key!r}",
+    )
     isolation = _try_lock(connection, key, about)
     if latest_rows and isolation not in _SEES_COMMITTED_ROWS:
         raise InvalidRequest(
-            f"jobs of type {job_type!r} are unique, and a {isolation} transaction does not see those that others "
-            "have started since it began; start this job in a read committed transaction, or without `session`"
+            f"jobs of type {job_type!r} are unique, and a {isolation} transaction does not see"
+            " those that others have started since it began; start this job in a read committed"
+            " transaction, or without `session`"
         )
 
 
@@ -352,15 +410,22 @@ def _try_lock(connection: Connection, key: str, about: str) -> str:
 
 
 def count_open(connection: Connection, owner: str | None, job_type: str) -> int:
-    """Return the number of jobs of this owner and type that are pending, running, or not stopped yet."""
+    """Return the number of jobs of this owner and type that are pending, running, or not stopped
+    yet.
+    """
     return connection.execute(COUNT_OPEN, {"owner": owner, "type": job_type}).scalar_one()
 
 
 def add_many(
-    connection: Connection, template: NewJob, params: str, group_id: GroupId | None = None, *,
+    connection: Connection,
+    template: NewJob,
+    params: str,
+    group_id: GroupId | None = None,
+    *,
     limits: Sequence[str | None] | None = None,
-) -> list[JobId]:  # fmt: skip
-    """Insert one job for each element of the JSON array `params` in one statement; return the ids in its order.
+) -> list[JobId]:
+    """Insert one job for each element of the JSON array `params` in one statement; return the ids
+    in its order.
 
     `group_id`: the group of which they are members; `limits`: the limits of each, as JSON text.
     """
@@ -369,10 +434,14 @@ def add_many(
     if limits is not None:
         statement, of_group = ADD_MANY_LIMITED, ADD_LIMITED_MEMBERS
         pairs = zip(json.loads(params), limits, strict=True)
-        parameters["batch"] = json.dumps([[each, limit and json.loads(limit)] for each, limit in pairs])
+        parameters["batch"] = json.dumps(
+            [[each, limit and json.loads(limit)] for each, limit in pairs]
+        )
     if group_id is not None:
         statement, parameters["group_id"] = of_group, group_id
-    inserted: Sequence[int] = connection.execute(statement.on(connection), parameters).scalars().all()
+    inserted: Sequence[int] = (
+        connection.execute(statement.on(connection), parameters).scalars().all()
+    )
     ids = [JobId(id_) for id_ in sorted(inserted)]  # ids are assigned in the order of the select
     if template.tags:
         tags.write(connection, ids, template.tags)
@@ -388,5 +457,7 @@ def latest_retry(connection: Connection, job_id: JobId) -> JobId | None:
 
 def active_with_key(connection: Connection, job_type: str, unique_key: str) -> JobId | None:
     """Return the active job that has this unique key to itself."""
-    found = connection.execute(ACTIVE_WITH_KEY, {"type": job_type, "unique_key": unique_key}).scalar_one_or_none()
+    found = connection.execute(
+        ACTIVE_WITH_KEY, {"type": job_type, "unique_key": unique_key}
+    ).scalar_one_or_none()
     return None if found is None else JobId(found)

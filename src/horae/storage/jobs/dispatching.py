@@ -1,7 +1,9 @@
-"""Jobs that another system runs, such as Celery: a message is sent about each, and its workers claim the job by its id.
+"""Jobs that another system runs, such as Celery: a message is sent about each, and its workers
+claim the job by its id.
 
-`sent_at` is set before the message is sent, so that no node claims the job meanwhile. A message is only a hint: a job
-whose message was lost is sent again, and one that was delivered twice finds the job claimed.
+`sent_at` is set before the message is sent, so that no node claims the job meanwhile. A message is
+only a hint: a job whose message was lost is sent again, and one that was delivered twice finds the
+job claimed.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,7 +45,9 @@ from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, 
 
 @dataclass(frozen=True, slots=True)
 class SentScope:
-    """Which jobs are meant: of these types, or in these queues if their type is none of `other_types`."""
+    """Which jobs are meant: of these types, or in these queues if their type is none of
+    `other_types`.
+    """
 
     types: Collection[str]
     queues: Collection[str] = ()
@@ -51,7 +55,9 @@ class SentScope:
 
 
 class Dispatched(NamedTuple):
-    """A job about which a message is to be sent; `max_runtime`: the limit of its schedule in seconds."""
+    """A job about which a message is to be sent; `max_runtime`: the limit of its schedule in
+    seconds.
+    """
 
     id: JobId
     type: str
@@ -60,7 +66,9 @@ class Dispatched(NamedTuple):
 
 
 class SentJobs(NamedTuple):
-    """Jobs of one type and queue that were sent and are still pending; `oldest`: seconds since the oldest message."""
+    """Jobs of one type and queue that were sent and are still pending; `oldest`: seconds since the
+    oldest message.
+    """
 
     type: str
     queue: str
@@ -80,22 +88,37 @@ _RETURNED: Final = (jobs.c.id, jobs.c.type, jobs.c.queue, jobs.c.max_runtime)
 
 
 def _in_scope(dialect: str) -> ColumnElement[bool]:
-    by_queue = and_(member_of(dialect, jobs.c.queue, "queues"), ~member_of(dialect, jobs.c.type, "other_types"))
+    by_queue = and_(
+        member_of(dialect, jobs.c.queue, "queues"), ~member_of(dialect, jobs.c.type, "other_types")
+    )
     return or_(member_of(dialect, jobs.c.type, "types"), by_queue)
 
 
 def _send_chosen(dialect: str, chosen: Select[Any]) -> Executable:
     due = chosen.limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
     ids = select(due.with_for_update(skip_locked=True).cte("due").c.id)
-    return update(jobs).where(one_of(dialect, jobs.c.id, ids)).values(sent_at=database_now()).returning(*_RETURNED)
+    return (
+        update(jobs)
+        .where(one_of(dialect, jobs.c.id, ids))
+        .values(sent_at=database_now())
+        .returning(*_RETURNED)
+    )
 
 
 def _due(dialect: str, *where: ColumnElement[bool]) -> Select[Any]:
-    conditions = (IS_READY, *_startable, is_readable(dialect), jobs.c.queue.not_in(_paused), _in_scope(dialect))
+    conditions = (
+        IS_READY,
+        *_startable,
+        is_readable(dialect),
+        jobs.c.queue.not_in(_paused),
+        _in_scope(dialect),
+    )
     return select(jobs.c.id).where(*conditions, *where).order_by(*ready_order)
 
 
-SEND: Final = PerDialect(lambda dialect: _send_chosen(dialect, _due(dialect, jobs.c.queue.not_in(_limited))))
+SEND: Final = PerDialect(
+    lambda dialect: _send_chosen(dialect, _due(dialect, jobs.c.queue.not_in(_limited)))
+)
 SEND_OF_QUEUE: Final = PerDialect(
     lambda dialect: _send_chosen(dialect, _due(dialect, jobs.c.queue == bindparam("of_queue")))
 )
@@ -117,24 +140,38 @@ LIMITED_AND_DUE: Final = PerDialect(
         .order_by(queues.c.name)
     )
 )
-LOCK_LIMITED: Final = select(queues.c.name).where(queues.c.name == bindparam("queue")).with_for_update()
+LOCK_LIMITED: Final = (
+    select(queues.c.name).where(queues.c.name == bindparam("queue")).with_for_update()
+)
 ROOM: Final = select(_room).where(queues.c.name == bindparam("queue"))
 
 
 def _send_again(dialect: str) -> Executable:
-    late = (IS_SENT, jobs.c.sent_at < seconds_ago("seconds"), *_startable, jobs.c.queue.not_in(_paused))
-    return _send_chosen(dialect, select(jobs.c.id).where(*late, _in_scope(dialect)).order_by(jobs.c.sent_at, jobs.c.id))
+    late = (
+        IS_SENT,
+        jobs.c.sent_at < seconds_ago("seconds"),
+        *_startable,
+        jobs.c.queue.not_in(_paused),
+    )
+    return _send_chosen(
+        dialect,
+        select(jobs.c.id).where(*late, _in_scope(dialect)).order_by(jobs.c.sent_at, jobs.c.id),
+    )
 
 
 SEND_AGAIN: Final = PerDialect(_send_again)
-TAKE_BACK: Final = among(update(jobs).where(IS_SENT).values(sent_at=null()).returning(jobs.c.id), jobs.c.id)
+TAKE_BACK: Final = among(
+    update(jobs).where(IS_SENT).values(sent_at=null()).returning(jobs.c.id), jobs.c.id
+)
 TAKE_BACK_OF: Final = (
     update(jobs)
     .where(
         IS_SENT,
         jobs.c.type == bindparam("of_type"),
         jobs.c.queue == bindparam("of_queue"),
-        ~select(queues.c.name).where(queues.c.name == jobs.c.queue, queues.c.backend != OWN_BACKEND).exists(),
+        ~select(queues.c.name)
+        .where(queues.c.name == jobs.c.queue, queues.c.backend != OWN_BACKEND)
+        .exists(),
     )
     .values(sent_at=null())
 )
@@ -180,68 +217,104 @@ LOCK_QUEUE: Final = (
     .where(jobs.c.id == bindparam("job_id"), IS_SENT, queues.c.concurrency_limit.is_not(None))
     .with_for_update(of=queues)
 )
-RUNNING: Final = select(func.count()).where(jobs.c.queue == bindparam("queue"), jobs.c.node_id.is_not(None))
+RUNNING: Final = select(func.count()).where(
+    jobs.c.queue == bindparam("queue"), jobs.c.node_id.is_not(None)
+)
 
 
 def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatched]:
-    """Mark up to `limit` due jobs as sent, and return them; jobs of queues with a limit have `send_limited`."""
+    """Mark up to `limit` due jobs as sent, and return them; jobs of queues with a limit have
+    `send_limited`.
+    """
     return _dispatched(connection, SEND, scope, limit)
 
 
 def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
-    """Return the queues with a limit in which due jobs wait, and for how many of these each has room."""
+    """Return the queues with a limit in which due jobs wait, and for how many of these each has
+    room.
+    """
     found = connection.execute(LIMITED_AND_DUE.on(connection), _parameters(scope))
     return {row.name: row.room for row in found}
 
 
-def send_limited(connection: Connection, scope: SentScope, limit: int, *, queue: str) -> list[Dispatched]:
-    """The same in a queue with a limit: no more than have room beside the running jobs and those that were sent."""
-    connection.execute(LOCK_LIMITED, {"queue": queue})  # else two nodes would send about as many jobs each
+def send_limited(
+    connection: Connection, scope: SentScope, limit: int, *, queue: str
+) -> list[Dispatched]:
+    """The same in a queue with a limit: no more than have room beside the running jobs and those
+    that were sent.
+    """
+    connection.execute(
+        LOCK_LIMITED, {"queue": queue}
+    )  # else two nodes would send about as many jobs each
     room = connection.execute(ROOM, {"queue": queue}).scalar_one_or_none()
-    return _dispatched(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=queue) if room and room > 0 else []
+    return (
+        _dispatched(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=queue)
+        if room and room > 0
+        else []
+    )
 
 
-def send_again(connection: Connection, scope: SentScope, limit: int, *, seconds: float) -> list[Dispatched]:
-    """Mark jobs as sent now whose last message is older than `seconds`, and return them, the oldest first."""
+def send_again(
+    connection: Connection, scope: SentScope, limit: int, *, seconds: float
+) -> list[Dispatched]:
+    """Mark jobs as sent now whose last message is older than `seconds`, and return them, the oldest
+    first.
+    """
     return _dispatched(connection, SEND_AGAIN, scope, limit, seconds=seconds)
 
 
 def take_back(connection: Connection, job_ids: Collection[JobId]) -> int:
-    """Take back that messages about these jobs were sent, as after an error; return how many are still pending."""
+    """Take back that messages about these jobs were sent, as after an error; return how many are
+    still pending.
+    """
     return len(connection.execute(TAKE_BACK.on(connection), {"ids": list(job_ids)}).all())
 
 
 def take_back_of(connection: Connection, job_type: str, queue: str) -> int:
-    """Take back all messages about jobs of a type in a queue, unless another system runs the jobs of the queue."""
+    """Take back all messages about jobs of a type in a queue, unless another system runs the jobs
+    of the queue.
+    """
     return connection.execute(TAKE_BACK_OF, {"of_type": job_type, "of_queue": queue}).rowcount
 
 
 def sent_jobs(connection: Connection) -> list[SentJobs]:
-    """Return the jobs about which messages were sent and which no worker has claimed yet, by type and queue."""
+    """Return the jobs about which messages were sent and which no worker has claimed yet, by type
+    and queue.
+    """
     return [SentJobs._make(row) for row in connection.execute(SENT)]
 
 
 def held_in_lanes(connection: Connection, scope: SentScope) -> list[tuple[str, str, int]]:
-    """Return how many jobs of this scope, or of queues that have a backend, wait under limits by key or turns.
+    """Return how many jobs of this scope, or of queues that have a backend, wait under limits by
+    key or turns.
 
     By type and queue. No message is sent about these, and no node claims them.
     """
     return [
         (type_, queue, number)
-        for type_, queue, number in connection.execute(HELD_IN_LANES.on(connection), _parameters(scope))
+        for type_, queue, number in connection.execute(
+            HELD_IN_LANES.on(connection), _parameters(scope)
+        )
     ]
 
 
-def claim_sent(connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]) -> Claim | None:
-    """Claim a job about which a message was sent; None if it is not to be run now, for example after a second message.
+def claim_sent(
+    connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]
+) -> Claim | None:
+    """Claim a job about which a message was sent; None if it is not to be run now, for example
+    after a second message.
 
     A job in a queue with a limit is claimed by `claim_limited`.
     """
     return _claimed(connection, CLAIM_SENT, job_id, node, types)
 
 
-def claim_limited(connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]) -> Claim | None:
-    """Claim a job of a queue with a limit if there is room, else take the message back, so that another one is sent."""
+def claim_limited(
+    connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]
+) -> Claim | None:
+    """Claim a job of a queue with a limit if there is room, else take the message back, so that
+    another one is sent.
+    """
     queue = connection.execute(LOCK_QUEUE, {"job_id": job_id}).one_or_none()
     if queue is None:
         return None
@@ -252,7 +325,11 @@ def claim_limited(connection: Connection, job_id: JobId, node: NodeId, types: Se
 
 
 def _claimed(
-    connection: Connection, statement: PerDialect[Update], job_id: JobId, node: NodeId, types: Sequence[str]
+    connection: Connection,
+    statement: PerDialect[Update],
+    job_id: JobId,
+    node: NodeId,
+    types: Sequence[str],
 ) -> Claim | None:
     parameters = {"job_id": job_id, "node": node, "types": types}
     row = connection.execute(statement.on(connection), parameters).one_or_none()
@@ -260,11 +337,21 @@ def _claimed(
 
 
 def _dispatched(
-    connection: Connection, statement: PerDialect[Executable], scope: SentScope, limit: int, **more: Any
+    connection: Connection,
+    statement: PerDialect[Executable],
+    scope: SentScope,
+    limit: int,
+    **more: Any,
 ) -> list[Dispatched]:
     parameters = {**_parameters(scope), "limit": limit, **more}
-    return [Dispatched._make(row) for row in connection.execute(statement.on(connection), parameters)]
+    return [
+        Dispatched._make(row) for row in connection.execute(statement.on(connection), parameters)
+    ]
 
 
 def _parameters(scope: SentScope) -> dict[str, Any]:
-    return {"types": list(scope.types), "queues": list(scope.queues), "other_types": list(scope.other_types)}
+    return {
+        "types": list(scope.types),
+        "queues": list(scope.queues),
+        "other_types": list(scope.other_types),
+    }

@@ -1,6 +1,8 @@
-"""Find the jobs that a new one would duplicate, and move a pending job in place of starting another one.
+"""Find the jobs that a new one would duplicate, and move a pending job in place of starting another
+one.
 
-Both run while the transaction holds the lock of the key, so that no other transaction starts a job with it meanwhile.
+Both run while the transaction holds the lock of the key, so that no other transaction starts a job
+with it meanwhile.
 """
 
 from typing import Any, Final, NamedTuple
@@ -24,8 +26,17 @@ from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
 MOST_READ: Final = 100
-"""Duplicates of one job that are read; several exist only if a rule lets active jobs share a key."""
-REPLACED_COLUMNS: Final = ("queue", "priority", "params", "max_attempts", "backoff", "meta", "limits")
+"""Duplicates of one job that are read; several exist only if a rule lets active jobs share a key.
+"""
+REPLACED_COLUMNS: Final = (
+    "queue",
+    "priority",
+    "params",
+    "max_attempts",
+    "backoff",
+    "meta",
+    "limits",
+)
 """What a later call of a debounced job replaces in the pending one."""
 
 
@@ -38,7 +49,11 @@ class Duplicate(NamedTuple):
 
 def _duplicates(dialect: str) -> Any:
     within = cast(bindparam("within", type_=Float()), Float())
-    recent = or_(jobs.c.finished_at.is_(None), within.is_(None), jobs.c.created_at > seconds_from_now(-within))
+    recent = or_(
+        jobs.c.finished_at.is_(None),
+        within.is_(None),
+        jobs.c.created_at > seconds_from_now(-within),
+    )
     return (
         select(jobs.c.id, jobs.c.state)
         .where(
@@ -57,7 +72,8 @@ DUPLICATES: Final = PerDialect(_duplicates)
 
 def _move() -> Update:
     run_at = earlier_of(
-        seconds_from_now("wait"), seconds_after(jobs.c.created_at, bindparam("max_wait", type_=Float()))
+        seconds_from_now("wait"),
+        seconds_after(jobs.c.created_at, bindparam("max_wait", type_=Float())),
     )
     same = (
         jobs.c.type == bindparam("of_type"),
@@ -71,7 +87,8 @@ def _move() -> Update:
     newest = select(func.max(jobs.c.id)).where(*same).scalar_subquery()
     return (
         update(jobs)
-        # The state again: a claim that has locked the row meanwhile keeps it, with the parameters that it has read.
+        # The state again: a claim that has locked the row meanwhile keeps it, with the parameters
+        # that it has read.
         .where(jobs.c.id == newest, jobs.c.state == JobState.PENDING)
         .values(
             {
@@ -103,7 +120,9 @@ def duplicates(connection: Connection, job_type: str, key: UniqueKey) -> list[Du
 
 
 def move(connection: Connection, new: NewJob, debounce: Debounce) -> Job | None:
-    """Give a pending job with the same key the parameters of `new`, and a later time; None if there is none."""
+    """Give a pending job with the same key the parameters of `new`, and a later time; None if there
+    is none.
+    """
     values = parameters_of(new)
     parameters = {
         **{name: values[name] for name in (*REPLACED_COLUMNS, "expires_at", "expires_after")},

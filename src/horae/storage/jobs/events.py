@@ -1,4 +1,6 @@
-"""Find jobs that changed lately, by indexes only: new ones, those that a node holds, and those that ended."""
+"""Find jobs that changed lately, by indexes only: new ones, those that a node holds, and those that
+ended.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,7 +15,9 @@ from horae.storage.jobs.tables import jobs
 
 
 class JobVersion(NamedTuple):
-    """The columns that identify a version of a job: any change of its state or lease makes a new one."""
+    """The columns that identify a version of a job: any change of its state or lease makes a new
+    one.
+    """
 
     id: JobId
     state: JobState
@@ -35,7 +39,9 @@ class ChangeScan:
 _VERSION: Final = (jobs.c.id, jobs.c.state, jobs.c.lease, jobs.c.owner)
 _limit: BindParameter[int] = bindparam("limit")
 SCAN_START: Final = select(database_now(), func.coalesce(func.max(jobs.c.id), 0))
-CREATED: Final = select(*_VERSION).where(jobs.c.id > bindparam("after")).order_by(jobs.c.id).limit(_limit)
+CREATED: Final = (
+    select(*_VERSION).where(jobs.c.id > bindparam("after")).order_by(jobs.c.id).limit(_limit)
+)
 HELD: Final = select(*_VERSION).where(jobs.c.node_id.is_not(None)).limit(_limit)
 ENDED: Final = (
     select(*_VERSION)
@@ -71,4 +77,7 @@ def versions_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobI
 
 
 def _versions(rows: Any) -> dict[JobId, JobVersion]:
-    return {JobId(row.id): JobVersion(JobId(row.id), JobState(row.state), row.lease, row.owner) for row in rows}
+    return {
+        JobId(row.id): JobVersion(JobId(row.id), JobState(row.state), row.lease, row.owner)
+        for row in rows
+    }

@@ -1,9 +1,20 @@
 """The tables of groups, and of jobs that wait for other jobs.
 
-A group counts the ends of its members in its row: one update for all members that a transaction ends.
+A group counts the ends of its members in its row: one update for all members that a transaction
+ends.
 """
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, String, Table, false, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Index,
+    String,
+    Table,
+    false,
+    text,
+)
 
 from horae.storage.engine.dialect import Instant
 from horae.storage.jobs.tables import metadata, partial_index, row_id
@@ -25,27 +36,35 @@ groups = Table(
     _count("failed"),
     _count("cancelled"),
     Column("created_at", Instant, nullable=False),
-    Column("inserting_at", Instant),  # when the call that starts the group inserted members last; null when it is done
+    Column(
+        "inserting_at", Instant
+    ),  # when the call that starts the group inserted members last; null when it is done
     Column("cancelled_at", Instant),
     Column("cancelled_by", String(200)),
     Column("ended_at", Instant),
     CheckConstraint("on_failure IN ('continue', 'cancel')", name="on_failure"),
     CheckConstraint(
-        "finished >= 0 AND failed >= 0 AND cancelled >= 0 AND finished + failed + cancelled <= total", name="counts"
+        "finished >= 0 AND failed >= 0 AND cancelled >= 0 AND finished + failed + cancelled <="
+        " total",
+        name="counts",
     ),
     CheckConstraint(
-        "ended_at IS NULL OR (finished + failed + cancelled = total AND inserting_at IS NULL)", name="ended"
+        "ended_at IS NULL OR (finished + failed + cancelled = total AND inserting_at IS NULL)",
+        name="ended",
     ),
     sqlite_autoincrement=True,
 )
 
-partial_index("horae_groups_then_id", groups.c.then_id, unique=True, where=text("then_id IS NOT NULL"))
+partial_index(
+    "horae_groups_then_id", groups.c.then_id, unique=True, where=text("then_id IS NOT NULL")
+)
 _unsettled = text("ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL)")
 partial_index("horae_groups_unsettled", groups.c.id, where=_unsettled)
 Index("horae_groups_ended_at", groups.c.ended_at)
 
-# Ids between which the members of a group are, with jobs of others among them. An index of `jobs.group_id` would be
-# written with each claim and each end of a member, which took a third of the time of a group on PostgreSQL.
+# Ids between which the members of a group are, with jobs of others among them. An index of
+# `jobs.group_id` would be written with each claim and each end of a member, which took a third of
+# the time of a group on PostgreSQL.
 group_parts = Table(
     "horae_group_parts",
     metadata,
@@ -60,7 +79,9 @@ dependencies = Table(
     Column("after_id", row_id, primary_key=True, autoincrement=False),
     Column("job_id", row_id, primary_key=True, autoincrement=False),
     Column("on_failure", String(16), nullable=False),
-    Column("ended", Boolean, nullable=False, server_default=false()),  # whether the job `after_id` has ended
+    Column(
+        "ended", Boolean, nullable=False, server_default=false()
+    ),  # whether the job `after_id` has ended
     CheckConstraint("on_failure IN ('cancel', 'fail', 'run')", name="on_failure"),
 )
 

@@ -1,8 +1,9 @@
 """The tables of limits by key and of fair queues.
 
-A job with limits, or in a fair queue, waits in a lane, together with the jobs that are like it: a limit that holds back
-the first job of a lane holds back all of them. So a claim reads the first jobs of a few lanes, however many wait.
-Moments are whole microseconds since 1970, because rates are computed from them in Python.
+A job with limits, or in a fair queue, waits in a lane, together with the jobs that are like it: a
+limit that holds back the first job of a lane holds back all of them. So a claim reads the first
+jobs of a few lanes, however many wait. Moments are whole microseconds since 1970, because rates are
+computed from them in Python.
 """
 
 from typing import Any
@@ -23,7 +24,7 @@ from sqlalchemy import (
     func,
     literal_column,
     text,
-)  # fmt: skip
+)
 
 from horae.storage.engine.dialect import Json
 from horae.storage.jobs.tables import jobs, metadata, partial_index, row_id
@@ -32,9 +33,13 @@ limits = Table(
     "horae_limits",
     metadata,
     Column("name", String(200), primary_key=True),
-    Column("declared", Json),  # the numbers in the code that created the latest job under this limit
+    Column(
+        "declared", Json
+    ),  # the numbers in the code that created the latest job under this limit
     Column("changed", Json),  # the numbers that replace them, set at run time
-    Column("concurrency", Integer),  # the one in force, for the statement that finds limits with room
+    Column(
+        "concurrency", Integer
+    ),  # the one in force, for the statement that finds limits with room
 )
 
 buckets = Table(
@@ -45,19 +50,27 @@ buckets = Table(
     Column("key", String(200), nullable=False),
     Column("state", Json),  # of a rate: see `domain/limits/rate.py`
     Column("waiting", Boolean, nullable=False, server_default=false()),  # it holds lanes back
-    Column("opens_at", BigInteger),  # when a rate allows the next start; null where a job has to end first
-    Column("fresh_at", BigInteger, nullable=False, server_default=text("0")),  # from then on `state` means nothing
+    Column(
+        "opens_at", BigInteger
+    ),  # when a rate allows the next start; null where a job has to end first
+    Column(
+        "fresh_at", BigInteger, nullable=False, server_default=text("0")
+    ),  # from then on `state` means nothing
     UniqueConstraint("limit_name", "key"),
     sqlite_autoincrement=True,
 )
-partial_index("horae_limit_buckets_closed", buckets.c.opens_at, where=text("waiting AND opens_at IS NOT NULL"))
+partial_index(
+    "horae_limit_buckets_closed", buckets.c.opens_at, where=text("waiting AND opens_at IS NOT NULL")
+)
 partial_index("horae_limit_buckets_full", buckets.c.id, where=text("waiting AND opens_at IS NULL"))
 
 lanes = Table(
     "horae_lanes",
     metadata,
     Column("id", row_id, primary_key=True, autoincrement=True),
-    Column("identity", String(64), nullable=False, unique=True),  # a hash of what the jobs of the lane have in common
+    Column(
+        "identity", String(64), nullable=False, unique=True
+    ),  # a hash of what the jobs of the lane have in common
     Column("queue", String(200), nullable=False),
     Column("type", String(200), nullable=False),
     Column("priority", Integer, nullable=False),
@@ -65,7 +78,9 @@ lanes = Table(
     Column("weight", Integer, nullable=False),
     # When the first job is due, or the place of the owner among the others; null: no job waits.
     Column("place", BigInteger),
-    Column("turn", BigInteger, nullable=False, server_default=text("0")),  # when a job of the lane was claimed last
+    Column(
+        "turn", BigInteger, nullable=False, server_default=text("0")
+    ),  # when a job of the lane was claimed last
     Column("held_by", row_id),  # the bucket that holds the lane back, as far as is known
     sqlite_autoincrement=True,
 )
@@ -79,9 +94,13 @@ def lane_order(lane: FromClause) -> tuple[ColumnElement[Any], ...]:
 
 partial_index("horae_lanes_next", *lane_order(lanes), where=_free)
 partial_index("horae_lanes_due", lanes.c.place, where=_free)
-partial_index("horae_lanes_held", lanes.c.held_by, *lane_order(lanes), where=text("held_by IS NOT NULL"))
+partial_index(
+    "horae_lanes_held", lanes.c.held_by, *lane_order(lanes), where=text("held_by IS NOT NULL")
+)
 _owner = text("owner IS NOT NULL")
-partial_index("horae_lanes_owner", lanes.c.queue, lanes.c.priority, lanes.c.owner, lanes.c.turn, where=_owner)
+partial_index(
+    "horae_lanes_owner", lanes.c.queue, lanes.c.priority, lanes.c.owner, lanes.c.turn, where=_owner
+)
 
 lane_buckets = Table(
     "horae_lane_buckets",
@@ -92,16 +111,22 @@ lane_buckets = Table(
 )
 
 # Literals, not parameters: SQLite uses a partial index only for a condition that is written out.
-WAITS_FOR_LIMIT = and_(jobs.c.state == literal_column("'pending'"), jobs.c.waits_for == literal_column("'limit'"))
+WAITS_FOR_LIMIT = and_(
+    jobs.c.state == literal_column("'pending'"), jobs.c.waits_for == literal_column("'limit'")
+)
 """The job is pending, and is claimed through its lane."""
 IS_UNFILED = and_(
-    jobs.c.waits_for == literal_column("'limit'"), jobs.c.lane_id.is_(None), jobs.c.finished_at.is_(None),
+    jobs.c.waits_for == literal_column("'limit'"),
+    jobs.c.lane_id.is_(None),
+    jobs.c.finished_at.is_(None),
     func.coalesce(jobs.c.state, "") == "pending",
-)  # fmt: skip
+)
 """The job was not yet put into a lane; in a form that fits the index of such jobs only."""
 WAITS_IN_LANE = and_(jobs.c.state == literal_column("'pending'"), jobs.c.lane_id.is_not(None))
 """The job is pending and was put into a lane."""
 HOLDS_LANES = text("horae_limit_buckets.waiting")
-"""The bucket holds lanes back; as the condition of its indexes is written, which SQLite compares by its text."""
+"""The bucket holds lanes back; as the condition of its indexes is written, which SQLite compares by
+its text.
+"""
 IS_FREE = and_(lanes.c.held_by.is_(None), lanes.c.place.is_not(None))
 """Jobs wait in the lane, and no limit is known to hold it back."""

@@ -1,12 +1,22 @@
 """The table of the log lines of jobs."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, SmallInteger, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+)
 
 from horae.storage.engine.dialect import Instant
 from horae.storage.jobs.tables import metadata, row_id
 
-# The key is known before a line is written, so a batch that is written twice, because the answer to the first attempt
-# was lost, leaves each line once.
+# The key is known before a line is written, so a batch that is written twice, because the answer to
+# the first attempt was lost, leaves each line once.
 job_logs = Table(
     "horae_job_logs",
     metadata,

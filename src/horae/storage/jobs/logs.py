@@ -35,18 +35,30 @@ from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.tables import jobs, row_id
 
 _COLUMNS: Final[dict[str, TypeEngine[Any]]] = {
-    "job_id": row_id, "lease": BigInteger(), "line": Integer(), "attempt": Integer(), "at": Instant(),
-    "level": SmallInteger(), "logger": Text(), "message": Text(), "dropped": Integer(),
-}  # fmt: skip
+    "job_id": row_id,
+    "lease": BigInteger(),
+    "line": Integer(),
+    "attempt": Integer(),
+    "at": Instant(),
+    "level": SmallInteger(),
+    "logger": Text(),
+    "message": Text(),
+    "dropped": Integer(),
+}
 
 
 def _write(dialect: str) -> Any:
     rows = json_rows(dialect, "lines", **_COLUMNS)
-    # Lines of a job that was deleted meanwhile are not written: nothing would ever delete them with their job.
-    kept = select(*(rows.c[name] for name in _COLUMNS)).where(exists().where(jobs.c.id == rows.c.job_id))
+    # Lines of a job that was deleted meanwhile are not written: nothing would ever delete them with
+    # their job.
+    kept = select(*(rows.c[name] for name in _COLUMNS)).where(
+        exists().where(jobs.c.id == rows.c.job_id)
+    )
     insert = INSERT[dialect](job_logs).from_select(list(_COLUMNS), kept)
     key = [job_logs.c.job_id, job_logs.c.lease, job_logs.c.line]
-    return insert.on_conflict_do_update(index_elements=key, set_={"dropped": insert.excluded.dropped})
+    return insert.on_conflict_do_update(
+        index_elements=key, set_={"dropped": insert.excluded.dropped}
+    )
 
 
 WRITE: Final = PerDialect(_write)
@@ -61,7 +73,9 @@ READ: Final = (
     .order_by(job_logs.c.lease, job_logs.c.line)
     .limit(bindparam("limit"))
 )
-DROPPED: Final = select(func.coalesce(func.sum(job_logs.c.dropped), 0)).where(job_logs.c.job_id == bindparam("job_id"))
+DROPPED: Final = select(func.coalesce(func.sum(job_logs.c.dropped), 0)).where(
+    job_logs.c.job_id == bindparam("job_id")
+)
 DELETE: Final = among(delete(job_logs), job_logs.c.job_id, of=IdList)
 _old: Final = (
     select(job_logs.c.job_id, job_logs.c.lease, job_logs.c.line)
@@ -69,13 +83,19 @@ _old: Final = (
     .order_by(job_logs.c.at)
     .limit(bindparam("limit"))
 )
-FORGET: Final = delete(job_logs).where(tuple_(job_logs.c.job_id, job_logs.c.lease, job_logs.c.line).in_(_old))
+FORGET: Final = delete(job_logs).where(
+    tuple_(job_logs.c.job_id, job_logs.c.lease, job_logs.c.line).in_(_old)
+)
 
 
 def write(connection: Connection, lines: Sequence[LogLine]) -> None:
-    """Write lines; those that are written already stay as they are, but for the number of dropped lines."""
+    """Write lines; those that are written already stay as they are, but for the number of dropped
+    lines.
+    """
     dialect = connection.dialect.name
-    latest = {(line.job_id, line.lease, line.line): line for line in lines}  # PostgreSQL refuses two for one row
+    latest = {
+        (line.job_id, line.lease, line.line): line for line in lines
+    }  # PostgreSQL refuses two for one row
     rows = [
         {**line._asdict(), "at": json_moment(dialect, line.at), "dropped": line.dropped or None}
         for line in latest.values()
@@ -83,7 +103,9 @@ def write(connection: Connection, lines: Sequence[LogLine]) -> None:
     connection.execute(WRITE.on(connection), {"lines": json.dumps(rows)})
 
 
-def read(connection: Connection, job_id: JobId, after: tuple[int, int], level: int, limit: int) -> list[LogLine]:
+def read(
+    connection: Connection, job_id: JobId, after: tuple[int, int], level: int, limit: int
+) -> list[LogLine]:
     """Return the lines of a job from this level on, that follow a place (lease, line)."""
     values = {"job_id": job_id, "lease": after[0], "line": after[1], "level": level, "limit": limit}
     return [_line_of(row) for row in connection.execute(READ, values).mappings()]

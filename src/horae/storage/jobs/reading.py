@@ -31,13 +31,23 @@ from horae.storage.engine.dialect import IdList, TextList, among, longer_than, m
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.group_tables import group_parts
-from horae.storage.jobs.tables import IS_HELD, IS_OPEN, IS_READY, IS_SENT, IS_WAITING, job_attempts, jobs
+from horae.storage.jobs.tables import (
+    IS_HELD,
+    IS_OPEN,
+    IS_READY,
+    IS_SENT,
+    IS_WAITING,
+    job_attempts,
+    jobs,
+)
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
 GET_MANY: Final = among(select(*COLUMNS), jobs.c.id)
 ATTEMPTS: Final = (
-    select(job_attempts).where(job_attempts.c.job_id == bindparam("job_id")).order_by(job_attempts.c.lease)
+    select(job_attempts)
+    .where(job_attempts.c.job_id == bindparam("job_id"))
+    .order_by(job_attempts.c.lease)
 )
 LEASES: Final = among(select(jobs.c.id, jobs.c.state, jobs.c.lease), jobs.c.id)
 OCCUPIED: Final = among(select(jobs.c.id).where(IS_OPEN), jobs.c.id)
@@ -57,7 +67,12 @@ _LISTED: Final[Sequence[ColumnElement[Any]]] = (
     *(_unless_longer(jobs.c[name]) for name in _LONG),
     *(longer_than(jobs.c[name], _longest).label(f"{name}_is_longer") for name in _LONG),
 )
-_LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
+_LISTS: Final = {
+    "states": jobs.c.state,
+    "types": jobs.c.type,
+    "ids": jobs.c.id,
+    "queues": jobs.c.queue,
+}
 OPEN_STATES: Final = frozenset({JobState.PENDING, JobState.STARTED})
 OPEN_PARTS: Final = {
     JobState.PENDING: (IS_READY, IS_SENT, IS_WAITING),
@@ -86,8 +101,8 @@ COUNTS: Final = select(
 class JobFilter:
     """Which jobs to list; None means any, an empty collection means none.
 
-    `most_bytes`: bytes of JSON in the whole page; each value may take an equal share, and a longer one is replaced by
-    `LEFT_OUT`.
+    `most_bytes`: bytes of JSON in the whole page; each value may take an equal share, and a longer
+    one is replaced by `LEFT_OUT`.
     """
 
     states: Collection[JobState] | None = None
@@ -108,7 +123,9 @@ class JobFilter:
 
     @property
     def may_be_rare(self) -> bool:
-        """Whether few ended jobs may match, so that to read all from the newest on could take long."""
+        """Whether few ended jobs may match, so that to read all from the newest on could take
+        long.
+        """
         if self.is_open_only:
             return False
         only_some = self.states is not None and JobState.FINISHED not in self.states
@@ -118,7 +135,11 @@ class JobFilter:
     def longest(self) -> int | None:
         """How many bytes one JSON value may take."""
         rows = self.limit if self.ids is None else len(self.ids)
-        return None if self.most_bytes is None or rows is None else self.most_bytes // (len(_LONG) * max(rows, 1))
+        return (
+            None
+            if self.most_bytes is None or rows is None
+            else self.most_bytes // (len(_LONG) * max(rows, 1))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +176,9 @@ def limits(connection: Connection, job_id: JobId) -> str | None:
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
     """Return those of these jobs that exist, in no particular order."""
-    return readable(jobs.name, connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)}), job_from)
+    return readable(
+        jobs.name, connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)}), job_from
+    )
 
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
@@ -171,28 +194,40 @@ def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tu
 
 def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
     """Return those of these jobs that are active, or whose bodies have not stopped."""
-    return {JobId(id_) for id_ in connection.execute(OCCUPIED.on(connection), {"ids": list(job_ids)}).scalars()}
+    return {
+        JobId(id_)
+        for id_ in connection.execute(OCCUPIED.on(connection), {"ids": list(job_ids)}).scalars()
+    }
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
-    """Return a page of jobs, the newest first; `before` continues after the last one of the previous page."""
+    """Return a page of jobs, the newest first; `before` continues after the last one of the
+    previous page.
+    """
     lists = lists_of(wanted)
     longest = wanted.longest
 
     def fetch(before: JobId | None) -> Sequence[Row[Any]]:
         chosen = _page(connection.dialect.name, replace(wanted, before=before))
-        return connection.execute(chosen, lists if longest is None else {**lists, "longest": longest}).all()
+        return connection.execute(
+            chosen, lists if longest is None else {**lists, "longest": longest}
+        ).all()
 
     make = job_from if longest is None else _listed_from
     if wanted.is_open_only and wanted.limit is not None and wanted.ids is None:
         return _open_page(connection, wanted, make)
-    return readable_page(jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
+    return readable_page(
+        jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit
+    )
 
 
-def _open_page(connection: Connection, wanted: JobFilter, make: Callable[[Row[Any]], Job]) -> list[Job]:
+def _open_page(
+    connection: Connection, wanted: JobFilter, make: Callable[[Row[Any]], Job]
+) -> list[Job]:
     """Return a page of open jobs without reading those that have ended.
 
-    If most jobs are open, the newest ids have enough of them; if few are, the small indexes of open jobs have all.
+    If most jobs are open, the newest ids have enough of them; if few are, the small indexes of open
+    jobs have all.
     """
     lists, longest = lists_of(wanted), wanted.longest
     given: dict[str, Any] = lists if longest is None else {**lists, "longest": longest}
@@ -211,7 +246,9 @@ def _open_page(connection: Connection, wanted: JobFilter, make: Callable[[Row[An
             among_newest = False
         return connection.execute(_page_of_open(connection.dialect.name, asked), given).all()
 
-    return readable_page(jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
+    return readable_page(
+        jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit
+    )
 
 
 def _page_of_open(dialect: str, wanted: JobFilter) -> Select[Any]:
@@ -220,14 +257,18 @@ def _page_of_open(dialect: str, wanted: JobFilter) -> Select[Any]:
 
 
 def _newest_of(found: CompoundSelect[int]) -> Select[tuple[int]]:
-    """Sort jobs by their ids only after they were found: otherwise PostgreSQL would read the primary key backwards."""
+    """Sort jobs by their ids only after they were found: otherwise PostgreSQL would read the
+    primary key backwards.
+    """
     rows = found.cte("found").prefix_with("MATERIALIZED")
     return select(rows.c.id).order_by(rows.c.id.desc())
 
 
 def open_jobs(conditions: Sequence[ColumnElement[bool]]) -> CompoundSelect[int]:
     """Select the ids of open jobs that meet the conditions, from the indexes of such jobs."""
-    return union_all(*(select(jobs.c.id).where(part, *conditions) for part in chain(*OPEN_PARTS.values())))
+    return union_all(
+        *(select(jobs.c.id).where(part, *conditions) for part in chain(*OPEN_PARTS.values()))
+    )
 
 
 def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:
@@ -249,13 +290,16 @@ def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
 def counts(connection: Connection) -> dict[JobState, int]:
     """Return the number of jobs in each state."""
     found = dict(connection.execute(COUNTS).mappings().one())
-    found[JobState.FINISHED] = found.pop("ended") - found[JobState.FAILED] - found[JobState.CANCELLED]
+    found[JobState.FINISHED] = (
+        found.pop("ended") - found[JobState.FAILED] - found[JobState.CANCELLED]
+    )
     return {state: found[state] for state in JobState if found[state]}
 
 
 def job_from(row: Row[Any]) -> Job:
     """Return a row of `COLUMNS` as a job."""
-    return job_of(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+    # The public name of a Row's mapping
+    return job_of(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 def job_of(row: Mapping[Any, Any]) -> Job:
@@ -265,7 +309,9 @@ def job_of(row: Mapping[Any, Any]) -> Job:
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is not a JSON object")
     if values["state"] is not JobState.PENDING:
-        values["retry_reason"] = values["waits_for"] = None  # the claim leaves them, and so writes less
+        values["retry_reason"] = values["waits_for"] = (
+            None  # the claim leaves them, and so writes less
+        )
     elif values["waits_for"] is not None:
         values["waits_for"] = WaitsFor(values["waits_for"])
     values["tags"] = tuple(values["tags"] or ())
@@ -311,7 +357,12 @@ def conditions_of(dialect: str, wanted: JobFilter) -> list[ColumnElement[bool]]:
 
 def _page(dialect: str, wanted: JobFilter) -> Select[Any]:
     columns = COLUMNS if wanted.longest is None else _LISTED
-    return select(*columns).where(*conditions_of(dialect, wanted)).order_by(jobs.c.id.desc()).limit(wanted.limit)
+    return (
+        select(*columns)
+        .where(*conditions_of(dialect, wanted))
+        .order_by(jobs.c.id.desc())
+        .limit(wanted.limit)
+    )
 
 
 def _attempt(row: Mapping[Any, Any]) -> Attempt:

@@ -1,4 +1,6 @@
-"""The tables of jobs, nodes and queues. CHECKs list the states, and constraints hold all invariants that SQL can.
+"""The tables of jobs, nodes and queues.
+
+CHECKs list the states, and constraints hold all invariants that SQL can.
 
 Their names begin with `horae_`, because they are in the application's own database (ADR 0002).
 """
@@ -30,11 +32,24 @@ from sqlalchemy import (
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.constants import Keyword
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, database_now, now_or_later
-from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE, condition_per_dialect
+from horae.storage.engine.dialect import (
+    POSTGRESQL,
+    SQLITE,
+    Instant,
+    Json,
+    database_now,
+    now_or_later,
+)
+from horae.storage.engine.value_limits import (
+    EXPIRY_IS_READABLE,
+    JOB_IS_READABLE,
+    condition_per_dialect,
+)
 
 SLOW_SECONDS: Final = 1
-"""Seconds of a run from which it is in the index that searches of long runs read; most runs are shorter."""
+"""Seconds of a run from which it is in the index that searches of long runs read; most runs are
+shorter.
+"""
 IS_SLOW: Final[Mapping[str, str]] = {
     POSTGRESQL: f"finished_at - started_at > interval '{SLOW_SECONDS} seconds'",
     SQLITE: f"finished_at - started_at > {SLOW_SECONDS * 1_000_000}",
@@ -56,7 +71,10 @@ row_id = BigInteger().with_variant(Integer(), "sqlite")
 
 
 def partial_index(
-    name: str, *columns: ColumnElement[Any], where: ColumnElement[bool] | TextClause, unique: bool = False
+    name: str,
+    *columns: ColumnElement[Any],
+    where: ColumnElement[bool] | TextClause,
+    unique: bool = False,
 ) -> None:
     """Declare an index of the rows that meet a condition, on both databases."""
     Index(name, *columns, unique=unique, postgresql_where=where, sqlite_where=where)
@@ -65,8 +83,8 @@ def partial_index(
 def is_one_of(name: str, *values: str) -> CheckConstraint:
     """Return the CHECK of a column that has few values.
 
-    For `IN`, SQLite would build a table of the values for each row that it checks, which took a tenth of its time to
-    claim and to settle.
+    For `IN`, SQLite would build a table of the values for each row that it checks, which took a
+    tenth of its time to claim and to settle.
     """
     return CheckConstraint(" OR ".join(f"{name} = '{value}'" for value in values), name=name)
 
@@ -122,31 +140,46 @@ jobs = Table(
     Column(
         "hook_taken_at",  # when a process began to call the hook; it may have died since
         Instant,
-        # A CHECK of the whole row, added here because SQLite can add one to a table only with a column.
+        # A CHECK of the whole row, added here because SQLite can add one to a table only with a
+        # column.
         CheckConstraint(JOB_IS_READABLE, name="readable"),
     ),
     Column("retry_reason", Text),  # why the job is pending again; meaningless once it is claimed
     # What holds a pending job back, so that no claim reads it; meaningless once it is claimed.
-    Column("waits_for", String(16), CheckConstraint("waits_for IN ('jobs', 'limit')", name="waits_for")),
-    Column("limits", Json),  # the limits that the job was created under, with its keys and its weight
-    Column("lane_id", row_id),  # where it waits, or waited last; null: it was not yet put into a lane
+    Column(
+        "waits_for", String(16), CheckConstraint("waits_for IN ('jobs', 'limit')", name="waits_for")
+    ),
+    Column(
+        "limits", Json
+    ),  # the limits that the job was created under, with its keys and its weight
+    Column(
+        "lane_id", row_id
+    ),  # where it waits, or waited last; null: it was not yet put into a lane
     Column("group_id", row_id),  # the group of which the job is a member
-    # 1 while its group waits for its end, 2 while other jobs do; 0 after they were notified, as a rule in the
-    # transaction that ended it; null if none waits, so that the shortest statement may end it.
+    # 1 while its group waits for its end, 2 while other jobs do; 0 after they were notified, as a
+    # rule in the transaction that ended it; null if none waits, so that the shortest statement may
+    # end it.
     Column("awaited", SmallInteger),
-    # Other active jobs may have the same unique key; null: none may. Written once, when the job is created.
+    # Other active jobs may have the same unique key; null: none may. Written once, when the job is
+    # created.
     Column("key_is_shared", Boolean),
-    # When the job fails if it has not begun; null again once it has begun and is to run another time.
+    # When the job fails if it has not begun; null again once it has begun and is to run another
+    # time.
     Column("expires_at", Instant, CheckConstraint(EXPIRY_IS_READABLE, name="expiry")),
-    Column("tags", Json),  # a list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
-    # When the last message about a pending job was sent to another system, such as Celery; only its workers may claim
-    # the job then. Null: none was sent since the job became pending.
+    Column(
+        "tags", Json
+    ),  # a list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
+    # When the last message about a pending job was sent to another system, such as Celery; only its
+    # workers may claim the job then. Null: none was sent since the job became pending.
     Column("sent_at", Instant),
     is_one_of("state", "pending", "started", "finished", "failed", "cancelled"),
     CheckConstraint(
-        "(finished_at IS NOT NULL) = (state = 'finished' OR state = 'failed' OR state = 'cancelled')", name="ended"
+        "(finished_at IS NOT NULL) = (state = 'finished' OR state = 'failed' OR state ="
+        " 'cancelled')",
+        name="ended",
     ),
-    # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
+    # A node holds started jobs, and jobs that were cancelled or failed until their bodies have
+    # stopped.
     CheckConstraint(
         "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL "
         "WHEN 'finished' THEN node_id IS NULL ELSE TRUE END",
@@ -160,15 +193,16 @@ jobs = Table(
 
 ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)
 
-# PostgreSQL checks the conditions of all indexes for each row that it writes. What is null for plain jobs comes first,
-# so that one comparison decides.
+# PostgreSQL checks the conditions of all indexes for each row that it writes. What is null for
+# plain jobs comes first, so that one comparison decides.
 _ready = text("state = 'pending' AND waits_for IS NULL AND sent_at IS NULL")
 partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=_ready)
 _waiting = text("waits_for IS NOT NULL AND state = 'pending'")
 partial_index("horae_jobs_waiting", jobs.c.waits_for, jobs.c.run_at, jobs.c.id, where=_waiting)
 _sent = text("sent_at IS NOT NULL AND state = 'pending'")
 partial_index("horae_jobs_sent", jobs.c.sent_at, jobs.c.id, where=_sent)
-# Their conditions are not those of `horae_jobs_waiting`, by which PostgreSQL would read all jobs that are held back.
+# Their conditions are not those of `horae_jobs_waiting`, by which PostgreSQL would read all jobs
+# that are held back.
 _unfiled = text("waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL")
 partial_index("horae_jobs_unfiled", jobs.c.id, where=_unfiled)
 _in_lane = text("lane_id IS NOT NULL AND state = 'pending'")
@@ -179,15 +213,18 @@ partial_index("horae_jobs_held", jobs.c.node_id, where=text("node_id IS NOT NULL
 _occupying = text("owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
 partial_index("horae_jobs_occupying", jobs.c.owner, jobs.c.type, where=_occupying)
 UNIQUE_WHERE = text("unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL")
-partial_index("horae_jobs_unique_key", jobs.c.type, jobs.c.unique_key, unique=True, where=UNIQUE_WHERE)
+partial_index(
+    "horae_jobs_unique_key", jobs.c.type, jobs.c.unique_key, unique=True, where=UNIQUE_WHERE
+)
 _keyed = text("unique_key IS NOT NULL")
 partial_index("horae_jobs_same_key", jobs.c.unique_key, jobs.c.type, jobs.c.id, where=_keyed)
 _expiring = text("expires_at IS NOT NULL AND state = 'pending'")
 partial_index("horae_jobs_expiring", jobs.c.expires_at, where=_expiring)
 _ended = text("finished_at IS NOT NULL")
 Index("horae_jobs_ended", jobs.c.finished_at, sqlite_where=_ended).ddl_if(dialect="sqlite")
-# PostgreSQL reads rows in no order, so the searches for values that few jobs have need an index. It reads the whole of
-# this one for them, but no rows. An index of each value would be faster to search, but slow down each end (ADR 0034).
+# PostgreSQL reads rows in no order, so the searches for values that few jobs have need an index. It
+# reads the whole of this one for them, but no rows. An index of each value would be faster to
+# search, but slow down each end (ADR 0034).
 Index(
     "horae_jobs_ended_values",
     jobs.c.finished_at,
@@ -203,11 +240,16 @@ partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS 
 _tick = text("nominal_time IS NOT NULL AND retry_of IS NULL")
 partial_index("horae_jobs_tick", jobs.c.schedule_id, jobs.c.nominal_time, unique=True, where=_tick)
 _retried_tick = text("retry_of IS NOT NULL AND nominal_time IS NOT NULL")
-partial_index("horae_jobs_retried_tick", jobs.c.schedule_id, jobs.c.nominal_time, where=_retried_tick)
-partial_index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("schedule_id IS NOT NULL"))
+partial_index(
+    "horae_jobs_retried_tick", jobs.c.schedule_id, jobs.c.nominal_time, where=_retried_tick
+)
+partial_index(
+    "horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("schedule_id IS NOT NULL")
+)
 _unreported = text("awaited > 0 AND finished_at IS NOT NULL")
 partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)
-# Both databases conclude from `state = 'failed'` that this holds; from it SQLite would not conclude `state IN (…)`.
+# Both databases conclude from `state = 'failed'` that this holds; from it SQLite would not conclude
+# `state IN (…)`.
 _unsuccessful = text("state = 'failed' OR state = 'cancelled'")
 partial_index("horae_jobs_unsuccessful", jobs.c.state, jobs.c.id, where=_unsuccessful)
 partial_index("horae_jobs_slow", jobs.c.id, where=condition_per_dialect(**IS_SLOW))
@@ -216,7 +258,8 @@ Index(
     jobs.c.params,
     postgresql_using="gin",
     postgresql_ops={"params": "jsonb_path_ops"},
-    # Entries are written in batches; small ones, as the transaction that fills a batch waits until it is written.
+    # Entries are written in batches; small ones, as the transaction that fills a batch waits until
+    # it is written.
     postgresql_with={"gin_pending_list_limit": 512},
     postgresql_where=text("params IS NOT NULL AND finished_at IS NOT NULL"),
 ).ddl_if(dialect="postgresql")
@@ -231,26 +274,35 @@ job_tags = Table(
 )
 Index("horae_job_tags_job_id", job_tags.c.job_id)
 
-ENDED_NOW = {"finished_at": now_or_later(jobs.c.updated_at), "updated_at": now_or_later(jobs.c.updated_at)}
+ENDED_NOW = {
+    "finished_at": now_or_later(jobs.c.updated_at),
+    "updated_at": now_or_later(jobs.c.updated_at),
+}
 """The values of a job that ends now, other than by a settlement."""
 IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
 """The job has not ended, or its body has not stopped yet."""
 IS_HELD = jobs.c.node_id.is_not(None)
 """A node holds the job, as of every started one (`horae_jobs_held`)."""
-IS_READY = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None), jobs.c.sent_at.is_(None))
+IS_READY = and_(
+    jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None), jobs.c.sent_at.is_(None)
+)
 """The job may be claimed when it is due (`horae_jobs_ready`)."""
 IS_SENT = and_(jobs.c.state == JobState.PENDING, jobs.c.sent_at.is_not(None))
-"""The job is pending, and only a worker of another system may claim it, by its id (`horae_jobs_sent`)."""
+"""The job is pending, and only a worker of another system may claim it, by its id
+(`horae_jobs_sent`).
+"""
 IS_WAITING = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_not(None))
 """The job is pending and held back (`horae_jobs_waiting`).
 
-A statement that finds open jobs names one of these four conditions: for `state = 'pending'` or `state = 'started'`
-alone there is no index, and all ended jobs would be read.
+A statement that finds open jobs names one of these four conditions: for `state = 'pending'` or
+`state = 'started'` alone there is no index, and all ended jobs would be read.
 """
 
 
 def has_not_expired(row: FromClause = jobs) -> ColumnElement[bool]:
-    """Return the condition that a job may still begin: each claim has it, as the node that fails jobs may be late."""
+    """Return the condition that a job may still begin: each claim has it, as the node that fails
+    jobs may be late.
+    """
     return or_(row.c.expires_at.is_(None), row.c.expires_at > database_now())
 
 
@@ -266,7 +318,16 @@ job_attempts = Table(
     Column("outcome", String(16), nullable=False),
     Column("error", Text),
     Column("traceback", Text),
-    is_one_of("outcome", "finished", "failed", "cancelled", "timed_out", "crashed", "snoozed", "interrupted"),
+    is_one_of(
+        "outcome",
+        "finished",
+        "failed",
+        "cancelled",
+        "timed_out",
+        "crashed",
+        "snoozed",
+        "interrupted",
+    ),
 )
 
 nodes = Table(
@@ -295,17 +356,25 @@ queues = Table(
     Column("note", Text),
     Column("concurrency_limit", Integer, CheckConstraint("concurrency_limit > 0", name="limit")),
     Column("opened_at", Instant),  # when a pause ended; time limits of pending jobs count from then
-    Column("fair_by", String(200)),  # who takes turns in the queue: "owner", or the name of a parameter
+    Column(
+        "fair_by", String(200)
+    ),  # who takes turns in the queue: "owner", or the name of a parameter
     Column("limits", Json),  # limits of the whole queue, by name
-    Column("declared", Json),  # what code declares about the queue, by the names of these columns, and its module
-    Column("backend", String(200)),  # what runs its jobs: "horae", "celery" or "celery:QUEUE"; null: never named
+    Column(
+        "declared", Json
+    ),  # what code declares about the queue, by the names of these columns, and its module
+    Column(
+        "backend", String(200)
+    ),  # what runs its jobs: "horae", "celery" or "celery:QUEUE"; null: never named
 )
 
 HAS_LANES = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
-"""The jobs of the queue are claimed through lanes: its owners take turns, or it has limits by key."""
+"""The jobs of the queue are claimed through lanes: its owners take turns, or it has limits by key.
+"""
 
-# Reports of running jobs, requests to cancel them, and what their bodies wait for, each in a table of its own, so
-# that no report overwrites a request. The tables are unlogged on PostgreSQL; on SQLite they are in a side-car file.
+# Reports of running jobs, requests to cancel them, and what their bodies wait for, each in a table
+# of its own, so that no report overwrites a request. The tables are unlogged on PostgreSQL; on
+# SQLite they are in a side-car file.
 live_metadata = MetaData(naming_convention=metadata.naming_convention)
 
 live_jobs = Table(

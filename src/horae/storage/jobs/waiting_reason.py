@@ -22,10 +22,21 @@ MOST_NAMED: Final = 5
 _of_job = jobs.c.id == bindparam("job_id")
 FACTS: Final = (
     select(
-        cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"), jobs.c.lane_id, queues.c.paused_at,
-        seconds_since(jobs.c.sent_at).label("sent"), queues.c.backend,
-        queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits.label("queue_limits"), buckets.c.limit_name,
-        buckets.c.key, buckets.c.opens_at, limits.c.declared, limits.c.changed, lanes.c.weight, lanes.c.held_by,
+        cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"),
+        jobs.c.lane_id,
+        queues.c.paused_at,
+        seconds_since(jobs.c.sent_at).label("sent"),
+        queues.c.backend,
+        queues.c.concurrency_limit,
+        queues.c.fair_by,
+        queues.c.limits.label("queue_limits"),
+        buckets.c.limit_name,
+        buckets.c.key,
+        buckets.c.opens_at,
+        limits.c.declared,
+        limits.c.changed,
+        lanes.c.weight,
+        lanes.c.held_by,
     )
     .select_from(
         jobs.outerjoin(queues, queues.c.name == jobs.c.queue)
@@ -34,7 +45,7 @@ FACTS: Final = (
         .outerjoin(limits, limits.c.name == buckets.c.limit_name)
     )
     .where(_of_job)
-)  # fmt: skip
+)
 AWAITED: Final = (
     select(dependencies.c.after_id)
     .where(dependencies.c.job_id == bindparam("job_id"), dependencies.c.ended == false())
@@ -55,11 +66,17 @@ def waiting_reason(connection: Connection, job: Job) -> str | None:
     facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
     if facts is None:
         return None
-    return _held_back(connection, job, facts) or _dispatched(job, facts) or _next_in_line(connection, job, facts)
+    return (
+        _held_back(connection, job, facts)
+        or _dispatched(job, facts)
+        or _next_in_line(connection, job, facts)
+    )
 
 
 def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None:
-    """Return why no node that runs would ever start a job of this type in this queue; None if one would."""
+    """Return why no node that runs would ever start a job of this type in this queue; None if one
+    would.
+    """
     registered = [Capabilities(**row) for row in connection.execute(NODES).mappings()]
     if not any(node.is_worker and node.knows(job_type) for node in registered):
         return "no node that runs knows its type"
@@ -76,8 +93,8 @@ def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
         return f"Queue {quoted(job.queue)} is paused."
     if job.waits_for is WaitsFor.LIMIT and facts.backend not in {None, OWN_BACKEND}:
         return (
-            f"It cannot start: its limits hold only on Horae's nodes, and queue {quoted(job.queue)} has the backend "
-            f"{quoted(facts.backend)}."
+            f"It cannot start: its limits hold only on Horae's nodes, and queue {quoted(job.queue)}"
+            f" has the backend {quoted(facts.backend)}."
         )
     return None if facts.limit_name is None else _of_limit(connection, facts)
 
@@ -86,10 +103,14 @@ def _dispatched(job: Job, facts: Any) -> str | None:
     """Return what a job waits for that another system than Horae's nodes runs."""
     if facts.sent is not None:
         return (
-            f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type has claimed it yet."
+            f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type"
+            " has claimed it yet."
         )
     if facts.backend not in {None, OWN_BACKEND}:
-        return f"No message about it was sent yet: queue {quoted(job.queue)} has the backend {quoted(facts.backend)}."
+        return (
+            f"No message about it was sent yet: queue {quoted(job.queue)} has the backend"
+            f" {quoted(facts.backend)}."
+        )
     return None
 
 
@@ -100,9 +121,15 @@ def _next_in_line(connection: Connection, job: Job, facts: Any) -> str:
     if job.waits_for is WaitsFor.LIMIT and facts.lane_id is None:
         return "No node has looked at its limits yet."
     if facts.fair_by is not None:
-        return f"Others come before it: queue {quoted(job.queue)} is fair by {facts.fair_by}, or no slot is free."
+        return (
+            f"Others come before it: queue {quoted(job.queue)} is fair by {facts.fair_by}, or no"
+            " slot is free."
+        )
     if facts.concurrency_limit is not None:
-        return f"No slot is free, or queue {quoted(job.queue)} runs {facts.concurrency_limit} jobs, as many as it may."
+        return (
+            f"No slot is free, or queue {quoted(job.queue)} runs {facts.concurrency_limit} jobs, as"
+            " many as it may."
+        )
     return "No node that knows its type and serves its queue has a free slot."
 
 
@@ -117,7 +144,9 @@ def _of_limit(connection: Connection, facts: Any) -> str:
 
 
 def _shown_key(facts: Any) -> str:
-    """Return a key without secrets: of a queue's limit the format, as its parameters may be secret in some type."""
+    """Return a key without secrets: of a queue's limit the format, as its parameters may be secret
+    in some type.
+    """
     of_queue = (facts.queue_limits or {}).get(facts.limit_name)
     shown: str = facts.key if of_queue is None else of_queue["key"]
     return MASK if shown.startswith(MASK) else shown
@@ -131,7 +160,10 @@ def _needed(connection: Connection, facts: Any, numbers: LimitNumbers) -> str:
         return "a running job ends"
     running = connection.execute(RUNNING, {"bucket": facts.held_by}).one_or_none()
     free = max(0, allowed - (0 if running is None else int(running.weight)))
-    return f"running jobs end: it needs {needed} of {allowed}, and {free} {'is' if free == 1 else 'are'} free"
+    return (
+        f"running jobs end: it needs {needed} of {allowed}, and {free}"
+        f" {'is' if free == 1 else 'are'} free"
+    )
 
 
 def _of_dependencies(connection: Connection, job_id: JobId) -> str:
@@ -140,4 +172,8 @@ def _of_dependencies(connection: Connection, job_id: JobId) -> str:
         return f"It waits for the members of group {group} to end."
     awaited = [str(id_) for id_ in connection.execute(AWAITED, {"job_id": job_id}).scalars()]
     named = ", ".join(awaited[:MOST_NAMED]) + (" and others" if len(awaited) > MOST_NAMED else "")
-    return f"It waits for other jobs to end: {named}." if awaited else "It waits for other jobs to end."
+    return (
+        f"It waits for other jobs to end: {named}."
+        if awaited
+        else "It waits for other jobs to end."
+    )

@@ -1,4 +1,6 @@
-"""Alembic's environment script: runs migrations on the caller's connection, or writes them out as text."""
+"""Alembic's environment script: runs migrations on the caller's connection, or writes them out as
+text.
+"""
 
 from alembic import context
 

@@ -1,4 +1,6 @@
-"""The privileges that each kind of process needs on PostgreSQL, as SQL for the owner of the tables to run."""
+"""The privileges that each kind of process needs on PostgreSQL, as SQL for the owner of the tables
+to run.
+"""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -10,10 +12,25 @@ from horae.storage.jobs.group_tables import dependencies, group_parts, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.search.bulk import bulk_runs
-from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_cancels, live_jobs, live_waits, nodes, queues
+from horae.storage.jobs.tables import (
+    job_attempts,
+    job_tags,
+    jobs,
+    live_cancels,
+    live_jobs,
+    live_waits,
+    nodes,
+    queues,
+)
 from horae.storage.migrations.version import VERSION_TABLE
 from horae.storage.operations.audit_tables import audit, sessions
-from horae.storage.schedules.tables import backfill_times, deployments, schedule_statistics, schedules, ticks
+from horae.storage.schedules.tables import (
+    backfill_times,
+    deployments,
+    schedule_statistics,
+    schedules,
+    ticks,
+)
 
 
 class Privileges(StrEnum):
@@ -30,32 +47,86 @@ class Privileges(StrEnum):
 
 
 SHARED: Final[Sequence[Table]] = (
-    jobs, job_tags, job_attempts, job_logs, nodes, queues, live_jobs, live_cancels, live_waits, bulk_runs, groups,
-    group_parts, dependencies, limits, buckets, lanes, lane_buckets, schedules, schedule_statistics, ticks,
-    backfill_times, deployments,
-)  # fmt: skip
+    jobs,
+    job_tags,
+    job_attempts,
+    job_logs,
+    nodes,
+    queues,
+    live_jobs,
+    live_cancels,
+    live_waits,
+    bulk_runs,
+    groups,
+    group_parts,
+    dependencies,
+    limits,
+    buckets,
+    lanes,
+    lane_buckets,
+    schedules,
+    schedule_statistics,
+    ticks,
+    backfill_times,
+    deployments,
+)
 """The tables that every node writes. The audit log is only added to, and shortened after a year."""
 
 STARTED_WITH: Final = (
-    "type", "queue", "priority", "params", "owner", "max_attempts", "backoff", "unique_key", "meta", "limits",
-    "waits_for", "state", "run_at", "created_at", "updated_at", "key_is_shared", "expires_at",
-)  # fmt: skip
-"""The columns that a start writes: none of those by which a node claims a job or ends it, and none that tie it to
-another job, a group or a schedule. A role may write any value into each of them, which must not harm other jobs.
+    "type",
+    "queue",
+    "priority",
+    "params",
+    "owner",
+    "max_attempts",
+    "backoff",
+    "unique_key",
+    "meta",
+    "limits",
+    "waits_for",
+    "state",
+    "run_at",
+    "created_at",
+    "updated_at",
+    "key_is_shared",
+    "expires_at",
+)
+"""The columns that a start writes: none of those by which a node claims a job or ends it, and none
+that tie it to another job, a group or a schedule. A role may write any value into each of them,
+which must not harm other jobs.
 """
 COMPARED: Final = (
-    "id", "type", "owner", "unique_key", "key_is_shared", "state", "node_id", "run_at", "created_at", "updated_at",
-    "finished_at", "expires_at",
-)  # fmt: skip
-"""The columns that a start reads, of its own job and to count or find others: no parameters, results or errors."""
+    "id",
+    "type",
+    "owner",
+    "unique_key",
+    "key_is_shared",
+    "state",
+    "node_id",
+    "run_at",
+    "created_at",
+    "updated_at",
+    "finished_at",
+    "expires_at",
+)
+"""The columns that a start reads, of its own job and to count or find others: no parameters,
+results or errors.
+"""
 CHOOSING: Final = ("name", "fair_by", "limits", "backend")
-"""The columns of a queue that decide whether a new job waits for a limit, and whether it may have one."""
+"""The columns of a queue that decide whether a new job waits for a limit, and whether it may have
+one.
+"""
 
 
 def grants(kind: Privileges, role: str, schema: str = "public") -> str:
-    """Return the statements that give a database role these privileges, and take away all others on the tables."""
+    """Return the statements that give a database role these privileges, and take away all others on
+    the tables.
+    """
     lines = [
-        f"-- Horae: the privileges of kind {kind.value}. Run this as the owner of the tables, after each migration.",
+        (
+            f"-- Horae: the privileges of kind {kind.value}. Run this as the owner of the tables,"
+            " after each migration."
+        ),
         "BEGIN;",
         f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(role)};",
         *(f"REVOKE ALL ON {_name(schema, name)} FROM {_quoted(role)};" for name in _all_tables()),
@@ -78,7 +149,9 @@ def _granted(kind: Privileges, schema: str) -> Iterator[str]:
     if kind is Privileges.READ_ONLY:
         yield from (f"SELECT ON {_name(schema, table.name)}" for table in (*SHARED, audit))
         return
-    yield from (f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, table.name)}" for table in SHARED)
+    yield from (
+        f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, table.name)}" for table in SHARED
+    )
     yield f"SELECT, INSERT, DELETE ON {_name(schema, audit.name)}"
     yield from (f"USAGE ON SEQUENCE {each}" for each in _sequences(schema))
     if kind is Privileges.WEB:

@@ -27,7 +27,8 @@ from horae.storage.migrations.version import (
 _NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}
 _STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
 
-# A key of two numbers, which PostgreSQL keeps apart from keys of one number, such as those of nodes.
+# A key of two numbers, which PostgreSQL keeps apart from keys of one number, such as those of
+# nodes.
 _LOCK: Final = select(func.pg_advisory_xact_lock(0x486F7261, 0x65))
 
 
@@ -41,17 +42,21 @@ class MigrationStatus:
     """The newest revision that this program knows, which it needs."""
     pending: list[str]
     ahead: bool
-    """The database is at a revision that this program does not know: a newer program has migrated it."""
+    """The database is at a revision that this program does not know: a newer program has migrated
+    it.
+    """
     usable: bool
-    """This program can use the tables: they are at its revision, or at a newer one that is compatible with it."""
+    """This program can use the tables: they are at its revision, or at a newer one that is
+    compatible with it.
+    """
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
     """Migrate up to `revision`; does nothing if the database is already there or past it.
 
-    Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that a newer program has
-    migrated so that this one cannot use it, and while nodes run that could not use the new tables, `DatabaseBusy` and
-    `Unavailable`.
+    Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that
+    a newer program has migrated so that this one cannot use it, and while nodes run that could not
+    use the new tables, `DatabaseBusy` and `Unavailable`.
     """
     _migrate(database, _resolve(revision), up=True)
 
@@ -65,7 +70,9 @@ def downgrade(database: Database, revision: str) -> None:
 
 
 def status(database: Database) -> MigrationStatus:
-    """Compare the database with this program; changes nothing, and does not create a missing SQLite file."""
+    """Compare the database with this program; changes nothing, and does not create a missing SQLite
+    file.
+    """
     current = _revision_of(database)
     ahead = current not in (None, *REVISIONS)
     pending: list[str] = [] if ahead else list(_STEPS[_STEPS.index(current or BASE) + 1 :])
@@ -74,13 +81,16 @@ def status(database: Database) -> MigrationStatus:
 
 
 def sql(dialect: str, *, start: str = BASE, end: str = "head", up: bool = True) -> str:
-    """Write out the statements from revision `start` to `end` on `dialect` (`postgresql`, `sqlite`).
+    """Write out the statements from revision `start` to `end` on `dialect` (`postgresql`,
+    `sqlite`).
 
-    Empty where `end` is not above `start`, or below it for `up=False`. Raises `InvalidRequest` for a revision or
-    dialect that does not exist.
+    Empty where `end` is not above `start`, or below it for `up=False`. Raises `InvalidRequest` for
+    a revision or dialect that does not exist.
     """
     if dialect not in (POSTGRESQL, SQLITE):
-        raise InvalidRequest(f"dialect {dialect!r} is not supported; allowed are postgresql, sqlite")
+        raise InvalidRequest(
+            f"dialect {dialect!r} is not supported; allowed are postgresql, sqlite"
+        )
     first, last = _resolve(start), _resolve(end)
     if not _leads(first, last, up=up):
         return ""
@@ -97,7 +107,9 @@ def check(database: Database) -> None:
 
 
 def check_open(connection: Connection) -> None:
-    """Raise `SchemaMismatch` if a database that this program has opened got tables that it cannot use."""
+    """Raise `SchemaMismatch` if a database that this program has opened got tables that it cannot
+    use.
+    """
     current = stored_revision(connection)
     if current != HEAD and (current in (None, *REVISIONS) or not is_compatible(connection)):
         raise mismatch(current)
@@ -108,15 +120,18 @@ def _check_after_error(connection: Connection) -> None:
         check_open(connection)
     except SchemaMismatch as error:
         raise SchemaMismatch(
-            f"the tables have changed since this program opened the database, so restart it: {error}"
+            "the tables have changed since this program opened the database, so restart it:"
+            f" {error}"
         ) from None
 
 
 def ensure(database: Database) -> None:
-    """Migrate a SQLite file; raise `SchemaMismatch` for a PostgreSQL database whose tables this program cannot use.
+    """Migrate a SQLite file; raise `SchemaMismatch` for a PostgreSQL database whose tables this
+    program cannot use.
 
-    A SQLite file belongs to the program. A PostgreSQL server is shared: the start of a new program must not change the
-    schema while old programs are still running. Should the tables be migrated later, errors of statements say so.
+    A SQLite file belongs to the program. A PostgreSQL server is shared: the start of a new program
+    must not change the schema while old programs are still running. Should the tables be migrated
+    later, errors of statements say so.
     """
     current = _revision_of(database)
     if not _is_usable(database, current):
@@ -127,10 +142,14 @@ def ensure(database: Database) -> None:
 
 
 def move(connection: Connection, target: str, *, up: bool) -> None:
-    """Migrate in the transaction of `connection`, in one direction only; other migrations wait until it ends."""
+    """Migrate in the transaction of `connection`, in one direction only; other migrations wait
+    until it ends.
+    """
     if connection.dialect.name == POSTGRESQL:
         connection.execute(_LOCK)
-    current = current_revision(connection)  # read under the lock, as another process may have migrated first
+    current = current_revision(
+        connection
+    )  # read under the lock, as another process may have migrated first
     if current not in (None, *REVISIONS):
         if up and is_compatible(connection):
             return  # a newer program has done all that this one needs
@@ -182,7 +201,9 @@ def _leads(start: str, end: str, *, up: bool) -> bool:
 
 def _resolve(revision: str) -> str:
     if revision not in _NAMES:
-        raise InvalidRequest(f"revision {revision!r} does not exist; there are {', '.join(sorted(_NAMES))}")
+        raise InvalidRequest(
+            f"revision {revision!r} does not exist; there are {', '.join(sorted(_NAMES))}"
+        )
     return _NAMES[revision]
 
 
@@ -192,9 +213,10 @@ def mismatch(current: str | None) -> SchemaMismatch:
         return SchemaMismatch("the database has no tables yet: run `horae migrate up`")
     if current in REVISIONS:
         return SchemaMismatch(
-            f"the database is at revision {current}, this program needs {HEAD}: run `horae migrate up`"
+            f"the database is at revision {current}, this program needs {HEAD}: run `horae"
+            " migrate up`"
         )
     return SchemaMismatch(
-        f"this database was migrated by a newer version (revision {current}; this program knows up to {HEAD}): "
-        "upgrade the program"
+        f"this database was migrated by a newer version (revision {current}; this program knows up"
+        f" to {HEAD}): upgrade the program"
     )

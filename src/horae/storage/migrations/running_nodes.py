@@ -16,14 +16,16 @@ MOST_NAMED: Final = 5
 """Nodes that the message names."""
 
 _NO_NEW_NODES: Final = text(f"LOCK TABLE {nodes.name} IN SHARE MODE")
-_NODES: Final = select(nodes.c.id, nodes.c.name, seconds_since(nodes.c.heartbeat_at).label("silence"))
+_NODES: Final = select(
+    nodes.c.id, nodes.c.name, seconds_since(nodes.c.heartbeat_at).label("silence")
+)
 
 
 def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
     """Raise `SchemaMismatch` if a node lives; a node that was stopped is not listed any more.
 
-    A node that starts meanwhile waits with its registration until the migration ends, and then compares the revision.
-    On SQLite the migration holds the write lock anyway.
+    A node that starts meanwhile waits with its registration until the migration ends, and then
+    compares the revision. On SQLite the migration holds the write lock anyway.
     """
     if connection.dialect.name != SQLITE:
         connection.execute(_NO_NEW_NODES)
@@ -36,8 +38,9 @@ def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
     if names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         raise SchemaMismatch(
-            f"nodes are running that cannot use the tables of revision {revision} "
-            f"({', '.join(names[:MOST_NAMED])}{more}): stop all nodes first, then run the command again"
+            f"nodes are running that cannot use the tables of revision {revision}"
+            f" ({', '.join(names[:MOST_NAMED])}{more}): stop all nodes first, then run the command"
+            " again"
         )
 
 

@@ -1,4 +1,6 @@
-"""Run, render and draft migration scripts with Alembic; imported only when one is needed (see `version`)."""
+"""Run, render and draft migration scripts with Alembic; imported only when one is needed (see
+`version`).
+"""
 
 from io import StringIO
 from typing import Final
@@ -12,7 +14,9 @@ from horae.storage.migrations.version import BASE, REVISIONS
 
 HOME: Final = "horae.storage:migrations"
 _STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
-_ALEMBIC: Final = ForkSafeLock()  # Alembic keeps its context in module globals, shared by all threads
+_ALEMBIC: Final = (
+    ForkSafeLock()
+)  # Alembic keeps its context in module globals, shared by all threads
 
 
 def run(connection: Connection, start: str, end: str) -> None:

@@ -1,4 +1,6 @@
-"""Read the revision of a database, without Alembic, which takes longer to import than the rest of the program."""
+"""Read the revision of a database, without Alembic, which takes longer to import than the rest of
+the program.
+"""
 
 import sqlite3
 from collections.abc import Mapping
@@ -15,10 +17,11 @@ HEAD: Final = REVISIONS[-1]
 VERSION_TABLE: Final = "horae_alembic_version"
 
 OLDEST_COMPATIBLE: Final[Mapping[str, str]] = MappingProxyType({"0015": "0015", "0016": "0015"})
-"""For each revision from 0015 on, the oldest program that can use its tables, named by the revision that it needs.
+"""For each revision from 0015 on, the oldest program that can use its tables, named by the revision
+that it needs.
 
-A database carries this with its revision (ADR 0044), so that older programs go on, and start again, while a newer
-version replaces them.
+A database carries this with its revision (ADR 0044), so that older programs go on, and start again,
+while a newer version replaces them.
 """
 
 version: Final = Table(
@@ -44,15 +47,21 @@ def stored_revision(connection: Connection) -> str | None:
 
 
 def is_compatible(connection: Connection) -> bool:
-    """Return whether this program can use the tables of the revision, which it does not know itself."""
+    """Return whether this program can use the tables of the revision, which it does not know
+    itself.
+    """
     return connection.scalar(_OLDEST_COMPATIBLE) in REVISIONS
 
 
 def has_no_tables(file: Path) -> bool:
-    """Return whether a SQLite file is certainly without the tables of Horae; the file is only read."""
+    """Return whether a SQLite file is certainly without the tables of Horae; the file is only
+    read.
+    """
     found = "SELECT 1 FROM sqlite_master WHERE name = ?"
     try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(
+            sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
             return connection.execute(found, (VERSION_TABLE,)).fetchone() is None
     except sqlite3.Error:  # locked, or no database at all: who opens it later reports that
         return False

@@ -1,1 +1,3 @@
-"""What operators inspect and change: nodes, the audit log, figures, and the queries of `horae doctor`."""
+"""What operators inspect and change: nodes, the audit log, figures, and the queries of `horae
+doctor`.
+"""

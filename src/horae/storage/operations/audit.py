@@ -5,7 +5,18 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, RowMapping, String, bindparam, cast, delete, insert, or_, select
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    RowMapping,
+    String,
+    bindparam,
+    cast,
+    delete,
+    insert,
+    or_,
+    select,
+)
 
 from horae.storage.engine.dialect import database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import readable_page
@@ -58,19 +69,34 @@ def add(connection: Connection, entry: Mapping[str, Any]) -> int:
     return identity
 
 
-def page(connection: Connection, *, before: int | None, actor: str | None, limit: int) -> list[AuditEntry]:
-    """Return a page of entries, the newest first; `before` continues after the last one of the previous page."""
+def page(
+    connection: Connection, *, before: int | None, actor: str | None, limit: int
+) -> list[AuditEntry]:
+    """Return a page of entries, the newest first; `before` continues after the last one of the
+    previous page.
+    """
 
     def fetch(before: int | None) -> Sequence[RowMapping]:
-        return connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit}).mappings().all()
+        return (
+            connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit})
+            .mappings()
+            .all()
+        )
 
     return readable_page(
-        audit.name, fetch, lambda row: AuditEntry(**row), start=before, place=lambda row: row["id"], limit=limit
+        audit.name,
+        fetch,
+        lambda row: AuditEntry(**row),
+        start=before,
+        place=lambda row: row["id"],
+        limit=limit,
     )
 
 
 def latest(connection: Connection, action: str, seconds: float) -> list[AuditEntry]:
-    """Return the entries of this action from the last `seconds`, the newest first, at most a hundred."""
+    """Return the entries of this action from the last `seconds`, the newest first, at most a
+    hundred.
+    """
     rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
     return [AuditEntry(**row) for row in rows]
 

@@ -1,4 +1,6 @@
-"""The tables of the audit log, without foreign keys as an entry outlives its target, and of browser sessions."""
+"""The tables of the audit log, without foreign keys as an entry outlives its target, and of browser
+sessions.
+"""
 
 from sqlalchemy import CheckConstraint, Column, Index, String, Table, Text
 
@@ -16,7 +18,9 @@ audit = Table(
     Column("target", String(300), nullable=False),
     Column("outcome", String(100), nullable=False),
     Column("note", Text),
-    Column("channel", String(16), CheckConstraint(AUDIT_IS_READABLE, name="readable")),  # http, cli or python
+    Column(
+        "channel", String(16), CheckConstraint(AUDIT_IS_READABLE, name="readable")
+    ),  # http, cli or python
     Column("before", Json),
     Column("after", Json),
     sqlite_autoincrement=True,

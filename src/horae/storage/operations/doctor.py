@@ -1,4 +1,7 @@
-"""Queries of `horae doctor` about the database. They only read, and never the text of other sessions' queries."""
+"""Queries of `horae doctor` about the database.
+
+They only read, and never the text of other sessions' queries.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +26,8 @@ from horae.storage.jobs.tables import IS_HELD, IS_READY, jobs
 class Server:
     """The settings of a PostgreSQL server, as they are for this role.
 
-    `sees_all`: the transactions of other roles are visible; `time_limits`: those that are set, in seconds.
+    `sees_all`: the transactions of other roles are visible; `time_limits`: those that are set, in
+    seconds.
     """
 
     version: str
@@ -50,7 +54,10 @@ class Schema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """A transaction that holds back vacuum; `age` in seconds. A prepared one has no pid; its name is in `state`."""
+    """A transaction that holds back vacuum; `age` in seconds.
+
+    A prepared one has no pid; its name is in `state`.
+    """
 
     pid: int | None
     age: float
@@ -71,8 +78,8 @@ class RowEstimate:
 class DueWork:
     """Due jobs of one type in one queue.
 
-    `oldest`: for how many seconds the longest waiting one has been due; `awaited`: for the end of how many of them
-    groups or other jobs wait.
+    `oldest`: for how many seconds the longest waiting one has been due; `awaited`: for the end of
+    how many of them groups or other jobs wait.
     """
 
     queue: str
@@ -93,11 +100,13 @@ SERVER: Final = text("""
            current_setting('max_connections')::integer AS max_connections,
            pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_all,
            (SELECT coalesce(jsonb_object_agg(name, setting::float8 / 1000), '{}')
-            FROM pg_settings WHERE right(name, 8) = '_timeout' AND unit = 'ms' AND setting <> '0') AS time_limits
+            FROM pg_settings WHERE right(name, 8) = '_timeout' AND unit = 'ms' AND setting <> '0')
+            AS time_limits
 """)
 
 SCHEMA: Final = text("""
-    SELECT current_schema() AS name, current_setting('search_path') AS search_path, current_user AS role,
+    SELECT current_schema() AS name, current_setting('search_path') AS search_path,
+        current_user AS role,
            coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create
 """)
 
@@ -110,20 +119,24 @@ OPEN_TRANSACTIONS: Final = text("""
       AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
       AND xact_start < clock_timestamp() - make_interval(secs => :older_than)
     UNION ALL
-    SELECT NULL, extract(epoch FROM clock_timestamp() - prepared)::float8, owner, 'prepared as ' || gid
+    SELECT NULL, extract(epoch FROM clock_timestamp() - prepared)::float8, owner,
+        'prepared as ' || gid
     FROM pg_prepared_xacts
-    WHERE database = current_database() AND prepared < clock_timestamp() - make_interval(secs => :older_than)
-    ORDER BY age DESC
+    WHERE database = current_database() AND prepared < clock_timestamp() - make_interval(secs =>
+    :older_than) ORDER BY age DESC
 """)
 
 ROW_ESTIMATE: Final = text("""
-    SELECT n_live_tup AS live, n_dead_tup AS dead, greatest(last_vacuum, last_autovacuum) AS vacuumed_at
+    SELECT n_live_tup AS live, n_dead_tup AS dead,
+        greatest(last_vacuum, last_autovacuum) AS vacuumed_at
     FROM pg_stat_user_tables WHERE relid = 'horae_jobs'::regclass
 """)
 
 _columns = (jobs.c.queue, jobs.c.type, jobs.c.run_at, jobs.c.awaited)
 _is_due = jobs.c.run_at <= database_now()
-_due = union_all(*(select(*_columns).where(each, _is_due) for each in (IS_READY, WAITS_FOR_LIMIT))).subquery("due")
+_due = union_all(
+    *(select(*_columns).where(each, _is_due) for each in (IS_READY, WAITS_FOR_LIMIT))
+).subquery("due")
 DUE_WORK: Final = (
     select(
         _due.c.queue,
@@ -136,7 +149,9 @@ DUE_WORK: Final = (
     .order_by(_due.c.queue, _due.c.type)
 )
 STARTED: Final = (
-    select(*COLUMNS).where(IS_HELD, jobs.c.state == JobState.STARTED).order_by(jobs.c.started_at, jobs.c.id)
+    select(*COLUMNS)
+    .where(IS_HELD, jobs.c.state == JobState.STARTED)
+    .order_by(jobs.c.started_at, jobs.c.id)
 )
 CLOCK: Final = select(database_now())
 
@@ -157,19 +172,25 @@ def schema(connection: Connection) -> Schema:
 
 
 def open_transactions(connection: Connection, older_than: float) -> list[OpenTransaction]:
-    """Return transactions older than so many seconds that hold back vacuum, the oldest first (PostgreSQL)."""
+    """Return transactions older than so many seconds that hold back vacuum, the oldest first
+    (PostgreSQL).
+    """
     rows = connection.execute(OPEN_TRANSACTIONS, {"older_than": older_than})
     return [OpenTransaction(**row) for row in rows.mappings()]
 
 
 def row_estimate(connection: Connection) -> RowEstimate | None:
-    """Return the estimate of live and dead rows of the jobs table; None if the server has none (PostgreSQL)."""
+    """Return the estimate of live and dead rows of the jobs table; None if the server has none
+    (PostgreSQL).
+    """
     row = connection.execute(ROW_ESTIMATE).mappings().one_or_none()
     return None if row is None else RowEstimate(**row)
 
 
 def journal_mode(connection: Connection) -> str:
-    """Return the journal mode of the file: `wal`, or another one if its file system does not support it (SQLite)."""
+    """Return the journal mode of the file: `wal`, or another one if its file system does not
+    support it (SQLite).
+    """
     mode: Any = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
     return str(mode)
 
@@ -189,7 +210,9 @@ def do_nothing(_connection: Connection) -> None:
 
 
 def database_error_of(error: BaseException) -> str | None:
-    """Return why the database cannot be used, in a line; None for an error that is not from a database."""
+    """Return why the database cannot be used, in a line; None for an error that is not from a
+    database.
+    """
     if isinstance(error, DatabaseUnavailable):
         return error.reason
     if isinstance(error, Unavailable):

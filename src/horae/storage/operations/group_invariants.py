@@ -12,7 +12,9 @@ from horae.storage.jobs.group_tables import dependencies, group_parts, groups
 from horae.storage.jobs.tables import job_attempts, jobs
 
 _is_open = or_(jobs.c.finished_at.is_(None), jobs.c.awaited > REPORTED)
-_ended_as = {state: case((_is_open, 0), (jobs.c.state == state, 1), else_=0) for state in sorted(ENDED)}
+_ended_as = {
+    state: case((_is_open, 0), (jobs.c.state == state, 1), else_=0) for state in sorted(ENDED)
+}
 _members = (
     select(
         jobs.c.group_id,
@@ -27,7 +29,9 @@ _members = (
 _then = jobs.alias("then_job")
 
 
-def _first_start(job_id: ColumnElement[int], started_at: ColumnElement[datetime]) -> ColumnElement[datetime]:
+def _first_start(
+    job_id: ColumnElement[int], started_at: ColumnElement[datetime]
+) -> ColumnElement[datetime]:
     """Return when a job has begun for the first time; null if it has not."""
     of_attempts = select(func.min(job_attempts.c.started_at)).where(job_attempts.c.job_id == job_id)
     return func.coalesce(of_attempts.scalar_subquery(), started_at)
@@ -36,17 +40,25 @@ def _first_start(job_id: ColumnElement[int], started_at: ColumnElement[datetime]
 GROUPS: Final = (
     select(
         groups,
-        *(func.coalesce(column, 0).label(column.name) for column in _members.c if column.name != "group_id"),
+        *(
+            func.coalesce(column, 0).label(column.name)
+            for column in _members.c
+            if column.name != "group_id"
+        ),
         _then.c.state.label("then_state"),
         _then.c.waits_for.label("then_waits_for"),
         _first_start(_then.c.id, _then.c.started_at).label("then_started_at"),
     )
     .select_from(
-        groups.outerjoin(_members, _members.c.group_id == groups.c.id).outerjoin(_then, _then.c.id == groups.c.then_id)
+        groups.outerjoin(_members, _members.c.group_id == groups.c.id).outerjoin(
+            _then, _then.c.id == groups.c.then_id
+        )
     )
     .order_by(groups.c.id)
 )
-"""Each group with the job after it, and how many of its members are kept, have not ended, and have ended how."""
+"""Each group with the job after it, and how many of its members are kept, have not ended, and have
+ended how.
+"""
 _older = jobs.alias("older")
 OLDER_JOB: Final = (
     select(_older.c.id)
@@ -56,18 +68,26 @@ OLDER_JOB: Final = (
         _older.c.hook_owed.is_(None),
         or_(_older.c.awaited.is_(None), _older.c.awaited == REPORTED),
         _older.c.type.in_(
-            select(jobs.c.type).where(jobs.c.group_id == bindparam("group_id", type_=BigInteger())).distinct()
+            select(jobs.c.type)
+            .where(jobs.c.group_id == bindparam("group_id", type_=BigInteger()))
+            .distinct()
         ),
     )
     .limit(1)
 )
-"""A job of the types of a group that ended before a moment, so that a clean-up would have deleted it first."""
+"""A job of the types of a group that ended before a moment, so that a clean-up would have deleted
+it first.
+"""
 _parts_of_it = and_(
-    group_parts.c.group_id == jobs.c.group_id, jobs.c.id.between(group_parts.c.first_id, group_parts.c.last_id)
+    group_parts.c.group_id == jobs.c.group_id,
+    jobs.c.id.between(group_parts.c.first_id, group_parts.c.last_id),
 )
 STRAY_MEMBERS: Final = (
     select(
-        jobs.c.group_id, groups.c.id.label("found"), func.count().label("number"), func.min(jobs.c.id).label("first")
+        jobs.c.group_id,
+        groups.c.id.label("found"),
+        func.count().label("number"),
+        func.min(jobs.c.id).label("first"),
     )
     .select_from(jobs.outerjoin(groups, groups.c.id == jobs.c.group_id))
     .where(
@@ -77,16 +97,28 @@ STRAY_MEMBERS: Final = (
     .group_by(jobs.c.group_id, groups.c.id)
     .order_by(jobs.c.group_id)
 )
-"""Members of groups that do not exist, or that are not among the ids between which their group looks for members."""
+"""Members of groups that do not exist, or that are not among the ids between which their group
+looks for members.
+"""
 
 _waits = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.JOBS)
-_unended = select(dependencies.c.job_id).where(dependencies.c.job_id == jobs.c.id, ~dependencies.c.ended).exists()
-_of_open_group = select(groups.c.id).where(groups.c.then_id == jobs.c.id, groups.c.ended_at.is_(None)).exists()
-WAIT_FOR_NOTHING: Final = select(jobs.c.id).where(_waits, ~_unended, ~_of_open_group).order_by(jobs.c.id)
+_unended = (
+    select(dependencies.c.job_id)
+    .where(dependencies.c.job_id == jobs.c.id, ~dependencies.c.ended)
+    .exists()
+)
+_of_open_group = (
+    select(groups.c.id).where(groups.c.then_id == jobs.c.id, groups.c.ended_at.is_(None)).exists()
+)
+WAIT_FOR_NOTHING: Final = (
+    select(jobs.c.id).where(_waits, ~_unended, ~_of_open_group).order_by(jobs.c.id)
+)
 """Jobs that wait for others although none is left."""
 _after = jobs.alias("after_job")
 _began = _first_start(jobs.c.id, jobs.c.started_at)
-_is_released = and_(jobs.c.state == JobState.PENDING, func.coalesce(jobs.c.waits_for, "") != WaitsFor.JOBS)
+_is_released = and_(
+    jobs.c.state == JobState.PENDING, func.coalesce(jobs.c.waits_for, "") != WaitsFor.JOBS
+)
 DEPENDENCIES: Final = (
     select(
         dependencies.c.job_id,
@@ -112,8 +144,8 @@ DEPENDENCIES: Final = (
     )
     .order_by(dependencies.c.job_id, dependencies.c.after_id)
 )
-"""Jobs that have begun, or may begin, although one that they wait for had not ended; and those that wait for a later
-one, which was not there when they were created.
+"""Jobs that have begun, or may begin, although one that they wait for had not ended; and those that
+wait for a later one, which was not there when they were created.
 """
 UNREPORTED: Final = (
     select(dependencies.c.job_id, dependencies.c.after_id)
@@ -129,6 +161,8 @@ UNREPORTED: Final = (
     )
     .order_by(dependencies.c.job_id)
 )
-"""Dependencies that no end will report: on jobs that have ended, or are gone, or do not know that others wait.
+"""Dependencies that no end will report: on jobs that have ended, or are gone, or do not know that
+others wait.
 
-Those of a job that no longer waits, as after a cancel, need no report."""
+Those of a job that no longer waits, as after a cancel, need no report.
+"""

@@ -1,16 +1,20 @@
-"""The heartbeat of a node on PostgreSQL, in a process of its own: a program, run by its path, that needs only psycopg.
+"""The heartbeat of a node on PostgreSQL, in a process of its own: a program, run by its path, that
+needs only psycopg.
 
-So heartbeats continue even if a body blocks the node's interpreter, the pool has no free connection, or the server
-accepts no new ones. The configuration is one line of JSON on standard input, which keeps passwords out of the list of
-processes. The program reports on standard output, in lines:
+So heartbeats continue even if a body blocks the node's interpreter, the pool has no free
+connection, or the server accepts no new ones. The configuration is one line of JSON on standard
+input, which keeps passwords out of the list of processes. The program reports on standard output,
+in lines:
 
-- `beat SENT SUSPECTS`: a heartbeat was written; when it was sent, on the clock below, and how many nodes are silent
+- `beat SENT SUSPECTS`: a heartbeat was written; when it was sent, on the clock below, and how many
+  nodes are silent
 - `dead`: the node's row is gone
 - `lost CUT TEXT`: the connection was lost; CUT is 0 if the server has closed it with a message
 - `read-only TEXT`: the server accepts no writes, so the connection was closed
 
-A node that leaves kills this process. If the node's process ends, this one notices it at once, notifies the other nodes
-and exits. It sends no heartbeats for a process that is stopped by a signal or debugger.
+A node that leaves kills this process. If the node's process ends, this one notices it at once,
+notifies the other nodes and exits. It sends no heartbeats for a process that is stopped by a signal
+or debugger.
 """
 
 import contextlib
@@ -33,7 +37,9 @@ ENDED_BY_SERVER: Final = "57P"
 REFUSED_WRITE: Final = "25006"
 """The SQLSTATE of a write to a server that is a standby or set to read-only transactions."""
 REFUSED_SESSION: Final = "session is read-only"
-"""In the error of a connection attempt that looked for a server that accepts writes, and found others."""
+"""In the error of a connection attempt that looked for a server that accepts writes, and found
+others.
+"""
 RECONNECT_PAUSES: Final = (0.1, 1.0)
 """The shortest and the longest pause between two attempts to connect, in seconds."""
 SHUTDOWN_TIMEOUT: Final = 3.0
@@ -44,9 +50,12 @@ RawStatement: TypeAlias = tuple[str, list[str]]
 
 
 class HelperConfig(TypedDict):
-    """The configuration from the node. `path`: where to find modules; `connect`: arguments for psycopg.
+    """The configuration from the node.
 
-    `bounds`: how the server notices that this process is gone; None, like `lock`, if no session is this process's own.
+    `path`: where to find modules; `connect`: arguments for psycopg.
+
+    `bounds`: how the server notices that this process is gone; None, like `lock`, if no session is
+    this process's own.
     """
 
     path: list[str]
@@ -69,12 +78,16 @@ class NoReply(Exception):
 
 
 def clock() -> float:
-    """Return seconds on a monotonic clock that all processes share and that advances while the machine sleeps."""
+    """Return seconds on a monotonic clock that all processes share and that advances while the
+    machine sleeps.
+    """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def is_stopped(pid: int) -> bool:
-    """Return whether a signal or debugger has stopped the process; False if the system cannot tell."""
+    """Return whether a signal or debugger has stopped the process; False if the system cannot
+    tell.
+    """
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -93,7 +106,9 @@ class NodeProcess:
         self._poll = select.poll()
         self._poll.register(INPUT, select.POLLIN)
         self._handle: int | None = None
-        with contextlib.suppress(AttributeError, OSError):  # not on every system; then only the end of the input tells
+        with contextlib.suppress(
+            AttributeError, OSError
+        ):  # not on every system; then only the end of the input tells
             self._handle = os.pidfd_open(pid)
             self._poll.register(self._handle, select.POLLIN)
 
@@ -102,7 +117,9 @@ class NodeProcess:
         """Whether the process has ended."""
         return os.getppid() != self.pid
 
-    def wait(self, seconds: float, descriptor: int | None = None, events: int = select.POLLIN) -> bool:
+    def wait(
+        self, seconds: float, descriptor: int | None = None, events: int = select.POLLIN
+    ) -> bool:
         """Wait for the descriptor, and return whether it is ready; raises `NodeEnded` once."""
         if descriptor is not None:
             self._poll.register(descriptor, events)
@@ -127,7 +144,9 @@ class NodeProcess:
         return INPUT in ready
 
     def _ends_soon(self) -> bool:
-        """Return whether the process is ending: the system closes its files a moment before it is gone."""
+        """Return whether the process is ending: the system closes its files a moment before it is
+        gone.
+        """
         deadline = clock() + SHUTDOWN_TIMEOUT
         while not self.has_ended and clock() < deadline:
             if self._handle is not None and select.select([self._handle], [], [], 0.05)[0]:
@@ -148,12 +167,15 @@ class ServerConnection:
 
         self._node = node
         self.ended_by_server = False
-        # No prepared statements: behind a pooler each statement may run in another session of the server.
+        # No prepared statements: behind a pooler each statement may run in another session of the
+        # server.
         self._connection = psycopg.connect(**arguments, autocommit=True, prepare_threshold=None)
         self._connection.add_notice_handler(self._notice)
 
     def execute(self, statement: RawStatement, timeout: float) -> list[str | None]:
-        """Execute a statement and return its first column; raises `NodeEnded`, `NoReply`, or a connection error."""
+        """Execute a statement and return its first column; raises `NodeEnded`, `NoReply`, or a
+        connection error.
+        """
         connection, deadline = self._connection.pgconn, clock() + timeout
         text, values = statement
         connection.send_query_params(text.encode(), [value.encode() for value in values])
@@ -170,20 +192,26 @@ class ServerConnection:
         while connection.is_busy():
             self._wait(deadline, select.POLLIN)
             connection.consume_input()
-        return [found for result in iter(connection.get_result, None) for found in self._read(result)]
+        return [
+            found for result in iter(connection.get_result, None) for found in self._read(result)
+        ]
 
     def wait(self, seconds: float) -> None:
         """Wait until the next heartbeat is due, or the connection fails."""
         if self._node.wait(seconds, self._connection.pgconn.socket):
             self._connection.pgconn.consume_input()
-            self._connection.pgconn.is_busy()  # processes a message that the server is closing the connection
+            # Processes a message that the server is closing the connection
+            self._connection.pgconn.is_busy()
 
     def close(self) -> None:
         """Close the connection without waiting."""
         self._connection.close()
 
     def _wait(self, deadline: float, events: int) -> None:
-        if not self._node.wait(deadline - clock(), self._connection.pgconn.socket, events) and clock() >= deadline:
+        if (
+            not self._node.wait(deadline - clock(), self._connection.pgconn.socket, events)
+            and clock() >= deadline
+        ):
             raise NoReply("the server has not replied in time")
 
     def _read(self, result: Any) -> Iterator[str | None]:
@@ -225,7 +253,9 @@ class HeartbeatLoop:
 
     def _beat_while_connected(self) -> None:
         if (line := self._connection_to_server) is None:
-            line = self._connection_to_server = ServerConnection(self._node, self._config["connect"])
+            line = self._connection_to_server = ServerConnection(
+                self._node, self._config["connect"]
+            )
             if (bounds := self._config["bounds"]) is not None:
                 line.execute(bounds, self._config["timeout"])
         next_beat = clock()
@@ -268,7 +298,9 @@ class HeartbeatLoop:
 
 
 def report(line: str) -> None:
-    """Write a line of output; drop it if the node has not read for so long that the pipe is full."""
+    """Write a line of output; drop it if the node has not read for so long that the pipe is
+    full.
+    """
     with contextlib.suppress(BlockingIOError):
         os.write(OUTPUT, line.encode() + b"\n")
 

@@ -1,4 +1,6 @@
-"""What `horae audit` reads: all rows that an invariant concerns, streamed, each statement within the same snapshot."""
+"""What `horae audit` reads: all rows that an invariant concerns, streamed, each statement within
+the same snapshot.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -44,7 +46,11 @@ columns_of_schedules: Any = (
 )
 SCHEDULES: Final = (
     select(*columns_of_schedules)
-    .select_from(schedules.outerjoin(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id))
+    .select_from(
+        schedules.outerjoin(
+            schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id
+        )
+    )
     .order_by(schedules.c.id)
 )
 TICKS: Final = (
@@ -56,12 +62,29 @@ TICKS: Final = (
 _JOB: Final[tuple[Any, ...]] = tuple(
     jobs.c[name]
     for name in (
-        "id", "type", "queue", "state", "attempt", "max_attempts", "lease", "node_id", "schedule_id", "nominal_time",
-        "created_at", "updated_at", "started_at", "finished_at", "cancelled_by", "hook_owed",
-        "expires_at", "retry_of",
+        "id",
+        "type",
+        "queue",
+        "state",
+        "attempt",
+        "max_attempts",
+        "lease",
+        "node_id",
+        "schedule_id",
+        "nominal_time",
+        "created_at",
+        "updated_at",
+        "started_at",
+        "finished_at",
+        "cancelled_by",
+        "hook_owed",
+        "expires_at",
+        "retry_of",
     )
-)  # fmt: skip
-_stopped: Final = func.coalesce(jobs.c.error.in_([HARD.error, OF_SCHEDULE.error]), false()).label("stopped")
+)
+_stopped: Final = func.coalesce(jobs.c.error.in_([HARD.error, OF_SCHEDULE.error]), false()).label(
+    "stopped"
+)
 """Whether a time limit has ended the job, which it may do before the body has begun."""
 _ATTEMPT: Final[tuple[Any, ...]] = (
     job_attempts.c.lease.label("its_lease"),
@@ -110,49 +133,72 @@ STARTED_WHILE_PAUSED: Final = (
     .select_from(_queue_and_job)
     .where(jobs.c.started_at > queues.c.paused_at, IS_HELD)
 )
-"""Attempts that have ended, and that run, in queues that have been paused since before they began."""
+"""Attempts that have ended, and that run, in queues that have been paused since before they began.
+"""
 LIMITS: Final = select(queues.c.name, queues.c.paused_at, queues.c.concurrency_limit)
 KEY_LIMITED: Final = (
     select(
-        jobs.c.id, cast(jobs.c.limits, Text()).label("limits"), job_attempts.c.started_at, job_attempts.c.finished_at
+        jobs.c.id,
+        cast(jobs.c.limits, Text()).label("limits"),
+        job_attempts.c.started_at,
+        job_attempts.c.finished_at,
     )
     .select_from(_with_attempts)
-    .where(jobs.c.limits.is_not(None), or_(job_attempts.c.job_id.is_(None), job_attempts.c.finished_at >= _since))
+    .where(
+        jobs.c.limits.is_not(None),
+        or_(job_attempts.c.job_id.is_(None), job_attempts.c.finished_at >= _since),
+    )
     .order_by(job_attempts.c.started_at, job_attempts.c.finished_at, jobs.c.id)
 )
-"""Attempts under limits, and jobs that have none yet, which show with which numbers newer code declares a limit."""
+"""Attempts under limits, and jobs that have none yet, which show with which numbers newer code
+declares a limit.
+"""
 _changed: Final = (
     select(limits.c.name)
     .where(limits.c.changed.is_not(None))
-    .union(select(audit.c.target.label("name")).where(audit.c.action.in_(["limit.set", "limit.reset"])))
+    .union(
+        select(audit.c.target.label("name")).where(audit.c.action.in_(["limit.set", "limit.reset"]))
+    )
     .subquery("changed")
 )
 CHANGED_LIMITS: Final = select(_changed.c.name)
-BUCKETS: Final = select(buckets.c.limit_name, buckets.c.key, cast(buckets.c.state, Text()).label("state")).where(
-    buckets.c.state.is_not(None)
-)
+BUCKETS: Final = select(
+    buckets.c.limit_name, buckets.c.key, cast(buckets.c.state, Text()).label("state")
+).where(buckets.c.state.is_not(None))
 
 _fired: Final = and_(ticks.c.decision == "fired", ticks.c.nominal_time >= _since)
 WRONG_JOBS: Final = (
     select(ticks.c.schedule_id, ticks.c.nominal_time, jobs.c.id.label("job_id"))
     .join(jobs, or_(jobs.c.id == ticks.c.job_id, jobs.c.id == ticks.c.retried_as))
-    .where(_fired, tuple_(jobs.c.schedule_id, jobs.c.nominal_time) != tuple_(ticks.c.schedule_id, ticks.c.nominal_time))
+    .where(
+        _fired,
+        tuple_(jobs.c.schedule_id, jobs.c.nominal_time)
+        != tuple_(ticks.c.schedule_id, ticks.c.nominal_time),
+    )
 )
 _other: Final = jobs.alias("other")
 _newest: Final = ticks.alias("newest")
 _of_it: Final = _other.c.schedule_id == ticks.c.schedule_id
 _ended_before: Final = (  # the clean-up would have deleted it first
     select(_other.c.id)
-    .where(_of_it, _other.c.finished_at <= ticks.c.decided_at, _other.c.type == schedules.c.job_type)
+    .where(
+        _of_it, _other.c.finished_at <= ticks.c.decided_at, _other.c.type == schedules.c.job_type
+    )
     .where(_other.c.hook_owed.is_(None), _other.c.node_id.is_(None))
     .exists()
 )
-_older_kept: Final = select(_other.c.id).where(_of_it, _other.c.nominal_time <= ticks.c.nominal_time).exists()
+_older_kept: Final = (
+    select(_other.c.id).where(_of_it, _other.c.nominal_time <= ticks.c.nominal_time).exists()
+)
 _last: Final = (
-    select(func.max(_newest.c.nominal_time)).where(_newest.c.schedule_id == ticks.c.schedule_id).scalar_subquery()
+    select(func.max(_newest.c.nominal_time))
+    .where(_newest.c.schedule_id == ticks.c.schedule_id)
+    .scalar_subquery()
 )
 _first: Final = (
-    select(func.min(_newest.c.nominal_time)).where(_newest.c.schedule_id == ticks.c.schedule_id).scalar_subquery()
+    select(func.min(_newest.c.nominal_time))
+    .where(_newest.c.schedule_id == ticks.c.schedule_id)
+    .scalar_subquery()
 )
 GONE_JOBS: Final = (
     select(
@@ -165,8 +211,13 @@ GONE_JOBS: Final = (
     )
     .join(schedules, schedules.c.id == ticks.c.schedule_id)
     .outerjoin(jobs, jobs.c.id == ticks.c.job_id)
-    # The clean-up deletes jobs in the order of their ends, and with the oldest job the decisions before the next one.
-    .where(jobs.c.id.is_(None), _fired, or_(_ended_before, and_(~_older_kept, ticks.c.nominal_time < _last)))
+    # The clean-up deletes jobs in the order of their ends, and with the oldest job the decisions
+    # before the next one.
+    .where(
+        jobs.c.id.is_(None),
+        _fired,
+        or_(_ended_before, and_(~_older_kept, ticks.c.nominal_time < _last)),
+    )
 )
 _named: Final = and_(
     ticks.c.schedule_id == jobs.c.schedule_id,
@@ -178,18 +229,28 @@ UNDECIDED_JOBS: Final = (
     select(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time)
     .join(schedules, schedules.c.id == jobs.c.schedule_id)
     .outerjoin(ticks, _named)
-    .where(jobs.c.nominal_time.is_not(None), jobs.c.nominal_time >= _since, ticks.c.schedule_id.is_(None))
+    .where(
+        jobs.c.nominal_time.is_not(None),
+        jobs.c.nominal_time >= _since,
+        ticks.c.schedule_id.is_(None),
+    )
 )
 DOUBLE_RUNS: Final = (
     select(jobs.c.schedule_id, jobs.c.nominal_time, func.count().label("number"))
-    .where(jobs.c.schedule_id.is_not(None), jobs.c.nominal_time.is_not(None), jobs.c.nominal_time >= _since)
+    .where(
+        jobs.c.schedule_id.is_not(None),
+        jobs.c.nominal_time.is_not(None),
+        jobs.c.nominal_time >= _since,
+    )
     .where(jobs.c.retry_of.is_(None))
     .group_by(jobs.c.schedule_id, jobs.c.nominal_time)
     .having(func.count() > 1)
 )
 DOUBLE_KEYS: Final = (
     select(jobs.c.type, jobs.c.unique_key, func.count().label("number"))
-    .where(jobs.c.unique_key.is_not(None), jobs.c.key_is_shared.is_(None), jobs.c.finished_at.is_(None))
+    .where(
+        jobs.c.unique_key.is_not(None), jobs.c.key_is_shared.is_(None), jobs.c.finished_at.is_(None)
+    )
     .group_by(jobs.c.type, jobs.c.unique_key)
     .having(func.count() > 1)
 )
@@ -242,11 +303,15 @@ IMPOSSIBLE_JOBS: Final = select(jobs.c.id, jobs.c.state, jobs.c.node_id, jobs.c.
         jobs.c.attempt > jobs.c.lease,
     )
 )
-CANCELS: Final = (
-    select(audit.c.target).where(audit.c.action == "job.cancel", audit.c.outcome == "done", audit.c.at >= _since)
-)  # fmt: skip
-DELETIONS: Final = select(audit.c.target).where(audit.c.action == "job.delete", audit.c.outcome == "done")
-LAST_DELETION: Final = select(func.max(audit.c.at)).where(audit.c.action.in_(["job.delete", "jobs.delete_many"]))
+CANCELS: Final = select(audit.c.target).where(
+    audit.c.action == "job.cancel", audit.c.outcome == "done", audit.c.at >= _since
+)
+DELETIONS: Final = select(audit.c.target).where(
+    audit.c.action == "job.delete", audit.c.outcome == "done"
+)
+LAST_DELETION: Final = select(func.max(audit.c.at)).where(
+    audit.c.action.in_(["job.delete", "jobs.delete_many"])
+)
 ALTERATIONS: Final = ("schedule.alter", "schedule.put", "schedule.reset")
 """Actions in the audit log that change the rules of a schedule."""
 CHANGES: Final = (
@@ -254,13 +319,20 @@ CHANGES: Final = (
     .where(audit.c.action.in_([*ALTERATIONS, *OF_LIMITS]), audit.c.outcome == "done")
     .order_by(audit.c.id)
 )
-DEPLOYMENTS: Final = select(deployments.c.module, deployments.c.created_at, deployments.c.schema).order_by(
-    deployments.c.module, deployments.c.id
+DEPLOYMENTS: Final = select(
+    deployments.c.module, deployments.c.created_at, deployments.c.schema
+).order_by(deployments.c.module, deployments.c.id)
+STATES: Final = select(jobs.c.id, jobs.c.state).where(
+    jobs.c.id.in_(bindparam("ids", expanding=True))
 )
-STATES: Final = select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(bindparam("ids", expanding=True)))
 
 DUE: Final = (
-    select(jobs.c.queue, jobs.c.type, func.count().label("number"), func.min(jobs.c.run_at).label("oldest"))
+    select(
+        jobs.c.queue,
+        jobs.c.type,
+        func.count().label("number"),
+        func.min(jobs.c.run_at).label("oldest"),
+    )
     .where(IS_READY, jobs.c.run_at <= bindparam("before", type_=Instant()))
     .group_by(jobs.c.queue, jobs.c.type)
     .order_by(jobs.c.queue, jobs.c.type)
@@ -273,7 +345,8 @@ WRONG_LANES: Final = (
         jobs.c.waits_for == WaitsFor.LIMIT,
         or_(
             lanes.c.id.is_(None),
-            tuple_(lanes.c.queue, lanes.c.type, lanes.c.priority) != tuple_(jobs.c.queue, jobs.c.type, jobs.c.priority),
+            tuple_(lanes.c.queue, lanes.c.type, lanes.c.priority)
+            != tuple_(jobs.c.queue, jobs.c.type, jobs.c.priority),
         ),
     )
     .order_by(jobs.c.id)
@@ -283,7 +356,9 @@ UNFILED: Final = select(func.count().label("number"), func.min(jobs.c.id).label(
     IS_UNFILED, jobs.c.updated_at <= bindparam("before", type_=Instant())
 )
 QUEUE_CHANGES: Final = (
-    select(audit.c.id).where(audit.c.action.like("queue.%"), audit.c.at >= bindparam("after", type_=Instant())).limit(1)
+    select(audit.c.id)
+    .where(audit.c.action.like("queue.%"), audit.c.at >= bindparam("after", type_=Instant()))
+    .limit(1)
 )
 HELD: Final = (
     select(jobs.c.node_id, func.count().label("number"), func.min(jobs.c.id).label("first"))
@@ -297,16 +372,27 @@ HOOKS: Final = (
         jobs.c.hook_owed.is_not(None),
         jobs.c.finished_at <= bindparam("before", type_=Instant()),
         jobs.c.node_id.is_(None),
-        or_(jobs.c.hook_taken_at.is_(None), jobs.c.hook_taken_at <= bindparam("before", type_=Instant())),
+        or_(
+            jobs.c.hook_taken_at.is_(None),
+            jobs.c.hook_taken_at <= bindparam("before", type_=Instant()),
+        ),
     )
     .group_by(jobs.c.type)
     .order_by(jobs.c.type)
 )
 OCCUPIED: Final = (
-    select(jobs.c.queue, func.count().label("number")).where(jobs.c.node_id.is_not(None)).group_by(jobs.c.queue)
+    select(jobs.c.queue, func.count().label("number"))
+    .where(jobs.c.node_id.is_not(None))
+    .group_by(jobs.c.queue)
 )
 ENDED_RUNS: Final = (
-    select(schedules.c.id, schedules.c.name, schedules.c.state, schedules.c.run_token, jobs.c.state.label("job_state"))
+    select(
+        schedules.c.id,
+        schedules.c.name,
+        schedules.c.state,
+        schedules.c.run_token,
+        jobs.c.state.label("job_state"),
+    )
     .select_from(schedules.outerjoin(jobs, jobs.c.id == schedules.c.run_token))
     .where(
         schedules.c.run_token.is_not(None),
@@ -327,7 +413,11 @@ def now(connection: Connection) -> datetime:
     return connection.execute(NOW).scalar_one()
 
 
-def stream(connection: Connection, statement: Select[*tuple[Any, ...]], **values: Any) -> Iterator[Row[Any]]:
-    """Yield the rows of a statement, a batch at a time; a row with an unreadable value is left out (see `doctor`)."""
+def stream(
+    connection: Connection, statement: Select[*tuple[Any, ...]], **values: Any
+) -> Iterator[Row[Any]]:
+    """Yield the rows of a statement, a batch at a time; a row with an unreadable value is left out
+    (see `doctor`).
+    """
     rows = connection.execute(statement, values, execution_options={"yield_per": BATCH})
     return (row for row in rows if not any(value is UNREADABLE for value in row))

@@ -19,9 +19,10 @@ from horae.storage.jobs.tables import jobs
 class LimitView:
     """A limit by key.
 
-    `declared`: the numbers in the code that created the latest job; `changed`: those that replace them, set at run
-    time. `held_back`: due jobs that wait only because of this limit, as far as nodes have looked; `held_back_since`:
-    since when the one is due that has waited longest. `keys`: how many keys hold jobs back.
+    `declared`: the numbers in the code that created the latest job; `changed`: those that replace
+    them, set at run time. `held_back`: due jobs that wait only because of this limit, as far as
+    nodes have looked; `held_back_since`: since when the one is due that has waited longest. `keys`:
+    how many keys hold jobs back.
     """
 
     name: str
@@ -44,20 +45,30 @@ _held = (
         func.min(jobs.c.run_at).label("held_back_since"),
         func.count(buckets.c.id.distinct()).label("keys"),
     )
-    .select_from(buckets.join(lanes, lanes.c.held_by == buckets.c.id).join(jobs, jobs.c.lane_id == lanes.c.id))
+    .select_from(
+        buckets.join(lanes, lanes.c.held_by == buckets.c.id).join(
+            jobs, jobs.c.lane_id == lanes.c.id
+        )
+    )
     .where(WAITS_IN_LANE, jobs.c.run_at <= database_now())
     .group_by(buckets.c.limit_name)
     .subquery("held")
 )
 VIEW: Final = (
     select(
-        limits.c.name, limits.c.declared, limits.c.changed, func.coalesce(_held.c.held_back, 0).label("held_back"),
-        _held.c.held_back_since, func.coalesce(_held.c["keys"], 0).label("keys"),
+        limits.c.name,
+        limits.c.declared,
+        limits.c.changed,
+        func.coalesce(_held.c.held_back, 0).label("held_back"),
+        _held.c.held_back_since,
+        func.coalesce(_held.c["keys"], 0).label("keys"),
     )
     .select_from(limits.outerjoin(_held, _held.c.name == limits.c.name))
     .order_by(limits.c.name)
-)  # fmt: skip
-SETTINGS: Final = select(limits.c.declared, limits.c.changed).where(limits.c.name == bindparam("limit_name"))
+)
+SETTINGS: Final = select(limits.c.declared, limits.c.changed).where(
+    limits.c.name == bindparam("limit_name")
+)
 
 
 def _declare(dialect: str) -> Any:
@@ -66,14 +77,21 @@ def _declare(dialect: str) -> Any:
         "declared": cast(bindparam("numbers", type_=Text()), Json()),
         "concurrency": bindparam("most", type_=Integer()),
     }
-    return INSERT[dialect](limits).values(**values).on_conflict_do_nothing(index_elements=[limits.c.name])
+    return (
+        INSERT[dialect](limits)
+        .values(**values)
+        .on_conflict_do_nothing(index_elements=[limits.c.name])
+    )
 
 
 DECLARE: Final = PerDialect(_declare)
 CHANGE: Final = (
     update(limits)
     .where(limits.c.name == bindparam("limit_name"))
-    .values(changed=cast(bindparam("numbers", type_=Text()), Json()), concurrency=bindparam("most", type_=Integer()))
+    .values(
+        changed=cast(bindparam("numbers", type_=Text()), Json()),
+        concurrency=bindparam("most", type_=Integer()),
+    )
 )
 # So that the next claim reads again what the old numbers held back until later.
 REOPEN: Final = (
@@ -94,13 +112,24 @@ def settings(connection: Connection, name: str) -> Mapping[str, Any] | None:
     return None if row is None else dict(row)
 
 
-def change(connection: Connection, name: str, changed: LimitNumbers | None, declared: LimitNumbers | None) -> None:
-    """Replace the numbers of a limit; None: by those that are declared. `declared`: those to store if it has no row."""
+def change(
+    connection: Connection, name: str, changed: LimitNumbers | None, declared: LimitNumbers | None
+) -> None:
+    """Replace the numbers of a limit; None: by those that are declared.
+
+    `declared`: those to store if it has no row.
+    """
     if declared is not None:
-        values = {"name": name, "numbers": json.dumps(declared.to_json()), "most": declared.concurrency}
+        values = {
+            "name": name,
+            "numbers": json.dumps(declared.to_json()),
+            "most": declared.concurrency,
+        }
         connection.execute(DECLARE.on(connection), values)
     stored = settings(connection, name) or {}
-    in_force = changed or (LimitNumbers.from_json(stored["declared"]) if stored.get("declared") else declared)
+    in_force = changed or (
+        LimitNumbers.from_json(stored["declared"]) if stored.get("declared") else declared
+    )
     numbers = None if changed is None else json.dumps(changed.to_json())
     most = None if in_force is None else in_force.concurrency
     connection.execute(CHANGE, {"limit_name": name, "numbers": numbers, "most": most})

@@ -1,4 +1,6 @@
-"""Figures about the jobs that ended between two moments, aggregated by the database: one row for each type."""
+"""Figures about the jobs that ended between two moments, aggregated by the database: one row for
+each type.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +24,9 @@ LATENESS_BOUNDS: Final = (0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The jobs of one type that ended in one state; the counts are of those at or below each bound, in seconds."""
+    """The jobs of one type that ended in one state; the counts are of those at or below each bound,
+    in seconds.
+    """
 
     type: str
     state: JobState
@@ -49,8 +53,9 @@ def _at_most(value: ColumnElement[float], bounds: tuple[float, ...]) -> list[Col
 
 
 _ended = (
-    jobs.c.finished_at > bindparam("since", type_=Instant()), jobs.c.finished_at <= bindparam("until", type_=Instant()),
-)  # fmt: skip
+    jobs.c.finished_at > bindparam("since", type_=Instant()),
+    jobs.c.finished_at <= bindparam("until", type_=Instant()),
+)
 TALLIES: Final = (
     select(
         jobs.c.type,
@@ -66,7 +71,12 @@ TALLIES: Final = (
     .group_by(jobs.c.type, jobs.c.state)
 )
 LATENESS: Final = (
-    select(jobs.c.type, func.count(), func.coalesce(func.sum(LATE_BY), 0.0), *_at_most(LATE_BY, LATENESS_BOUNDS))
+    select(
+        jobs.c.type,
+        func.count(),
+        func.coalesce(func.sum(LATE_BY), 0.0),
+        *_at_most(LATE_BY, LATENESS_BOUNDS),
+    )
     .select_from(jobs.join(ticks, TICK_OF_JOB))
     .where(*_ended)
     .group_by(jobs.c.type)
@@ -99,5 +109,12 @@ def _tally(row: Any) -> Tally:
     kind, state, count, started, pick_up, duration, *counts = row
     middle = len(PICK_UP_BOUNDS)
     return Tally(
-        kind, JobState(state), count, started, pick_up, tuple(counts[:middle]), duration, tuple(counts[middle:])
+        kind,
+        JobState(state),
+        count,
+        started,
+        pick_up,
+        tuple(counts[:middle]),
+        duration,
+        tuple(counts[middle:]),
     )

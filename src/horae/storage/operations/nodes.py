@@ -42,7 +42,9 @@ from horae.storage.jobs.tables import jobs, nodes
 from horae.storage.operations import audit
 
 SUSPECT_AFTER: Final = 1.2
-"""Seconds without a heartbeat after which other nodes are asked to check a node: a beat a second, and some delay."""
+"""Seconds without a heartbeat after which other nodes are asked to check a node: a beat a second,
+and some delay.
+"""
 
 _NUMBERED: Final = postgresql.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
@@ -65,7 +67,10 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView(Capabilities):
-    """A stored node. `silence`: seconds since its last heartbeat; `lock_free`: whether its session lock is free."""
+    """A stored node.
+
+    `silence`: seconds since its last heartbeat; `lock_free`: whether its session lock is free.
+    """
 
     id: NodeId
     name: str
@@ -80,11 +85,15 @@ class NodeView(Capabilities):
     silence: float
     lock_free: bool | None
     running: int
-    """Jobs that it holds: in its slots, claimed ahead of free slots, ended but not settled, or waiting for others."""
+    """Jobs that it holds: in its slots, claimed ahead of free slots, ended but not settled, or
+    waiting for others.
+    """
 
     @property
     def slots_used(self) -> int:
-        """How many of its slots are taken; a body that waits for another job counts, although it lends its slot."""
+        """How many of its slots are taken; a body that waits for another job counts, although it
+        lends its slot.
+        """
         return min(self.running, self.concurrency)
 
 
@@ -129,8 +138,11 @@ _beat = _change.values(heartbeat_at=database_now())
 HEARTBEAT: Final = _beat.returning(_suspects.correlate(nodes).scalar_subquery())
 _ended = _change.values(process_ended=True).returning(nodes.c.id).cte("ended")
 # Notifies the other nodes at once, rather than with their next heartbeats.
-PROCESS_ENDED: Final = select(func.pg_notify(bindparam("channel"), bindparam("news"))).select_from(_ended)
-# Finds the advisory lock of a living node without taking it; two columns hold the halves of its key.
+PROCESS_ENDED: Final = select(func.pg_notify(bindparam("channel"), bindparam("news"))).select_from(
+    _ended
+)
+# Finds the advisory lock of a living node without taking it; two columns hold the halves of its
+# key.
 _LOCK_FREE = """
 lock_key IS NOT NULL AND NOT EXISTS (
     SELECT FROM pg_locks AS held
@@ -161,12 +173,16 @@ TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigIn
 
 
 def take_lock(connection: Connection, key: int) -> bool:
-    """Take a session lock until the connection ends (PostgreSQL); return False if another connection holds it."""
+    """Take a session lock until the connection ends (PostgreSQL); return False if another
+    connection holds it.
+    """
     return bool(connection.execute(TAKE_LOCK, {"key": key}).scalar_one())
 
 
 SCHEDULERS: Final = (
-    select(nodes.c.id).where(cast(nodes.c.roles, Text()).contains('"scheduler"', autoescape=True)).order_by(nodes.c.id)
+    select(nodes.c.id)
+    .where(cast(nodes.c.roles, Text()).contains('"scheduler"', autoescape=True))
+    .order_by(nodes.c.id)
 )
 
 
@@ -186,22 +202,29 @@ def set_types(connection: Connection, node: NodeId, types: Collection[str]) -> N
 
 
 def heartbeat(connection: Connection, node: NodeId) -> int | None:
-    """Renew the heartbeat, and return how many other nodes have missed theirs; None if this one was declared dead.
+    """Renew the heartbeat, and return how many other nodes have missed theirs; None if this one was
+    declared dead.
 
-    PostgreSQL only: on SQLite nodes hold file locks instead, and RETURNING could not use the table in two roles.
+    PostgreSQL only: on SQLite nodes hold file locks instead, and RETURNING could not use the table
+    in two roles.
     """
     return connection.execute(HEARTBEAT, {"node": node}).scalar_one_or_none()
 
 
 class RawStatement(NamedTuple):
-    """An SQL statement for PostgreSQL with its values as text, for a connection without SQLAlchemy."""
+    """An SQL statement for PostgreSQL with its values as text, for a connection without
+    SQLAlchemy.
+    """
 
     text: str
     values: list[str]
 
 
 class HelperStatements(NamedTuple):
-    """The statements of a node's helper process. `ended`: to execute after the node's process has ended."""
+    """The statements of a node's helper process.
+
+    `ended`: to execute after the node's process has ended.
+    """
 
     heartbeat: RawStatement
     ended: RawStatement
@@ -209,7 +232,9 @@ class HelperStatements(NamedTuple):
 
 
 def helper_statements(record: NodeRecord, channel: str, news: str) -> HelperStatements:
-    """Return the statements of a node's helper process, which sends `news` on the channel when the node has ended."""
+    """Return the statements of a node's helper process, which sends `news` on the channel when the
+    node has ended.
+    """
     return HelperStatements(
         heartbeat=_raw_statement(HEARTBEAT, node=record.id),
         ended=_raw_statement(PROCESS_ENDED, node=record.id, channel=channel, news=news),
@@ -220,7 +245,9 @@ def helper_statements(record: NodeRecord, channel: str, news: str) -> HelperStat
 def _raw_statement(statement: ClauseElement, **values: Any) -> RawStatement:
     compiled = statement.compile(dialect=_NUMBERED)
     given = compiled.construct_params(values) or {}
-    return RawStatement(str(compiled), [str(given[name]) for name in getattr(compiled, "positiontup", None) or ()])
+    return RawStatement(
+        str(compiled), [str(given[name]) for name in getattr(compiled, "positiontup", None) or ()]
+    )
 
 
 def view(connection: Connection) -> list[NodeView]:
@@ -234,15 +261,25 @@ def _node(row: Mapping[str, Any]) -> NodeView:
         values = row[name] if name != "queues" or row[name] is not None else []
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
             raise ValueError(f"{name} is no list of texts")
-    for name, kind in (("name", str), ("host", str), ("version", str), ("pid", int), ("concurrency", int)):
+    for name, kind in (
+        ("name", str),
+        ("host", str),
+        ("version", str),
+        ("pid", int),
+        ("concurrency", int),
+    ):
         if not isinstance(row[name], kind):
-            raise ValueError(f"{name} is a {type(row[name]).__name__}")  # noqa: TRY004 - as other damage of rows
+            # As other damage of rows
+            raise ValueError(f"{name} is a {type(row[name]).__name__}")  # noqa: TRY004
     return NodeView(**row)
 
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
     """Delete the rows of nodes, even if they hold jobs, and return the nodes that were deleted."""
-    return {NodeId(id_) for id_ in connection.execute(REMOVE.on(connection), {"ids": list(ids)}).scalars()}
+    return {
+        NodeId(id_)
+        for id_ in connection.execute(REMOVE.on(connection), {"ids": list(ids)}).scalars()
+    }
 
 
 def remove_dead(
@@ -250,15 +287,19 @@ def remove_dead(
     dead: Collection[NodeId],
     job_states: Mapping[NodeId, Mapping[str, int]] = MappingProxyType({}),
 ) -> set[NodeId]:
-    """Delete the rows of those dead nodes that hold no jobs any more, with an entry in the audit log for each.
+    """Delete the rows of those dead nodes that hold no jobs any more, with an entry in the audit
+    log for each.
 
-    A rescue skips rows that are locked, for example by the last statement of a dead node. They are rescued with the
-    next check, which is soon as long as the node has a row. `job_states`: the new states of the jobs that they held,
-    with their numbers.
+    A rescue skips rows that are locked, for example by the last statement of a dead node. They are
+    rescued with the next check, which is soon as long as the node has a row. `job_states`: the new
+    states of the jobs that they held, with their numbers.
     """
     gone = connection.execute(REMOVE_DEAD.on(connection), {"ids": list(dead)}).all()
     for row in gone:
-        before, after = json.dumps(row._asdict()), json.dumps(dict(job_states.get(NodeId(row.id), {})))
+        before, after = (
+            json.dumps(row._asdict()),
+            json.dumps(dict(job_states.get(NodeId(row.id), {}))),
+        )
         audit.add(connection, {**DIED_ENTRY, "target": row.name, "before": before, "after": after})
     return {NodeId(row.id) for row in gone}
 

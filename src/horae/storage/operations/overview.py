@@ -1,14 +1,32 @@
-"""Throughput and promptness: figures about the jobs that ended lately, aggregated by the database."""
+"""Throughput and promptness: figures about the jobs that ended lately, aggregated by the
+database.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, case, func, literal_column, select, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+    type_coerce,
+)
 
 from horae.domain.jobs.job import JobState
 from horae.domain.schedules.tick import Reason
-from horae.storage.engine.dialect import POSTGRESQL, Instant, PerDialect, seconds_between, seconds_from_now
+from horae.storage.engine.dialect import (
+    POSTGRESQL,
+    Instant,
+    PerDialect,
+    seconds_between,
+    seconds_from_now,
+)
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules.tables import ticks
@@ -23,7 +41,9 @@ TICK_OF_JOB: Final = (
     & (ticks.c.nominal_time == jobs.c.nominal_time)
     & (ticks.c.reason != Reason.MANUAL.value)
 )
-"""Joins a job with the tick that it was started for; a run by hand has no nominal time that it could be late for."""
+"""Joins a job with the tick that it was started for; a run by hand has no nominal time that it
+could be late for.
+"""
 
 PICK_UP: Final = seconds_between(jobs.c.started_at, jobs.c.run_at)
 """For how many seconds a job was due before it started."""
@@ -36,7 +56,9 @@ _lately = jobs.c.finished_at > seconds_from_now("since")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """The jobs that ended in one minute, and for how many seconds they were due before they started."""
+    """The jobs that ended in one minute, and for how many seconds they were due before they
+    started.
+    """
 
     minute: datetime
     finished: int
@@ -71,7 +93,9 @@ def _minute(dialect: str) -> ColumnElement[datetime]:
     if dialect == POSTGRESQL:
         return func.date_trunc("minute", jobs.c.finished_at, type_=Instant())
     microseconds = type_coerce(jobs.c.finished_at, BigInteger())
-    return type_coerce(microseconds - microseconds % literal_column(MINUTE_IN_MICROSECONDS), Instant())
+    return type_coerce(
+        microseconds - microseconds % literal_column(MINUTE_IN_MICROSECONDS), Instant()
+    )
 
 
 def _throughput(dialect: str) -> Any:
@@ -99,7 +123,11 @@ SAMPLES: Final = (
     .limit(bindparam("limit"))
 )
 BY_TYPE: Final = (
-    select(jobs.c.type, _count(JobState.FINISHED).label("finished"), _count(JobState.FAILED).label("failed"))
+    select(
+        jobs.c.type,
+        _count(JobState.FINISHED).label("finished"),
+        _count(JobState.FAILED).label("failed"),
+    )
     .where(_lately)
     .group_by(jobs.c.type)
     .order_by(jobs.c.type)
@@ -121,11 +149,15 @@ def throughput(connection: Connection) -> list[Minute]:
 
 def samples(connection: Connection) -> list[Sample]:
     """Return the jobs that ended last, of those that had begun."""
-    return [Sample(*row) for row in connection.execute(SAMPLES, {"since": -HOUR, "limit": SAMPLE_SIZE})]
+    return [
+        Sample(*row) for row in connection.execute(SAMPLES, {"since": -HOUR, "limit": SAMPLE_SIZE})
+    ]
 
 
 def lateness(connection: Connection) -> list[float]:
-    """Return by how many seconds each of the runs that ended last was fired after its nominal time."""
+    """Return by how many seconds each of the runs that ended last was fired after its nominal
+    time.
+    """
     return list(connection.scalars(LATENESS, {"since": -HOUR, "limit": SAMPLE_SIZE}))
 
 

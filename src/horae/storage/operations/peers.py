@@ -1,4 +1,6 @@
-"""The nodes that claim the same jobs as one of them: which of them respond to a hint depends on their ids."""
+"""The nodes that claim the same jobs as one of them: which of them respond to a hint depends on
+their ids.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +20,10 @@ SILENT_AFTER: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """Live workers. `alike`: of the same job types and queues as the one that asks; `informed`: of the same types."""
+    """Live workers.
+
+    `alike`: of the same job types and queues as the one that asks; `informed`: of the same types.
+    """
 
     alike: Sequence[NodeId] = ()
     informed: int = 1
@@ -28,7 +33,9 @@ _own = nodes.alias("own")
 _types, _own_types = cast(nodes.c.types, Text()), cast(_own.c.types, Text())
 _queues, _own_queues = cast(nodes.c.queues, Text()), cast(_own.c.queues, Text())
 PEERS: Final = (
-    select(nodes.c.id, (func.coalesce(_queues, "") == func.coalesce(_own_queues, "")).label("alike"))
+    select(
+        nodes.c.id, (func.coalesce(_queues, "") == func.coalesce(_own_queues, "")).label("alike")
+    )
     .join(_own, _own_types == _types)
     .where(
         _own.c.id == bindparam("node"),

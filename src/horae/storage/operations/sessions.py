@@ -22,7 +22,9 @@ FIND: Final = select(
     seconds_since(sessions.c.created_at).label("age"),
     (-seconds_since(sessions.c.expires_at)).label("left"),
 ).where(sessions.c.key_hash == _key)
-RENEW: Final = update(sessions).where(sessions.c.key_hash == _key).values(expires_at=seconds_from_now(_idle))
+RENEW: Final = (
+    update(sessions).where(sessions.c.key_hash == _key).values(expires_at=seconds_from_now(_idle))
+)
 END: Final = delete(sessions).where(sessions.c.key_hash == _key)
 EXPIRE: Final = delete(sessions).where(sessions.c.expires_at < database_now())
 
@@ -34,7 +36,9 @@ def add(connection: Connection, key_hash: str, token_hash: str) -> None:
 
 
 def find(connection: Connection, key_hash: str) -> tuple[str, bool] | None:
-    """Return the token hash of a session and whether to renew it; None if it does not exist or has expired."""
+    """Return the token hash of a session and whether to renew it; None if it does not exist or has
+    expired.
+    """
     row = connection.execute(FIND, {"key": key_hash}).one_or_none()
     if row is None or row.left <= 0 or row.age >= LONGEST:
         return None

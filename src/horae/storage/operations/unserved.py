@@ -1,4 +1,6 @@
-"""Whether pending jobs can start at all: whether a node runs that knows their type and serves their queue."""
+"""Whether pending jobs can start at all: whether a node runs that knows their type and serves their
+queue.
+"""
 
 from typing import Final
 
@@ -44,8 +46,12 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
 
 
 def why_group_unserved(connection: Connection, group_id: GroupId) -> str | None:
-    """Return why a member of a group, or the job after it, cannot start; None if each of them can, or has started."""
+    """Return why a member of a group, or the job after it, cannot start; None if each of them can,
+    or has started.
+    """
     members = connection.execute(OF_GROUP, {"group_id": group_id, "after": 0}).scalars().all()
     then = connection.execute(THEN, {"group_id": group_id}).scalars().all()
     awaited = [JobId(each) for each in (*members, *then) if each is not None]
-    return next((why for each in awaited if (why := why_unserved(connection, each)) is not None), None)
+    return next(
+        (why for each in awaited if (why := why_unserved(connection, each)) is not None), None
+    )

@@ -1,32 +1,61 @@
-"""End many runs at once, whose ends change statistics only: three statements for any number of schedules.
+"""End many runs at once, whose ends change statistics only: three statements for any number of
+schedules.
 
-That is how most runs end whose start times are fixed: the run has succeeded, no nominal time came due while it ran, and
-none is waiting. The next start then stays as it was written when the run was fired (`Statistics.ended` tells what
-changes). All others are left to `run_ending`. A test compares the two.
+That is how most runs end whose start times are fixed: the run has succeeded, no nominal time came
+due while it ran, and none is waiting. The next start then stays as it was written when the run was
+fired (`Statistics.ended` tells what changes). All others are left to `run_ending`. A test compares
+the two.
 """
 
 from collections.abc import Collection
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, Update, and_, case, cast, literal, null, select, true, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    Update,
+    and_,
+    case,
+    cast,
+    literal,
+    null,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.types import String, Text
 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.plan import leaves_plan_alone
 from horae.domain.schedules.schedule import NEXT_STATE, ScheduleEvent, ScheduleState
-from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_between
+from horae.storage.engine.dialect import (
+    IdList,
+    PerDialect,
+    database_now,
+    member_of,
+    seconds_between,
+)
 from horae.storage.engine.value_limits import MOST_RUNS, MOST_VERSIONS
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules.rows import UNREADABLE, rules_from
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
 _NEEDED_TO_DECIDE: Final = (
-    "trigger_kind", "trigger", "timezone", "last_tick", "next_start", "moved_start", "backfill_next",
-)  # fmt: skip
+    "trigger_kind",
+    "trigger",
+    "timezone",
+    "last_tick",
+    "next_start",
+    "moved_start",
+    "backfill_next",
+)
 
 
 def _lock(dialect: str) -> Select[Any]:
-    """Lock the schedules of all these jobs, in the common order, including those that are left to `run_ending`."""
+    """Lock the schedules of all these jobs, in the common order, including those that are left to
+    `run_ending`.
+    """
     theirs = select(jobs.c.schedule_id).where(member_of(dialect, jobs.c.id, "jobs", of=IdList))
     runs = and_(
         member_of(dialect, schedules.c.run_token, "jobs", of=IdList),
@@ -34,15 +63,24 @@ def _lock(dialect: str) -> Select[Any]:
         schedules.c.enabled,
         schedules.c.version < MOST_VERSIONS,
     )
-    columns = (schedules.c.id, schedules.c.run_token, *(schedules.c[name] for name in _NEEDED_TO_DECIDE))
+    columns = (
+        schedules.c.id,
+        schedules.c.run_token,
+        *(schedules.c[name] for name in _NEEDED_TO_DECIDE),
+    )
     chosen: Select[Any] = select(
-        *columns, cast(schedules.c.rules, Text()).label("rules"), runs.label("runs"), database_now().label("now")
+        *columns,
+        cast(schedules.c.rules, Text()).label("rules"),
+        runs.label("runs"),
+        database_now().label("now"),
     )
     return chosen.where(schedules.c.id.in_(theirs)).order_by(schedules.c.id).with_for_update()
 
 
 def _count_success(dialect: str) -> Update:
-    """Do in SQL what `Statistics.ended` does; runs before `_free`, which clears the start of the run."""
+    """Do in SQL what `Statistics.ended` does; runs before `_free`, which clears the start of the
+    run.
+    """
     own = schedule_statistics.c
     # If the clock was set back, the run took no time: its end is not earlier than its start.
     forwards = schedules.c.started_at <= database_now()
@@ -54,7 +92,8 @@ def _count_success(dialect: str) -> Update:
         "total_successes": own.total_successes + 1,
         "total_crashes": own.total_crashes - 1,
         # Counted from the start of the body, without the time that the job waited for a slot.
-        "total_duration": own.total_duration + seconds_between(jobs.c.finished_at, jobs.c.started_at),
+        "total_duration": own.total_duration
+        + seconds_between(jobs.c.finished_at, jobs.c.started_at),
         "last_start": case(
             (and_(own.last_start > jobs.c.started_at, own.last_start <= finish), own.last_start),
             else_=jobs.c.started_at,
@@ -64,7 +103,11 @@ def _count_success(dialect: str) -> Update:
     }
     theirs = member_of(dialect, own.schedule_id, "ids", of=IdList)
     run = and_(own.schedule_id == schedules.c.id, schedules.c.run_token == jobs.c.id)
-    return update(schedule_statistics).where(run, theirs, own.total_successes < MOST_RUNS).values(values)
+    return (
+        update(schedule_statistics)
+        .where(run, theirs, own.total_successes < MOST_RUNS)
+        .values(values)
+    )
 
 
 def _free(dialect: str) -> Update:
@@ -75,7 +118,9 @@ def _free(dialect: str) -> Update:
         "version": schedules.c.version + 1,
         "updated_at": database_now(),
     }
-    return update(schedules).where(member_of(dialect, schedules.c.id, "ids", of=IdList)).values(values)
+    return (
+        update(schedules).where(member_of(dialect, schedules.c.id, "ids", of=IdList)).values(values)
+    )
 
 
 LOCK: Final = PerDialect(_lock)
@@ -83,7 +128,9 @@ END: Final = PerDialect(lambda dialect: (_count_success(dialect), _free(dialect)
 
 
 def end(connection: Connection, succeeded: Collection[JobId]) -> set[JobId]:
-    """End those runs of these succeeded jobs whose plans stay as they are, and return their jobs."""
+    """End those runs of these succeeded jobs whose plans stay as they are, and return their
+    jobs.
+    """
     if not succeeded:
         return set()
     rows = connection.execute(LOCK.on(connection), {"jobs": list(succeeded)})

@@ -15,7 +15,8 @@ from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing
 
-# The live store has the latest progress; without it the progress bar would fall back when the job is cancelled.
+# The live store has the latest progress; without it the progress bar would fall back when the job
+# is cancelled.
 _reported_percentage: Final = bindparam("reported_percentage", type_=Integer())
 _has_progressed: Final = and_(
     jobs.c.lease == bindparam("reported_lease"), jobs.c.progress_percentage < _reported_percentage
@@ -26,7 +27,9 @@ CANCEL: Final = (
     .values(
         state=state_after(JobEvent.CANCEL),
         cancelled_by=bindparam("cancelled_by"),
-        progress_percentage=case((_has_progressed, _reported_percentage), else_=jobs.c.progress_percentage),
+        progress_percentage=case(
+            (_has_progressed, _reported_percentage), else_=jobs.c.progress_percentage
+        ),
         hook_owed=bindparam("hook_owed", type_=String()),
         **ENDED_NOW,
     )
@@ -37,7 +40,10 @@ _cancel_pending = (
     update(jobs)
     .where(jobs.c.state == JobState.PENDING)
     .values(
-        state=state_after(JobEvent.CANCEL), cancelled_by=bindparam("cancelled_by"), hook_owed=ON_CANCELLED, **ENDED_NOW
+        state=state_after(JobEvent.CANCEL),
+        cancelled_by=bindparam("cancelled_by"),
+        hook_owed=ON_CANCELLED,
+        **ENDED_NOW,
     )
     .returning(jobs.c.id, jobs.c.schedule_id)
 )
@@ -56,9 +62,10 @@ def cancel(
 ) -> Job | None:
     """Cancel a pending or started job; return None if it was in another state.
 
-    The node stays on the row of a started job until its body has stopped. `shown`: the job as it was last shown; its
-    percentage is kept if its lease is still the current one. `owed`: whether its type has, or may have, an
-    `on_cancelled`. `followed` collects what followed for those that waited for this job.
+    The node stays on the row of a started job until its body has stopped. `shown`: the job as it
+    was last shown; its percentage is kept if its lease is still the current one. `owed`: whether
+    its type has, or may have, an `on_cancelled`. `followed` collects what followed for those that
+    waited for this job.
     """
     lease, percentage = (-1, 0) if shown is None else (shown.lease, shown.progress_percentage)
     parameters = {
@@ -80,7 +87,9 @@ def cancel(
     return job
 
 
-def cancel_pending(connection: Connection, job_ids: Collection[JobId], cancelled_by: str) -> list[JobId]:
+def cancel_pending(
+    connection: Connection, job_ids: Collection[JobId], cancelled_by: str
+) -> list[JobId]:
     """Cancel those of these jobs that no node has claimed, and return their ids."""
     values = {"ids": list(job_ids), "cancelled_by": cancelled_by}
     rows = connection.execute(CANCEL_PENDING.on(connection), values).all()

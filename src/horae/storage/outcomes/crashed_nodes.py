@@ -1,4 +1,6 @@
-"""Jobs of nodes that crashed or stopped answering, and how often each job was running during a crash."""
+"""Jobs of nodes that crashed or stopped answering, and how often each job was running during a
+crash.
+"""
 
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
@@ -12,7 +14,9 @@ from horae.storage.jobs.tables import IS_HELD, job_attempts, jobs, nodes
 
 
 class AbandonedJob(NamedTuple):
-    """A job that a crashed or silent node still holds; `crashes`: how often it was running during a crash so far."""
+    """A job that a crashed or silent node still holds; `crashes`: how often it was running during a
+    crash so far.
+    """
 
     claim: Claim
     holder: NodeId
@@ -27,17 +31,27 @@ def _abandoned(dialect: str) -> Select[Any]:
         .where(job_attempts.c.job_id == jobs.c.id, job_attempts.c.outcome == AttemptOutcome.CRASHED)
         .scalar_subquery()
     )
-    held = select(*CLAIMED, jobs.c.node_id.label("holder"), jobs.c.state.label("state"), crashes.label("crashes"))
+    held = select(
+        *CLAIMED,
+        jobs.c.node_id.label("holder"),
+        jobs.c.state.label("state"),
+        crashes.label("crashes"),
+    )
     return (
         held.where(
             IS_HELD,
             or_(
                 member_of(dialect, jobs.c.node_id, "dead"),
-                and_(member_of(dialect, jobs.c.node_id, "silent"), jobs.c.attempt < jobs.c.max_attempts),
+                and_(
+                    member_of(dialect, jobs.c.node_id, "silent"),
+                    jobs.c.attempt < jobs.c.max_attempts,
+                ),
                 ~listed,
             ),
         )
-        .order_by(jobs.c.node_id, jobs.c.id)  # the order of the index; by id, SQLite would read the whole table
+        .order_by(
+            jobs.c.node_id, jobs.c.id
+        )  # the order of the index; by id, SQLite would read the whole table
         .limit(bindparam("limit", type_=Integer()))
         .with_for_update(skip_locked=True, of=jobs)
     )
@@ -46,7 +60,11 @@ def _abandoned(dialect: str) -> Select[Any]:
 ABANDONED: Final = PerDialect(_abandoned)
 
 _crashed = job_attempts.c.outcome == AttemptOutcome.CRASHED
-_crashes = select(job_attempts.c.job_id, func.count().label("crashes")).where(_crashed).group_by(job_attempts.c.job_id)
+_crashes = (
+    select(job_attempts.c.job_id, func.count().label("crashes"))
+    .where(_crashed)
+    .group_by(job_attempts.c.job_id)
+)
 CRASHES: Final = among(_crashes, job_attempts.c.job_id)
 
 
@@ -55,17 +73,21 @@ def abandoned_jobs(
 ) -> list[AbandonedJob]:
     """Lock and return jobs that these nodes still hold, or nodes without a row.
 
-    Rows that others have locked are passed over. `silent`: nodes of which only those jobs count that may run again.
+    Rows that others have locked are passed over. `silent`: nodes of which only those jobs count
+    that may run again.
     """
     parameters = {"dead": list(dead), "silent": list(silent), "limit": limit}
     rows = connection.execute(ABANDONED.on(connection), parameters).all()
     width = len(Claim._fields)
     return [
-        AbandonedJob(Claim._make(row[:width]), NodeId(row.holder), JobState(row.state), row.crashes) for row in rows
+        AbandonedJob(Claim._make(row[:width]), NodeId(row.holder), JobState(row.state), row.crashes)
+        for row in rows
     ]
 
 
 def crashes_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, int]:
-    """Return how often each of these jobs was running when its process crashed; jobs without a crash are left out."""
+    """Return how often each of these jobs was running when its process crashed; jobs without a
+    crash are left out.
+    """
     rows = connection.execute(CRASHES.on(connection), {"ids": list(job_ids)})
     return {JobId(row.job_id): row.crashes for row in rows}

@@ -25,17 +25,23 @@ def _delete(dialect: str) -> tuple[Any, Any]:
         jobs.c.node_id.is_(None),
         or_(jobs.c.awaited.is_(None), jobs.c.awaited == REPORTED),
     )
-    seen = ended.returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags)
-    return seen, delete(job_attempts).where(member_of(dialect, job_attempts.c.job_id, "ids", of=IdList))
+    seen = ended.returning(
+        jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags
+    )
+    return seen, delete(job_attempts).where(
+        member_of(dialect, job_attempts.c.job_id, "ids", of=IdList)
+    )
 
 
 DELETE: Final = PerDialect(_delete)
 
 
 def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
-    """Delete those of these jobs that have ended and whose bodies have stopped, and return their ids.
+    """Delete those of these jobs that have ended and whose bodies have stopped, and return their
+    ids.
 
-    The decisions about the nominal times of a schedule are deleted with its oldest jobs, or they would pile up.
+    The decisions about the nominal times of a schedule are deleted with its oldest jobs, or they
+    would pile up.
     """
     jobs_statement, attempts_statement = DELETE.on(connection)
     rows = connection.execute(jobs_statement, {"ids": list(job_ids)}).all()
@@ -49,7 +55,9 @@ def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId
     upto: dict[int, datetime] = {}
     for row in rows:
         if row.schedule_id is not None and row.nominal_time is not None:
-            upto[row.schedule_id] = max(row.nominal_time, upto.get(row.schedule_id, row.nominal_time))
+            upto[row.schedule_id] = max(
+                row.nominal_time, upto.get(row.schedule_id, row.nominal_time)
+            )
     if upto:
         ticks.forget(connection, upto)
     return gone

@@ -1,6 +1,8 @@
-"""Ends jobs of a process and claims its next one in one statement, so that a job costs one commit instead of two.
+"""Ends jobs of a process and claims its next one in one statement, so that a job costs one commit
+instead of two.
 
-Only for jobs that finish without consequences, and only on PostgreSQL, where one statement can change several tables.
+Only for jobs that finish without consequences, and only on PostgreSQL, where one statement can
+change several tables.
 """
 
 from collections.abc import Sequence
@@ -26,7 +28,9 @@ END_AND_CLAIM: Final = _end_and_claim()
 
 
 def may_be_joined(settlement: Settlement | None) -> bool:
-    """Return whether `end_and_claim` may write this end: that of a job that no schedule and no group waits for."""
+    """Return whether `end_and_claim` may write this end: that of a job that no schedule and no
+    group waits for.
+    """
     return (
         settlement is not None
         and settlement.state is JobState.FINISHED
@@ -36,11 +40,16 @@ def may_be_joined(settlement: Settlement | None) -> bool:
 
 
 def end_and_claim(
-    connection: Connection, node: NodeId, ended: Sequence[Settlement], job_id: JobId, types: Sequence[str]
+    connection: Connection,
+    node: NodeId,
+    ended: Sequence[Settlement],
+    job_id: JobId,
+    types: Sequence[str],
 ) -> tuple[bool, Claim | None]:
     """Finish jobs, and claim another one as `dispatching.claim_sent` does.
 
-    Returns whether all of them were finished; if not, they are to be settled again, which finds those that were.
+    Returns whether all of them were finished; if not, they are to be settled again, which finds
+    those that were.
     """
     batch = finished_as_json(ended)
     parameters = {"batch": batch, "node": node, "job_id": job_id, "types": types}

@@ -42,14 +42,19 @@ _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)
 _unreported: Final = and_(jobs.c.awaited > constant(REPORTED), jobs.c.finished_at.is_not(None))
 NOW_REPORTED: Final = case((jobs.c.awaited > REPORTED, REPORTED), else_=jobs.c.awaited)
-"""The new value of `awaited` of a job that ends, if those that wait are notified by the same transaction."""
-MARK_REPORTED: Final = among(update(jobs).where(_unreported).values(awaited=REPORTED).returning(*_ended), jobs.c.id)
+"""The new value of `awaited` of a job that ends, if those that wait are notified by the same
+transaction.
+"""
+MARK_REPORTED: Final = among(
+    update(jobs).where(_unreported).values(awaited=REPORTED).returning(*_ended), jobs.c.id
+)
 REPORT_LATER: Final = among(update(jobs).values(awaited=AWAITED_BY_JOBS), jobs.c.id)
 _some = select(jobs.c.id).order_by(jobs.c.id).limit(_limit)
 UNREPORTED: Final = _some.where(_unreported).with_for_update(skip_locked=True)
 
 LOCK_GROUPS: Final = among(
-    select(*GROUP_COLUMNS, database_now().label("now")).order_by(groups.c.id).with_for_update(), groups.c.id
+    select(*GROUP_COLUMNS, database_now().label("now")).order_by(groups.c.id).with_for_update(),
+    groups.c.id,
 )
 
 
@@ -72,7 +77,11 @@ def _write_groups(dialect: str) -> Update:
 
 def _count_finished(dialect: str) -> Update:
     rows = json_rows(dialect, "batch", id=BigInteger(), finished=BigInteger())
-    counted = update(groups).where(groups.c.id == rows.c.id).values(finished=groups.c.finished + rows.c.finished)
+    counted = (
+        update(groups)
+        .where(groups.c.id == rows.c.id)
+        .values(finished=groups.c.finished + rows.c.finished)
+    )
     return counted.returning(*GROUP_COLUMNS)
 
 
@@ -83,7 +92,9 @@ _waits: Final = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == Waits
 
 
 def _downstream(dialect: str) -> CTE:
-    """Return the jobs that wait for these, and those that wait for them in turn, up to so many `levels`."""
+    """Return the jobs that wait for these, and those that wait for them in turn, up to so many
+    `levels`.
+    """
     first = select(dependencies.c.job_id, literal(1, Integer()).label("level")).where(
         member_of(dialect, dependencies.c.after_id, "ids", of=IdList), ~dependencies.c.ended
     )
@@ -98,7 +109,9 @@ def _downstream(dialect: str) -> CTE:
 
 
 def _lock_waiting(dialect: str) -> Select[Any]:
-    """Lock the waiting jobs that may change, in the order of their ids, so that there are no deadlocks."""
+    """Lock the waiting jobs that may change, in the order of their ids, so that there are no
+    deadlocks.
+    """
     found = select(_downstream(dialect).c.job_id)
     wanted = or_(jobs.c.id.in_(found), member_of(dialect, jobs.c.id, "thens", of=IdList))
     return select(jobs.c.id).where(wanted, _waits).order_by(jobs.c.id).with_for_update()
@@ -114,20 +127,30 @@ END_DEPENDENCIES: Final = among(
 )
 STILL_WAITING: Final = among(
     select(jobs.c.id).where(
-        select(dependencies.c.job_id).where(dependencies.c.job_id == jobs.c.id, ~dependencies.c.ended).exists()
+        select(dependencies.c.job_id)
+        .where(dependencies.c.job_id == jobs.c.id, ~dependencies.c.ended)
+        .exists()
     ),
     jobs.c.id,
 )
 _in_lanes = select(queues.c.name).where(queues.c.name == jobs.c.queue, HAS_LANES).exists()
-_LIMIT_NEXT: Final = case((or_(jobs.c.limits.is_not(None), _in_lanes), WaitsFor.LIMIT.value), else_=null())
+_LIMIT_NEXT: Final = case(
+    (or_(jobs.c.limits.is_not(None), _in_lanes), WaitsFor.LIMIT.value), else_=null()
+)
 RELEASE: Final = among(
     update(jobs)
     .where(_waits)
-    .values(waits_for=_LIMIT_NEXT, run_at=now_or_later(jobs.c.run_at), updated_at=now_or_later(jobs.c.updated_at))
+    .values(
+        waits_for=_LIMIT_NEXT,
+        run_at=now_or_later(jobs.c.run_at),
+        updated_at=now_or_later(jobs.c.updated_at),
+    )
     .returning(jobs.c.id),
     jobs.c.id,
 )
-"""`run_at` becomes the moment from which the job could run, as the time limit of pending jobs counts from it."""
+"""`run_at` becomes the moment from which the job could run, as the time limit of pending jobs
+counts from it.
+"""
 
 
 def _end_waiting(dialect: str, event: JobEvent) -> Update:
@@ -156,7 +179,9 @@ CANCEL_GROUP: Final = (
         groups.c.ended_at.is_(None),
         groups.c.cancelled_at.is_(None),
     )
-    .values(cancelled_at=database_now(), cancelled_by=bindparam("by", type_=Text()), inserting_at=null())
+    .values(
+        cancelled_at=database_now(), cancelled_by=bindparam("by", type_=Text()), inserting_at=null()
+    )
     .returning(*GROUP_COLUMNS)
 )
 OPEN_MEMBERS: Final = _some.where(IS_MEMBER_BETWEEN, jobs.c.finished_at.is_(None)).with_for_update()

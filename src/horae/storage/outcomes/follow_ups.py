@@ -1,12 +1,14 @@
-"""Report the ends of jobs to the groups and jobs that wait for them, in the transaction that ends those jobs.
+"""Report the ends of jobs to the groups and jobs that wait for them, in the transaction that ends
+those jobs.
 
-All ends of jobs lead here: a settlement, a cancel, a time limit, a rescue. A group counts the ends of its members in
-its own row. A transaction locks the row before it reads it, so exactly one of them counts the last member, and releases
-`then`. A job that waits for other jobs is also locked before its other dependencies are read.
+All ends of jobs lead here: a settlement, a cancel, a time limit, a rescue. A group counts the ends
+of its members in its own row. A transaction locks the row before it reads it, so exactly one of
+them counts the last member, and releases `then`. A job that waits for other jobs is also locked
+before its other dependencies are read.
 
-Locks are taken in one order: ended jobs, then groups by id, then waiting jobs by id. `jobs.awaited` stays true if an
-end was not reported here, as by a node of an older version, or in a body's transaction that reads a snapshot; then
-`report_late` does it.
+Locks are taken in one order: ended jobs, then groups by id, then waiting jobs by id. `jobs.awaited`
+stays true if an end was not reported here, as by a node of an older version, or in a body's
+transaction that reads a snapshot; then `report_late` does it.
 """
 
 import json
@@ -50,8 +52,9 @@ from horae.storage.outcomes.follow_up_statements import (
 )
 
 MOST_LEVELS: Final = 100
-"""How many jobs in a row, each waiting for the one before, one transaction ends when the first one fails. `report_late`
-ends the rest."""
+"""How many jobs in a row, each waiting for the one before, one transaction ends when the first one
+fails. `report_late` ends the rest.
+"""
 
 
 class EndedJob(NamedTuple):
@@ -73,8 +76,9 @@ class EndedWaiting(NamedTuple):
 class FollowUps:
     """What followed from the ends of jobs.
 
-    `released`: jobs that may be claimed now; `ended`: waiting jobs that were cancelled or failed; `cancelled`: groups
-    whose members are to be cancelled (`cancel_members`), as their first member did not finish.
+    `released`: jobs that may be claimed now; `ended`: waiting jobs that were cancelled or failed;
+    `cancelled`: groups whose members are to be cancelled (`cancel_members`), as their first member
+    did not finish.
     """
 
     released: list[JobId] = field(default_factory=list[JobId])
@@ -97,7 +101,9 @@ class CancelledMember(NamedTuple):
 
 
 def report(
-    connection: Connection, ended: Sequence[EndedJob], finished: Mapping[int, int] = MappingProxyType({})
+    connection: Connection,
+    ended: Sequence[EndedJob],
+    finished: Mapping[int, int] = MappingProxyType({}),
 ) -> FollowUps:
     """Report jobs that this transaction has ended, and whose `awaited` it has set to `REPORTED`.
 
@@ -108,8 +114,12 @@ def report(
     return _follow(connection, ended, _advance_groups(connection, ended, finished))
 
 
-def report_ids(connection: Connection, job_ids: Collection[JobId], followed: FollowUps | None = None) -> FollowUps:
-    """Report those of these jobs that have ended and are still `awaited`; `followed` collects what follows."""
+def report_ids(
+    connection: Connection, job_ids: Collection[JobId], followed: FollowUps | None = None
+) -> FollowUps:
+    """Report those of these jobs that have ended and are still `awaited`; `followed` collects what
+    follows.
+    """
     if not job_ids:
         return FollowUps()
     rows = connection.execute(MARK_REPORTED.on(connection), {"ids": list(job_ids)}).all()
@@ -120,7 +130,9 @@ def report_ids(connection: Connection, job_ids: Collection[JobId], followed: Fol
 
 
 def report_late(connection: Connection, limit: int) -> FollowUps:
-    """Report ends that the transaction which wrote them has not reported; others may be doing the same."""
+    """Report ends that the transaction which wrote them has not reported; others may be doing the
+    same.
+    """
     found = connection.execute(UNREPORTED, {"limit": limit}).scalars().all()
     return report_ids(connection, [JobId(id_) for id_ in found])
 
@@ -131,7 +143,9 @@ def ended_jobs(rows: Iterable[Any]) -> list[EndedJob]:
 
 
 def end_inserting(connection: Connection, group_id: GroupId) -> FollowUps:
-    """Note that all members are inserted by the call that started the group; `then` may run if all have ended."""
+    """Note that all members are inserted by the call that started the group; `then` may run if all
+    have ended.
+    """
     [row] = connection.execute(LOCK_GROUPS.on(connection), {"ids": [group_id]}).all()
     group = replace(_group_from(row), inserting_at=None)
     advanced = end_if_complete(group, row.now, was_ended=group.ended_at is not None)
@@ -139,7 +153,9 @@ def end_inserting(connection: Connection, group_id: GroupId) -> FollowUps:
     return _follow(connection, (), [advanced])
 
 
-def cancel_group(connection: Connection, group_id: GroupId, by: str | None) -> tuple[Group, FollowUps] | None:
+def cancel_group(
+    connection: Connection, group_id: GroupId, by: str | None
+) -> tuple[Group, FollowUps] | None:
     """Cancel an open group with its `then`; None if it has ended or was cancelled before.
 
     Its members are to be cancelled by `cancel_members`.
@@ -161,19 +177,30 @@ def cancel_members(
 
     The last value is where the next batch begins, None if this was the last one.
     """
-    found = [row.id for row in read_members(connection, OPEN_MEMBERS, group_id, after=after, limit=limit)]
+    found = [
+        row.id for row in read_members(connection, OPEN_MEMBERS, group_id, after=after, limit=limit)
+    ]
     if not found:
         return [], FollowUps(), None
     values = {"ids": found, "by": by}
     rows = connection.execute(CANCEL_MEMBERS.on(connection), values).all()
     members = [CancelledMember(JobId(row.id), row.type, row.node_id is not None) for row in rows]
-    return members, report(connection, ended_jobs(rows)), JobId(found[-1]) if len(found) == limit else None
+    return (
+        members,
+        report(connection, ended_jobs(rows)),
+        JobId(found[-1]) if len(found) == limit else None,
+    )
 
 
 def resolve(
-    connection: Connection, job_id: JobId, states: Collection[JobState], on_failure: OnDependencyFailure
+    connection: Connection,
+    job_id: JobId,
+    states: Collection[JobState],
+    on_failure: OnDependencyFailure,
 ) -> None:
-    """Decide about a new job that waits for jobs in these states, some of which may have ended before."""
+    """Decide about a new job that waits for jobs in these states, some of which may have ended
+    before.
+    """
     step = after_dependencies(states, on_failure)
     if step is not DependentStep.WAIT:
         _apply(connection, {job_id: (step, "a job that it was to wait for")}, FollowUps())
@@ -182,10 +209,16 @@ def resolve(
 def _count_finished(connection: Connection, finished: Mapping[int, int]) -> FollowUps:
     """Count finished members by one statement, which is enough until the last one of a group."""
     if len(finished) > 1:
-        connection.execute(LOCK_GROUPS.on(connection), {"ids": list(finished)})  # in the common order
-    batch = json.dumps([{"id": group_id, "finished": number} for group_id, number in finished.items()])
+        connection.execute(
+            LOCK_GROUPS.on(connection), {"ids": list(finished)}
+        )  # in the common order
+    batch = json.dumps(
+        [{"id": group_id, "finished": number} for group_id, number in finished.items()]
+    )
     rows = connection.execute(COUNT_FINISHED.on(connection), {"batch": batch}).all()
-    complete = [group.id for group in map(group_from, rows) if group.is_complete and group.ended_at is None]
+    complete = [
+        group.id for group in map(group_from, rows) if group.is_complete and group.ended_at is None
+    ]
     if not complete:
         return FollowUps()
     locked = connection.execute(LOCK_GROUPS.on(connection), {"ids": complete}).all()
@@ -194,7 +227,9 @@ def _count_finished(connection: Connection, finished: Mapping[int, int]) -> Foll
     return _follow(connection, (), advanced)
 
 
-def _advance_groups(connection: Connection, ended: Sequence[EndedJob], finished: Mapping[int, int]) -> list[Advanced]:
+def _advance_groups(
+    connection: Connection, ended: Sequence[EndedJob], finished: Mapping[int, int]
+) -> list[Advanced]:
     ends = {group_id: Counter({JobState.FINISHED: number}) for group_id, number in finished.items()}
     first: dict[int, JobId] = {}
     for job in ended:
@@ -205,7 +240,9 @@ def _advance_groups(connection: Connection, ended: Sequence[EndedJob], finished:
     if not ends:
         return []
     rows = connection.execute(LOCK_GROUPS.on(connection), {"ids": list(ends)}).all()
-    advanced = [advance(_group_from(row), ends[row.id], row.now, _cause(first.get(row.id))) for row in rows]
+    advanced = [
+        advance(_group_from(row), ends[row.id], row.now, _cause(first.get(row.id))) for row in rows
+    ]
     _write(connection, advanced)
     return advanced
 
@@ -235,8 +272,12 @@ def _write(connection: Connection, advanced: Sequence[Advanced], *, inserted: bo
     connection.execute(WRITE_GROUPS.on(connection), {"batch": json.dumps(batch)})
 
 
-def _follow(connection: Connection, ended: Sequence[EndedJob], advanced: Sequence[Advanced]) -> FollowUps:
-    """Release or end the jobs that wait for these jobs and groups, and those that wait for them in turn."""
+def _follow(
+    connection: Connection, ended: Sequence[EndedJob], advanced: Sequence[Advanced]
+) -> FollowUps:
+    """Release or end the jobs that wait for these jobs and groups, and those that wait for them in
+    turn.
+    """
     result = FollowUps(cancelled=[each.group.id for each in advanced if each.cancels])
     thens = {
         each.group.then_id: each
@@ -252,7 +293,8 @@ def _follow(connection: Connection, ended: Sequence[EndedJob], advanced: Sequenc
     if not waiting:
         return result
     steps: dict[JobId, tuple[DependentStep, str]] = {
-        then: (DependentStep(each.then.value), each.group.cancelled_by or "") for then, each in thens.items()
+        then: (DependentStep(each.then.value), each.group.cancelled_by or "")
+        for then, each in thens.items()
     }
     states = {job.id: job.state for job in ended}
     for _ in range(MOST_LEVELS):
@@ -265,7 +307,9 @@ def _follow(connection: Connection, ended: Sequence[EndedJob], advanced: Sequenc
     return result
 
 
-def _dependents(connection: Connection, ended: Mapping[JobId, JobState]) -> dict[JobId, tuple[DependentStep, str]]:
+def _dependents(
+    connection: Connection, ended: Mapping[JobId, JobState]
+) -> dict[JobId, tuple[DependentStep, str]]:
     """Return how the jobs that wait for these continue, and why."""
     if not ended:
         return {}
@@ -287,14 +331,21 @@ def _dependents(connection: Connection, ended: Mapping[JobId, JobState]) -> dict
 def _apply(
     connection: Connection, steps: Mapping[JobId, tuple[DependentStep, str]], result: FollowUps
 ) -> dict[JobId, JobState]:
-    """Release, cancel or fail waiting jobs; return those that have ended and that others wait for."""
+    """Release, cancel or fail waiting jobs; return those that have ended and that others wait
+    for.
+    """
     released = [job_id for job_id, (step, _) in steps.items() if step is DependentStep.RELEASE]
     if released:
         found = connection.execute(RELEASE.on(connection), {"ids": released}).scalars()
         result.released.extend(JobId(id_) for id_ in found)
     awaited: dict[JobId, JobState] = {}
-    for statement, wanted in ((CANCEL_WAITING, DependentStep.CANCEL), (FAIL_WAITING, DependentStep.FAIL)):
-        batch = [{"id": job_id, "reason": why} for job_id, (step, why) in steps.items() if step is wanted]
+    for statement, wanted in (
+        (CANCEL_WAITING, DependentStep.CANCEL),
+        (FAIL_WAITING, DependentStep.FAIL),
+    ):
+        batch = [
+            {"id": job_id, "reason": why} for job_id, (step, why) in steps.items() if step is wanted
+        ]
         if not batch:
             continue
         rows = connection.execute(statement.on(connection), {"batch": json.dumps(batch)}).all()

@@ -21,21 +21,32 @@ from horae.storage.engine.dialect import among
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 from horae.storage.outcomes import bulk_run_ending
 from horae.storage.schedules import writing
-from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
+from horae.storage.schedules.plan_writing import (
+    JITTER,
+    AppliedPlan,
+    apply_plans,
+    snapshot_if_readable,
+)
 from horae.storage.schedules.rows import StoredSchedule, rules_of, snapshot_of
 from horae.storage.schedules.tables import schedules
 
 _ENDED_JOB: Final = (
-    jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.run_reason, jobs.c.started_at, jobs.c.finished_at,
-    # A claimed job has not necessarily begun: one that was handed back, or ended while it waited for a slot, has no
-    # attempt.
+    jobs.c.id,
+    jobs.c.schedule_id,
+    jobs.c.created_at,
+    jobs.c.run_reason,
+    jobs.c.started_at,
+    jobs.c.finished_at,
+    # A claimed job has not necessarily begun: one that was handed back, or ended while it waited
+    # for a slot, has no attempt.
     select(job_attempts.c.job_id).where(job_attempts.c.job_id == jobs.c.id).exists().label("begun"),
-)  # fmt: skip
+)
 ENDED_JOBS: Final = among(select(*_ENDED_JOB).where(jobs.c.schedule_id.is_not(None)), jobs.c.id)
 OTHER_RUNS: Final = select(func.count()).where(
     jobs.c.schedule_id == bindparam("schedule_id"), jobs.c.id != bindparam("job_id"), IS_OPEN
 )
-# Runs whose body has stopped, although no end was written to the schedule; and runs whose job no longer exists.
+# Runs whose body has stopped, although no end was written to the schedule; and runs whose job no
+# longer exists.
 UNREPORTED_ENDS: Final = (
     select(schedules.c.id, schedules.c.run_token, schedules.c.started_at, jobs.c.state)
     .select_from(schedules.outerjoin(jobs, jobs.c.id == schedules.c.run_token))
@@ -94,7 +105,9 @@ def end_runs(
 
 
 def end_unreported(connection: Connection, limit: int) -> list[AppliedPlan]:
-    """End runs whose jobs have ended without a report to the schedule; a run without a job counts as a crash."""
+    """End runs whose jobs have ended without a report to the schedule; a run without a job counts
+    as a crash.
+    """
     found = connection.execute(UNREPORTED_ENDS, {"limit": limit}).all()
     ended = {JobId(row.run_token): outcome_of(row.state) for row in found if row.state is not None}
     gone = [
@@ -122,21 +135,29 @@ def _ends_of(connection: Connection, outcomes: Mapping[JobId, RunOutcome]) -> li
 
 
 def _end(
-    connection: Connection, ends: Sequence[RunEnd], node: NodeId | None, scheduler_age: timedelta | None = None
+    connection: Connection,
+    ends: Sequence[RunEnd],
+    node: NodeId | None,
+    scheduler_age: timedelta | None = None,
 ) -> list[AppliedPlan]:
     """End the runs that their schedules still wait for.
 
-    A schedule that cannot be read here is left alone; a node that can read it ends its run (`end_unreported`).
+    A schedule that cannot be read here is left alone; a node that can read it ends its run
+    (`end_unreported`).
     """
     rows = writing.lock(connection, {ended.schedule_id for ended in ends})
     locked = {row.id: row for row in rows if snapshot_if_readable(row) is not None}
     applied: list[AppliedPlan] = []
     waiting = list(ends)
-    while waiting:  # one end of each schedule in each round; only `allow_all` needs more than one round
+    while (
+        waiting
+    ):  # one end of each schedule in each round; only `allow_all` needs more than one round
         now = {ended.schedule_id: ended for ended in reversed(waiting)}
         waiting = [ended for ended in waiting if now[ended.schedule_id] is not ended]
         current = [
-            (locked[key], ended) for key, ended in now.items() if key in locked and _is_current(locked[key], ended)
+            (locked[key], ended)
+            for key, ended in now.items()
+            if key in locked and _is_current(locked[key], ended)
         ]
         later = Counter(ended.schedule_id for ended in waiting)
         results = _end_one_each(connection, current, later, node, scheduler_age) if current else []
@@ -182,8 +203,12 @@ def _is_current(row: StoredSchedule, ended: RunEnd) -> bool:
 
 
 def _other_runs(connection: Connection, row: StoredSchedule, job_id: JobId, later: int) -> int:
-    """Count the other runs of the schedule that are open, or whose end is written later in the same batch."""
+    """Count the other runs of the schedule that are open, or whose end is written later in the same
+    batch.
+    """
     if rules_of(row).overlap is not Overlap.ALLOW_ALL:
         return 0
-    count: int = connection.execute(OTHER_RUNS, {"schedule_id": row.id, "job_id": job_id}).scalar_one()
+    count: int = connection.execute(
+        OTHER_RUNS, {"schedule_id": row.id, "job_id": job_id}
+    ).scalar_one()
     return count + later

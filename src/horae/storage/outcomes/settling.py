@@ -1,8 +1,10 @@
-"""Settle a batch of claims: write how each job ended, guarded by its lease, and keep one attempt in `job_attempts`.
+"""Settle a batch of claims: write how each job ended, guarded by its lease, and keep one attempt in
+`job_attempts`.
 
-A lease that no longer matches means that the job was ended while its body ran (it was cancelled, or failed by its hard
-limit), or that it belongs to another node now. In the first case the row is released, since its body has stopped.
-Settling is idempotent: the row of the attempt proves that an earlier commit, whose answer was lost, took effect.
+A lease that no longer matches means that the job was ended while its body ran (it was cancelled, or
+failed by its hard limit), or that it belongs to another node now. In the first case the row is
+released, since its body has stopped. Settling is idempotent: the row of the attempt proves that an
+earlier commit, whose answer was lost, took effect.
 """
 
 import json
@@ -43,9 +45,10 @@ _TEXTS: Final = ("error", "human_readable_error", "traceback", "label", "reason"
 class Settled:
     """The result of settling a batch.
 
-    `settled`: written as requested, now or by an earlier call whose answer was lost; `released`: jobs that had been
-    ended while their bodies ran; `returned`: pending again. All others no longer belong to this node. `runs`: the
-    schedules whose runs have ended with these jobs. `follow_ups`: what followed for groups and jobs that waited.
+    `settled`: written as requested, now or by an earlier call whose answer was lost; `released`:
+    jobs that had been ended while their bodies ran; `returned`: pending again. All others no longer
+    belong to this node. `runs`: the schedules whose runs have ended with these jobs. `follow_ups`:
+    what followed for groups and jobs that waited.
     """
 
     settled: set[JobId] = field(default_factory=set[JobId])
@@ -64,9 +67,13 @@ class Settled:
 
 
 def settle(
-    connection: Connection, node: NodeId, settlements: Sequence[Settlement], scheduler_age: timedelta | None = None
+    connection: Connection,
+    node: NodeId,
+    settlements: Sequence[Settlement],
+    scheduler_age: timedelta | None = None,
 ) -> Settled:
-    """Write those settlements whose leases are still current, and end the runs of schedules that end with them.
+    """Write those settlements whose leases are still current, and end the runs of schedules that
+    end with them.
 
     `scheduler_age`: how long ago the scheduler that found a crash was started.
     """
@@ -76,8 +83,11 @@ def settle(
     counts = _finish_members(connection, node, members, finished) if members else Counter[int]()
     result = Settled(finished)
     settlements = [_storable(item) for item in settlements if item.id not in finished]
-    awaited = _settle_rest(connection, node, settlements, scheduler_age, result) if settlements else []
-    # Last, as the rows of groups are shared with the transactions of other nodes, and stay locked until the commit.
+    awaited = (
+        _settle_rest(connection, node, settlements, scheduler_age, result) if settlements else []
+    )
+    # Last, as the rows of groups are shared with the transactions of other nodes, and stay locked
+    # until the commit.
     if counts or awaited:
         result.follow_ups.add(follow_ups.report(connection, awaited, counts))
     return result
@@ -90,16 +100,28 @@ def _settle_rest(
     scheduler_age: timedelta | None,
     result: Settled,
 ) -> list[EndedJob]:
-    """Settle what the short statements have not written; return the ended jobs that others wait for."""
+    """Settle what the short statements have not written; return the ended jobs that others wait
+    for.
+    """
     rows = _write(connection, SETTLE, node, _as_json(settlements)).all()
     settled = {JobId(row.id) for row in rows}
     result.settled.update(settled)
-    special = {item.id: _RUN_OUTCOMES[item.outcome] for item in settlements if item.outcome in _RUN_OUTCOMES}
+    special = {
+        item.id: _RUN_OUTCOMES[item.outcome]
+        for item in settlements
+        if item.outcome in _RUN_OUTCOMES
+    }
     result.runs.extend(_end_runs(connection, node, rows, special, scheduler_age))
     rest = [item for item in settlements if item.id not in settled]
     if rest:
         recorded = _recorded_before(connection, rest)
-        result.add(release(connection, node, [(item.id, item.lease) for item in rest if item.id not in recorded]))
+        result.add(
+            release(
+                connection,
+                node,
+                [(item.id, item.lease) for item in rest if item.id not in recorded],
+            )
+        )
         result.settled.update(recorded)
     return _reported(rows)
 
@@ -110,7 +132,9 @@ def _reported(rows: Iterable[Any]) -> list[EndedJob]:
 
 
 def _finish(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> set[JobId]:
-    """Finish jobs by the short statement; return them, or none unless it has written all of them."""
+    """Finish jobs by the short statement; return them, or none unless it has written all of
+    them.
+    """
     if not settlements:
         return set()
     written = _write(connection, FINISH, node, finished_as_json(settlements))
@@ -128,7 +152,9 @@ def _finish_members(
     batch = {"batch": finished_as_json(members), "node": node}
     if connection.dialect.name == POSTGRESQL:
         [statement] = FINISH_MEMBERS.on(connection)
-        number, awaited, some = connection.execute(statement, {**batch, "number": len(members)}).one()
+        number, awaited, some = connection.execute(
+            statement, {**batch, "number": len(members)}
+        ).one()
     else:
         keep, finish, finish_some = FINISH_MEMBERS.on(connection)
         number, awaited = connection.execute(keep, batch).rowcount, REPORTED
@@ -153,9 +179,13 @@ def _write(
 
 
 def release(
-    connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]], unbegun: Collection[JobId] = ()
+    connection: Connection,
+    node: NodeId,
+    leases: Collection[tuple[JobId, int]],
+    unbegun: Collection[JobId] = (),
 ) -> Settled:
-    """Note that these bodies have stopped: release the jobs among them that were ended while their bodies ran.
+    """Note that these bodies have stopped: release the jobs among them that were ended while their
+    bodies ran.
 
     `unbegun`: jobs whose bodies had not begun, so that no attempt is kept.
     """
@@ -167,7 +197,9 @@ def release(
         JobState.CANCELLED: AttemptOutcome.CANCELLED,
         JobState.FAILED: AttemptOutcome.TIMED_OUT,
     }
-    attempts = [_attempt(row, node, kinds[JobState(row.state)]) for row in rows if row.id not in unbegun]
+    attempts = [
+        _attempt(row, node, kinds[JobState(row.state)]) for row in rows if row.id not in unbegun
+    ]
     if attempts:
         connection.execute(KEEP_ATTEMPT, attempts)
     released = {JobId(row.id): JobState(row.state) for row in rows}
@@ -211,17 +243,27 @@ def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome) -> dict[str, Any]:
 
 def _storable(item: Settlement) -> Settlement:
     given = {name: text for name in _TEXTS if (text := getattr(item, name)) is not None}
-    clean: dict[str, Any] = {name: storable(text) for name, text in given.items() if not is_storable(text)}
+    clean: dict[str, Any] = {
+        name: storable(text) for name, text in given.items() if not is_storable(text)
+    }
     return item._replace(**clean) if clean else item
 
 
 def finished_as_json(settlements: Sequence[Settlement]) -> str:
     """Return the batch of `FINISH`."""
-    # Formatted by hand where nothing needs escaping, which is nearly always: it takes a fifth of json.dumps's time.
+    # Formatted by hand where nothing needs escaping, which is nearly always: it takes a fifth of
+    # json.dumps's time.
     parts = (
         f'{{"id":{item.id},"lease":{item.lease}}}'
         if item.result is None and item.label is None
-        else json.dumps({"id": item.id, "lease": item.lease, "result": item.result, "label": _storable(item).label})
+        else json.dumps(
+            {
+                "id": item.id,
+                "lease": item.lease,
+                "result": item.result,
+                "label": _storable(item).label,
+            }
+        )
         for item in settlements
     )
     return f"[{','.join(parts)}]"
@@ -234,7 +276,11 @@ def _microseconds(item: Settlement) -> int | None:
 def _as_json(settlements: Sequence[Settlement]) -> str:
     return json.dumps(
         [
-            {name: value for name, value in zip(Settlement._fields, item, strict=True) if value is not None}
+            {
+                name: value
+                for name, value in zip(Settlement._fields, item, strict=True)
+                if value is not None
+            }
             | {"took": _microseconds(item)}
             for item in settlements
         ],

@@ -70,18 +70,27 @@ _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
 _ENDED_AT: Final = now_or_later(jobs.c.started_at)  # the clock may have been set back
-_SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id, jobs.c.group_id, jobs.c.awaited)
+_SETTLED: Final = (
+    jobs.c.id,
+    jobs.c.lease,
+    jobs.c.state,
+    jobs.c.schedule_id,
+    jobs.c.group_id,
+    jobs.c.awaited,
+)
 _LONGEST_REASON: Final = 500
 """Characters of a reason that are kept with the job; the attempt has the whole text."""
 
 
 def _finish(dialect: str, *, members: bool = False) -> Sequence[Executable]:
-    """Finish jobs that are not runs of a schedule, and count them; nearly all bodies end in this way.
+    """Finish jobs that are not runs of a schedule, and count them; nearly all bodies end in this
+    way.
 
-    It costs two thirds of `SETTLE`, and a third on SQLite. `members`: those for which a group waits, and no other jobs,
-    with the new `awaited` on PostgreSQL. Else those for which nothing waits. A row for each job would cost a tenth of
-    its end, so there are ids only where some were not written: on PostgreSQL in the one row, on SQLite by a third
-    statement, to be executed instead of the second one.
+    It costs two thirds of `SETTLE`, and a third on SQLite. `members`: those for which a group
+    waits, and no other jobs, with the new `awaited` on PostgreSQL. Else those for which nothing
+    waits. A row for each job would cost a tenth of its end, so there are ids only where some were
+    not written: on PostgreSQL in the one row, on SQLite by a third statement, to be executed
+    instead of the second one.
     """
     batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
     changes = {
@@ -122,7 +131,9 @@ def _settle(dialect: str) -> Sequence[Executable]:
     changes = {
         "state": batch.c.state,
         "finished_at": case((retried, null()), else_=_ENDED_AT),
-        "run_at": case((retried, seconds_from_now(func.coalesce(batch.c.delay, 0.0))), else_=jobs.c.run_at),
+        "run_at": case(
+            (retried, seconds_from_now(func.coalesce(batch.c.delay, 0.0))), else_=jobs.c.run_at
+        ),
         "result": cast(batch.c.result, Json()),
         "error": case((retried, null()), else_=batch.c.error),
         "human_readable_error": case((retried, null()), else_=batch.c.human_readable_error),
@@ -135,7 +146,9 @@ def _settle(dialect: str) -> Sequence[Executable]:
         "cancelled_by": batch.c.cancelled_by,
         "started_at": _began_at(batch),
         "hook_owed": batch.c.hook_owed,
-        "expires_at": case((retried, null()), else_=jobs.c.expires_at),  # it has begun, so it cannot expire any more
+        "expires_at": case(
+            (retried, null()), else_=jobs.c.expires_at
+        ),  # it has begun, so it cannot expire any more
         "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
         "attempt": jobs.c.attempt - uncounted,
         "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
@@ -144,8 +157,12 @@ def _settle(dialect: str) -> Sequence[Executable]:
     ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
     held = _held(batch)
     if dialect != POSTGRESQL:
-        return _kept_before(held, _began_at(batch), ended), _changed(held, changes).returning(*_SETTLED)
-    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended, jobs.c.attempt + uncounted)
+        return _kept_before(held, _began_at(batch), ended), _changed(held, changes).returning(
+            *_SETTLED
+        )
+    settled, kept = _changed_and_kept(
+        dialect, batch, _changed(held, changes), ended, jobs.c.attempt + uncounted
+    )
     return (_all_of(settled, kept),)
 
 
@@ -154,10 +171,11 @@ def _all_of(settled: CTE, kept: CTE) -> Select[Any]:
 
 
 def _reported(dialect: str) -> ColumnElement[Any]:
-    """Return `awaited` of a job that ends: `REPORTED`, if this transaction notifies those that wait for it.
+    """Return `awaited` of a job that ends: `REPORTED`, if this transaction notifies those that wait
+    for it.
 
-    A transaction that reads a snapshot does not see what others have committed, so it cannot know whether it ends the
-    last job of several.
+    A transaction that reads a snapshot does not see what others have committed, so it cannot know
+    whether it ends the last job of several.
     """
     sees_others: ColumnElement[bool] = jobs.c.awaited > REPORTED
     if dialect == POSTGRESQL:
@@ -170,11 +188,15 @@ def _reported(dialect: str) -> ColumnElement[Any]:
 
 def _batch(dialect: str, **columns: TypeEngine[Any]) -> Any:
     rows = json_rows(dialect, "batch", **columns)
-    return select(rows).cte("batch") if dialect == POSTGRESQL else rows  # PostgreSQL reads it twice in one statement
+    return (
+        select(rows).cte("batch") if dialect == POSTGRESQL else rows
+    )  # PostgreSQL reads it twice in one statement
 
 
 def _held(batch: Any) -> ColumnElement[bool]:
-    return and_(jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease, jobs.c.state == JobState.STARTED)
+    return and_(
+        jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease, jobs.c.state == JobState.STARTED
+    )
 
 
 def _began_at(batch: Any) -> ColumnElement[datetime]:
@@ -187,21 +209,41 @@ def _changed(held: ColumnElement[bool], changes: Mapping[str, Any]) -> Update:
 
 
 def _kept_before(held: ColumnElement[bool], began: Any, ended: Sequence[Any]) -> Insert:
-    """Keep the attempts in a statement of their own on SQLite, before the change makes the rows unrecognisable."""
+    """Keep the attempts in a statement of their own on SQLite, before the change makes the rows
+    unrecognisable.
+    """
     moments = (began, _ENDED_AT)
-    return _kept(select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, *moments, *ended).where(held))
+    return _kept(
+        select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, *moments, *ended).where(held)
+    )
 
 
 def _changed_and_kept(
-    dialect: str, batch: Any, changed: Update, ended: Sequence[Any], attempt: ColumnElement[int] = jobs.c.attempt
+    dialect: str,
+    batch: Any,
+    changed: Update,
+    ended: Sequence[Any],
+    attempt: ColumnElement[int] = jobs.c.attempt,
 ) -> tuple[CTE, CTE]:
-    """Change the jobs and keep the attempts in one statement on PostgreSQL; `attempt`: its number, after the change."""
+    """Change the jobs and keep the attempts in one statement on PostgreSQL; `attempt`: its number,
+    after the change.
+    """
     named = [column.label(f"attempt_{name}") for name, column in zip(_ENDED_AS, ended, strict=True)]
     found = changed.where(one_of(dialect, jobs.c.id, select(batch.c.id).correlate(None)))
     number = attempt.label("number")
-    settled = found.returning(*_SETTLED, number, jobs.c.started_at, jobs.c.updated_at, *named).cte("settled")
+    settled = found.returning(*_SETTLED, number, jobs.c.started_at, jobs.c.updated_at, *named).cte(
+        "settled"
+    )
     row = settled.c
-    attempts = select(row.id, row.lease, row.number, _NODE, row.started_at, row.updated_at, *list(row)[-len(named) :])
+    attempts = select(
+        row.id,
+        row.lease,
+        row.number,
+        _NODE,
+        row.started_at,
+        row.updated_at,
+        *list(row)[-len(named) :],
+    )
     return settled, _kept(attempts).cte("kept")
 
 

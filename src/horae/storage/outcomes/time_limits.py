@@ -7,12 +7,30 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Float, Integer, Select, String, Update, bindparam, case, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Float,
+    Integer,
+    Select,
+    String,
+    Update,
+    bindparam,
+    case,
+    select,
+    update,
+)
 
 from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, NodeId, state_after, states_before
 from horae.domain.jobs.limits import EXPIRED, HARD, OF_SCHEDULE, PENDING, Limit
 from horae.domain.schedules.statistics import RunOutcome
-from horae.storage.engine.dialect import PerDialect, database_now, json_rows, seconds_between, seconds_from_now
+from horae.storage.engine.dialect import (
+    PerDialect,
+    database_now,
+    json_rows,
+    seconds_between,
+    seconds_from_now,
+)
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.owed_hooks import ON_ERROR
 from horae.storage.jobs.reading import COLUMNS, job_from
@@ -23,7 +41,9 @@ from horae.storage.schedules import writing
 
 
 class OverdueJob(NamedTuple):
-    """A job that has exceeded a limit: the moment from which the time counts, and the limit in seconds."""
+    """A job that has exceeded a limit: the moment from which the time counts, and the limit in
+    seconds.
+    """
 
     id: JobId
     lease: int
@@ -33,28 +53,48 @@ class OverdueJob(NamedTuple):
 
 
 def _overdue(
-    state: JobState, since: Any, condition: Any, dialect: str, *, seconds: Any = 0.0, queue_open: bool = False
+    state: JobState,
+    since: Any,
+    condition: Any,
+    dialect: str,
+    *,
+    seconds: Any = 0.0,
+    queue_open: bool = False,
 ) -> Select[*tuple[Any, ...]]:
-    """Select jobs past their limits; `queue_open`: only those whose queue was open for all of that time."""
+    """Select jobs past their limits; `queue_open`: only those whose queue was open for all of that
+    time.
+    """
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
     limit = limits.c.seconds + seconds
     latest = seconds_from_now(-limit)
     if queue_open:
         held = queues.c.paused_at.is_not(None) | (queues.c.opened_at >= latest)
         condition &= ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists()
-    return select(jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")).where(
-        jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, condition
-    )
+    return select(
+        jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")
+    ).where(jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, condition)
 
 
-_of_schedule = jobs.c.max_runtime.is_not(None)  # then its schedule sets the limit of the job, not its type
+_of_schedule = jobs.c.max_runtime.is_not(
+    None
+)  # then its schedule sets the limit of the job, not its type
 _unclaimed = jobs.c.waits_for.is_(None) & jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
 OVERDUE: Final[Mapping[Limit, PerDialect[Select[Any]]]] = {
-    HARD: PerDialect(partial(_overdue, JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule)),
-    OF_SCHEDULE: PerDialect(
-        partial(_overdue, JobState.STARTED, jobs.c.started_at, IS_HELD & _of_schedule, seconds=jobs.c.max_runtime)
+    HARD: PerDialect(
+        partial(_overdue, JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule)
     ),
-    PENDING: PerDialect(partial(_overdue, JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True)),
+    OF_SCHEDULE: PerDialect(
+        partial(
+            _overdue,
+            JobState.STARTED,
+            jobs.c.started_at,
+            IS_HELD & _of_schedule,
+            seconds=jobs.c.max_runtime,
+        )
+    ),
+    PENDING: PerDialect(
+        partial(_overdue, JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True)
+    ),
 }
 
 
@@ -83,7 +123,8 @@ def _expire(dialect: str) -> Update:
             error=bindparam("error"),
             human_readable_error=bindparam("text"),
             progress_percentage=case(
-                (passed.c.reported > jobs.c.progress_percentage, passed.c.reported), else_=jobs.c.progress_percentage
+                (passed.c.reported > jobs.c.progress_percentage, passed.c.reported),
+                else_=jobs.c.progress_percentage,
             ),
             hook_owed=ON_ERROR,
             **ENDED_NOW,
@@ -95,15 +136,17 @@ def _expire(dialect: str) -> Update:
 EXPIRE: Final = PerDialect(_expire)
 # Moved meanwhile to another time, it does not expire now.
 EXPIRE_UNBEGUN: Final = PerDialect(
-    lambda dialect: _expire(dialect).where(jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now())
+    lambda dialect: _expire(dialect).where(
+        jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now()
+    )
 )
 
 
 def overdue(connection: Connection, limit: Limit, seconds: Mapping[str, float]) -> list[OverdueJob]:
     """Return the jobs that have exceeded a limit; `seconds` by type.
 
-    `HARD`: jobs that run for longer. `OF_SCHEDULE`: runs that exceed the limit of their schedule by more. `PENDING`:
-    jobs with an owner that no node has claimed in that time.
+    `HARD`: jobs that run for longer. `OF_SCHEDULE`: runs that exceed the limit of their schedule by
+    more. `PENDING`: jobs with an owner that no node has claimed in that time.
     """
     rows = json.dumps([{"type": name, "seconds": each} for name, each in seconds.items()])
     found = connection.execute(OVERDUE[limit].on(connection), {"limits": rows})
@@ -124,12 +167,18 @@ def expire(
     *,
     followed: FollowUps | None = None,
 ) -> list[Job]:
-    """Fail those of these jobs that are active under these leases; the node stays until the body has stopped.
+    """Fail those of these jobs that are active under these leases; the node stays until the body
+    has stopped.
 
-    `reported`: the percentages that bodies have last reported, so that the progress shown does not fall back.
-    `followed` collects what followed for those that waited for these jobs.
+    `reported`: the percentages that bodies have last reported, so that the progress shown does not
+    fall back. `followed` collects what followed for those that waited for these jobs.
     """
-    leases = json.dumps([{"id": key[0], "lease": key[1], "reported": reported.get(key, 0)} for key in sorted(passed)])
+    leases = json.dumps(
+        [
+            {"id": key[0], "lease": key[1], "reported": reported.get(key, 0)}
+            for key in sorted(passed)
+        ]
+    )
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
     statement = EXPIRE_UNBEGUN if limit is EXPIRED else EXPIRE
     failed = readable(jobs.name, connection.execute(statement.on(connection), values), job_from)

@@ -1,8 +1,8 @@
 """What code declares about queues, and how it comes into force.
 
-A deployment changes only the fields whose declaration differs from the one that was deployed before. So what was
-changed at run time stays in force until the code declares something else for the same field (as with schedules,
-ADR 26).
+A deployment changes only the fields whose declaration differs from the one that was deployed
+before. So what was changed at run time stays in force until the code declares something else for
+the same field (as with schedules, ADR 26).
 """
 
 import json
@@ -43,13 +43,18 @@ class QueueChange(NamedTuple):
     after: Mapping[str, Any]
 
 
-def declare(connection: Connection, module: str, declared: Mapping[str, Mapping[str, Any]]) -> list[QueueChange]:
-    """Replace what a module declares about queues: the declared fields of each by its name, in one order of locks.
+def declare(
+    connection: Connection, module: str, declared: Mapping[str, Mapping[str, Any]]
+) -> list[QueueChange]:
+    """Replace what a module declares about queues: the declared fields of each by its name, in one
+    order of locks.
 
     Returns the queues whose settings have changed.
     """
     changes: list[QueueChange] = []
-    before = {row.name for row in connection.execute(DECLARED) if row.declared.get("module") == module}
+    before = {
+        row.name for row in connection.execute(DECLARED) if row.declared.get("module") == module
+    }
     for name in sorted(before | declared.keys()):
         connection.execute(PUT.on(connection), {"name": name})
         row = connection.execute(LOCK, {"queue": name}).one()
@@ -58,10 +63,18 @@ def declare(connection: Connection, module: str, declared: Mapping[str, Mapping[
             continue  # another module declares it meanwhile
         differing = [field for field in _FIELDS if new.get(field) != old.get(field)]
         # What is not declared any more goes, unless it was changed at run time.
-        changed = {field: new.get(field) for field in differing if field in new or getattr(row, field) == old[field]}
+        changed = {
+            field: new.get(field)
+            for field in differing
+            if field in new or getattr(row, field) == old[field]
+        }
         _write(connection, row, changed, {**new, "module": module} if name in declared else None)
-        if after := {field: value for field, value in changed.items() if value != getattr(row, field)}:
-            changes.append(QueueChange(name, {field: getattr(row, field) for field in after}, after))
+        if after := {
+            field: value for field, value in changed.items() if value != getattr(row, field)
+        }:
+            changes.append(
+                QueueChange(name, {field: getattr(row, field) for field in after}, after)
+            )
     return changes
 
 
@@ -74,7 +87,9 @@ def reset(connection: Connection, name: str) -> bool:
     return True
 
 
-def _write(connection: Connection, row: Any, changed: Mapping[str, Any], declared: Mapping[str, Any] | None) -> None:
+def _write(
+    connection: Connection, row: Any, changed: Mapping[str, Any], declared: Mapping[str, Any] | None
+) -> None:
     after = {field: changed.get(field, getattr(row, field)) for field in _FIELDS}
     given = {
         "queue": row.name,

@@ -1,4 +1,6 @@
-"""The due jobs of each queue and type, and how long jobs of a type take: what an autoscaler's figure is made from."""
+"""The due jobs of each queue and type, and how long jobs of a type take: what an autoscaler's
+figure is made from.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -15,12 +17,15 @@ from horae.storage.operations.overview import DURATION
 DAY: Final = 86_400.0
 """The period in seconds from which durations are taken."""
 SAMPLES: Final = (5_000, 100_000)
-"""Jobs that ended last, from which the durations are taken; the larger number only if a type is not among the first."""
+"""Jobs that ended last, from which the durations are taken; the larger number only if a type is not
+among the first.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueJobs:
-    """Due jobs of one type in one queue that only wait for a slot; `oldest`: for how many seconds one has been due.
+    """Due jobs of one type in one queue that only wait for a slot; `oldest`: for how many seconds
+    one has been due.
 
     `sent`: another system was asked to run them.
     """
@@ -34,7 +39,9 @@ class DueJobs:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Mean durations of bodies in seconds, by job type; `overall`: of all of them, None if none has ended."""
+    """Mean durations of bodies in seconds, by job type; `overall`: of all of them, None if none has
+    ended.
+    """
 
     by_type: Mapping[str, float]
     overall: float | None
@@ -51,19 +58,26 @@ _latest = (
     .where(
         jobs.c.finished_at > seconds_from_now("since"),
         jobs.c.started_at.is_not(None),
-        jobs.c.state.in_([JobState.FINISHED, JobState.FAILED]),  # the end of a cancelled body tells nothing
+        jobs.c.state.in_(
+            [JobState.FINISHED, JobState.FAILED]
+        ),  # the end of a cancelled body tells nothing
     )
     .order_by(jobs.c.finished_at.desc())
     .limit(bindparam("limit"))
     .subquery("latest")
 )
-MEANS: Final = select(_latest.c.type, func.count(), func.sum(_latest.c.seconds)).group_by(_latest.c.type)
+MEANS: Final = select(_latest.c.type, func.count(), func.sum(_latest.c.seconds)).group_by(
+    _latest.c.type
+)
 
 
 def due_jobs(connection: Connection) -> list[DueJobs]:
-    """Return the due jobs that wait for a slot: not those that a limit by key or another job holds back."""
+    """Return the due jobs that wait for a slot: not those that a limit by key or another job holds
+    back.
+    """
     found = {
-        (queue, kind, bool(sent)): (count, oldest) for queue, kind, sent, count, oldest in connection.execute(DUE_JOBS)
+        (queue, kind, bool(sent)): (count, oldest)
+        for queue, kind, sent, count, oldest in connection.execute(DUE_JOBS)
     }
     for place, (count, oldest) in lane_depth.startable(connection).items():
         before, longest = found.get((*place, False), (0, 0.0))
@@ -75,13 +89,17 @@ def due_jobs(connection: Connection) -> list[DueJobs]:
 
 
 def durations(connection: Connection, types: Collection[str]) -> Durations:
-    """Return the mean durations of the jobs that ended last; `types`: those that should be among them."""
+    """Return the mean durations of the jobs that ended last; `types`: those that should be among
+    them.
+    """
     found = Durations({}, None)
     for size in SAMPLES:
         rows = connection.execute(MEANS, {"since": -DAY, "limit": size}).all()
         means = {name: max(0.0, seconds / count) for name, count, seconds in rows}
         total = sum(count for _, count, _ in rows)
-        found = Durations(means, max(0.0, sum(seconds for *_, seconds in rows) / total) if total else None)
+        found = Durations(
+            means, max(0.0, sum(seconds for *_, seconds in rows) / total) if total else None
+        )
         if total < size or means.keys() >= set(types):
             break
     return found

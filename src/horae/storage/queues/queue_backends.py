@@ -1,4 +1,6 @@
-"""What runs the jobs of queues: Horae's nodes, or another system such as Celery, which obeys no limits by key."""
+"""What runs the jobs of queues: Horae's nodes, or another system such as Celery, which obeys no
+limits by key.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -15,7 +17,9 @@ from horae.storage.queues.queues import check_lanes, put
 from horae.storage.schedules.tables import schedules
 
 _backend: dict[str, Any] = {"backend": bindparam("backend")}
-NAME_BACKEND: Final = put(_backend, {"backend": func.coalesce(queues.c.backend, bindparam("backend"))})
+NAME_BACKEND: Final = put(
+    _backend, {"backend": func.coalesce(queues.c.backend, bindparam("backend"))}
+)
 SET_BACKEND: Final = put(_backend, _backend)
 BACKENDS: Final = PerDialect(
     lambda dialect: select(queues.c.name, queues.c.backend).where(
@@ -30,7 +34,9 @@ def _limited(dialect: str) -> Any:
         member_of(dialect, schedules.c.queue, "names"), schedules.c.limits.is_not(None)
     )
     of_job = select(jobs.c.queue, jobs.c.type, null()).where(
-        member_of(dialect, jobs.c.queue, "names"), jobs.c.state == JobState.PENDING, jobs.c.limits.is_not(None)
+        member_of(dialect, jobs.c.queue, "names"),
+        jobs.c.state == JobState.PENDING,
+        jobs.c.limits.is_not(None),
     )
     return union_all(of_schedule, of_job).limit(1)
 
@@ -39,13 +45,17 @@ LIMITED: Final = PerDialect(_limited)
 
 
 def _elsewhere(dialect: str) -> Any:
-    """Select a schedule, or a pending job, of one of these types in one of these queues that has lanes."""
+    """Select a schedule, or a pending job, of one of these types in one of these queues that has
+    lanes.
+    """
     lanes = select(queues.c.name).where(member_of(dialect, queues.c.name, "names"), HAS_LANES)
     of_schedule = select(schedules.c.queue, schedules.c.job_type, schedules.c.name).where(
         schedules.c.queue.in_(lanes), member_of(dialect, schedules.c.job_type, "types")
     )
     of_job = select(jobs.c.queue, jobs.c.type, null()).where(
-        jobs.c.queue.in_(lanes), jobs.c.state == JobState.PENDING, member_of(dialect, jobs.c.type, "types")
+        jobs.c.queue.in_(lanes),
+        jobs.c.state == JobState.PENDING,
+        member_of(dialect, jobs.c.type, "types"),
     )
     return union_all(of_schedule, of_job).limit(1)
 
@@ -54,12 +64,16 @@ ELSEWHERE: Final = PerDialect(_elsewhere)
 
 
 def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
-    """Store the backends of queues that have none yet; return the stored backend of each of these queues."""
+    """Store the backends of queues that have none yet; return the stored backend of each of these
+    queues.
+    """
     before = _stored(connection, backends)
     for name, backend in sorted(backends.items()):
         connection.execute(NAME_BACKEND.on(connection), {"name": name, "backend": backend})
     check_lanes(connection, backends)
-    _check_limited(connection, {name: text for name, text in backends.items() if name not in before})
+    _check_limited(
+        connection, {name: text for name, text in backends.items() if name not in before}
+    )
     return _stored(connection, backends)
 
 
@@ -71,18 +85,23 @@ def set_backend(connection: Connection, name: str, backend: str) -> None:
 
 
 def check_elsewhere(connection: Connection, names: Collection[str], types: Collection[str]) -> None:
-    """Raise `ConfigurationError` if jobs of these types, which another system runs, could not start in these queues.
+    """Raise `ConfigurationError` if jobs of these types, which another system runs, could not start
+    in these queues.
 
-    That is so if one of the queues, as just changed, has limits by key or turns, and a schedule or a job names it.
+    That is so if one of the queues, as just changed, has limits by key or turns, and a schedule or
+    a job names it.
     """
     if not (names and types):
         return
-    found = connection.execute(ELSEWHERE.on(connection), {"names": list(names), "types": list(types)}).one_or_none()
+    found = connection.execute(
+        ELSEWHERE.on(connection), {"names": list(names), "types": list(types)}
+    ).one_or_none()
     if found is not None:
         raise ConfigurationError(
-            f"queue {quoted(found.queue)}: limits by key and turns hold only for jobs that Horae's nodes run, but "
-            f"{_named(found)} in it is of job type {quoted(found.job_type)}, which another system runs; move the "
-            "schedules and cancel the jobs first, or limit the concurrency of the queue instead"
+            f"queue {quoted(found.queue)}: limits by key and turns hold only for jobs that Horae's"
+            f" nodes run, but {_named(found)} in it is of job type {quoted(found.job_type)}, which"
+            " another system runs; move the schedules and cancel the jobs first, or limit the"
+            " concurrency of the queue instead"
         )
 
 
@@ -91,16 +110,26 @@ def _named(found: Any) -> str:
 
 
 def _stored(connection: Connection, names: Collection[str]) -> dict[str, str]:
-    return {row.name: row.backend for row in connection.execute(BACKENDS.on(connection), {"names": list(names)})}
+    return {
+        row.name: row.backend
+        for row in connection.execute(BACKENDS.on(connection), {"names": list(names)})
+    }
 
 
 def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:
-    """Raise `ConfigurationError` if jobs in a queue that is given to another system are under limits of their type."""
+    """Raise `ConfigurationError` if jobs in a queue that is given to another system are under
+    limits of their type.
+    """
     foreign = [name for name, backend in named.items() if backend != OWN_BACKEND]
-    found = connection.execute(LIMITED.on(connection), {"names": foreign}).one_or_none() if foreign else None
+    found = (
+        connection.execute(LIMITED.on(connection), {"names": foreign}).one_or_none()
+        if foreign
+        else None
+    )
     if found is not None:
         raise ConfigurationError(
-            f"queue {quoted(found.queue)}: {_named(found)} in it is of job type {quoted(found.job_type)}, which has "
-            "limits, and these hold only for jobs that Horae's nodes run; move the schedules and cancel the jobs "
-            "first, or choose another queue"
+            f"queue {quoted(found.queue)}: {_named(found)} in it is of job type"
+            f" {quoted(found.job_type)}, which has limits, and these hold only for jobs that"
+            " Horae's nodes run; move the schedules and cancel the jobs first, or choose another"
+            " queue"
         )

@@ -1,4 +1,6 @@
-"""Queues: one that was paused or limited has a row; without a row a queue is open and has no limit."""
+"""Queues: one that was paused or limited has a row; without a row a queue is open and has no
+limit.
+"""
 
 import json
 from collections.abc import Collection, Mapping
@@ -6,27 +8,55 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, or_, select, union_all, update
+from sqlalchemy import (
+    Connection,
+    Text,
+    bindparam,
+    case,
+    cast,
+    func,
+    null,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import JobState, WaitsFor
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
-from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, member_of, seconds_since
+from horae.storage.engine.dialect import (
+    INSERT,
+    Json,
+    PerDialect,
+    database_now,
+    member_of,
+    seconds_since,
+)
 from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.tables import HAS_LANES, IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues
+from horae.storage.jobs.tables import (
+    HAS_LANES,
+    IS_HELD,
+    IS_READY,
+    IS_SENT,
+    IS_WAITING,
+    jobs,
+    queues,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
     """A queue with its waiting and running jobs.
 
-    `concurrency_limit`: how many jobs may run at a time on all nodes together; None: no limit. `due`: how many of the
-    pending jobs are due; `oldest_due`: for how many seconds the longest
-    waiting one has been due. `fair_by`: who takes turns in the queue; None: jobs are claimed as they are due.
-    `limits`: the limits by key of the queue, with their keys and numbers, by name. `declared`: what the code of a
-    deployed module declares for these, with the name of the module; None: nothing. `backend`: what runs its jobs,
-    unless their type names something else; None: Horae's nodes.
+    `concurrency_limit`: how many jobs may run at a time on all nodes together; None: no limit.
+    `due`: how many of the pending jobs are due; `oldest_due`: for how many seconds the longest
+    waiting one has been due. `fair_by`: who takes turns in the queue; None: jobs are claimed as
+    they are due. `limits`: the limits by key of the queue, with their keys and numbers, by name.
+    `declared`: what the code of a deployed module declares for these, with the name of the module;
+    None: nothing. `backend`: what runs its jobs, unless their type names something else; None:
+    Horae's nodes.
     """
 
     name: str
@@ -62,7 +92,12 @@ RESUME: Final = _change.where(queues.c.paused_at.is_not(None)).values(_resume)
 _limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
 LIMIT: Final = put(_limited, _limited)
 SETTINGS: Final = select(
-    queues.c.paused_at, queues.c.note, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits, queues.c.backend
+    queues.c.paused_at,
+    queues.c.note,
+    queues.c.concurrency_limit,
+    queues.c.fair_by,
+    queues.c.limits,
+    queues.c.backend,
 ).where(queues.c.name == bindparam("queue"))
 UNLIMIT: Final = _change.values(concurrency_limit=null())
 
@@ -77,20 +112,29 @@ LANES_BESIDE_BACKEND: Final = PerDialect(
 _fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
 FAIR: Final = put(_fair, _fair)
 _goes_through_lanes = select(queues.c.name).where(queues.c.name == bindparam("of_queue"), HAS_LANES)
-_pending = update(jobs).where(jobs.c.state == JobState.PENDING, jobs.c.queue == bindparam("of_queue"))
+_pending = update(jobs).where(
+    jobs.c.state == JobState.PENDING, jobs.c.queue == bindparam("of_queue")
+)
 PUT: Final = put({}, {"name": queues.c.name})
-LOCK_LIMITS: Final = select(queues.c.limits).where(queues.c.name == bindparam("queue")).with_for_update()
+LOCK_LIMITS: Final = (
+    select(queues.c.limits).where(queues.c.name == bindparam("queue")).with_for_update()
+)
 WRITE_LIMITS: Final = _change.values(limits=cast(bindparam("text", type_=Text()), Json()))
 TO_LANES: Final = _pending.where(
-    or_(jobs.c.waits_for.is_(None), jobs.c.waits_for == WaitsFor.LIMIT), _goes_through_lanes.exists()
+    or_(jobs.c.waits_for.is_(None), jobs.c.waits_for == WaitsFor.LIMIT),
+    _goes_through_lanes.exists(),
 ).values(waits_for=WaitsFor.LIMIT.value, lane_id=null())
-FROM_LANES: Final = _pending.where(jobs.c.waits_for == WaitsFor.LIMIT, ~_goes_through_lanes.exists()).values(
+FROM_LANES: Final = _pending.where(
+    jobs.c.waits_for == WaitsFor.LIMIT, ~_goes_through_lanes.exists()
+).values(
     waits_for=case((jobs.c.limits.is_(None), null()), else_=WaitsFor.LIMIT.value), lane_id=null()
 )
 
 _conditions = (IS_READY, IS_SENT, IS_WAITING, IS_HELD)
 _parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in _conditions)
-_open = union_all(*_parts).subquery("open")  # of held jobs also those that were ended and whose bodies still run
+_open = union_all(*_parts).subquery(
+    "open"
+)  # of held jobs also those that were ended and whose bodies still run
 _due = (_open.c.state == JobState.PENDING) & (_open.c.run_at <= database_now())
 _busy = (
     select(
@@ -104,7 +148,13 @@ _busy = (
     .group_by(_open.c.queue)
     .subquery("busy")
 )
-_settings = (queues.c.paused_at, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits, queues.c.declared)
+_settings = (
+    queues.c.paused_at,
+    queues.c.concurrency_limit,
+    queues.c.fair_by,
+    queues.c.limits,
+    queues.c.declared,
+)
 _kept = or_(*(column.is_not(None) for column in _settings), queues.c.backend != OWN_BACKEND)
 _names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
 VIEW: Final = (
@@ -123,7 +173,9 @@ VIEW: Final = (
         _busy.c.oldest_due,
     )
     .select_from(
-        _names.outerjoin(queues, queues.c.name == _names.c.name).outerjoin(_busy, _busy.c.name == _names.c.name)
+        _names.outerjoin(queues, queues.c.name == _names.c.name).outerjoin(
+            _busy, _busy.c.name == _names.c.name
+        )
     )
     .order_by(_names.c.name)
 )
@@ -140,22 +192,33 @@ def resume(connection: Connection, name: str) -> bool:
 
 
 def limit(connection: Connection, name: str, concurrency_limit: int | None) -> None:
-    """Limit how many jobs of the queue run at a time; None removes the limit. Started jobs continue."""
+    """Limit how many jobs of the queue run at a time; None removes the limit.
+
+    Started jobs continue.
+    """
     if concurrency_limit is None:
         connection.execute(UNLIMIT, {"queue": name})
     else:
-        connection.execute(LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit})
+        connection.execute(
+            LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit}
+        )
 
 
 def fair(connection: Connection, name: str, fair_by: str | None) -> None:
-    """Let owners, or other keys, take turns in the queue; None: claim its jobs in the order in which they are due."""
+    """Let owners, or other keys, take turns in the queue; None: claim its jobs in the order in
+    which they are due.
+    """
     connection.execute(FAIR.on(connection), {"name": name, "fair_by": fair_by})
     check_lanes(connection, [name])
     file_again(connection, name)
 
 
-def limit_by_key(connection: Connection, name: str, limit: tuple[str, Mapping[str, Any]] | None) -> None:
-    """Add a limit by key to the queue, or replace the one of the same name; None removes all of them."""
+def limit_by_key(
+    connection: Connection, name: str, limit: tuple[str, Mapping[str, Any]] | None
+) -> None:
+    """Add a limit by key to the queue, or replace the one of the same name; None removes all of
+    them.
+    """
     connection.execute(PUT.on(connection), {"name": name})
     stored = connection.execute(LOCK_LIMITS, {"queue": name}).scalar_one_or_none()
     limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
@@ -166,20 +229,25 @@ def limit_by_key(connection: Connection, name: str, limit: tuple[str, Mapping[st
 
 
 def check_lanes(connection: Connection, names: Collection[str]) -> None:
-    """Raise `ConfigurationError` if one of these queues, as just changed, has a backend and limits by key or turns.
+    """Raise `ConfigurationError` if one of these queues, as just changed, has a backend and limits
+    by key or turns.
 
-    Only Horae's nodes claim jobs under such limits, and they leave the queue to its backend: no job would ever start.
+    Only Horae's nodes claim jobs under such limits, and they leave the queue to its backend: no job
+    would ever start.
     """
     found = connection.execute(LANES_BESIDE_BACKEND.on(connection), {"names": list(names)}).first()
     if found is not None:
         raise ConfigurationError(
-            f"queue {quoted(found.name)}: limits by key and turns hold only for jobs that Horae's nodes run, but the "
-            f"backend of this queue is {quoted(found.backend)}; limit its concurrency instead, or change one of them"
+            f"queue {quoted(found.name)}: limits by key and turns hold only for jobs that Horae's"
+            f" nodes run, but the backend of this queue is {quoted(found.backend)}; limit its"
+            " concurrency instead, or change one of them"
         )
 
 
 def file_again(connection: Connection, name: str) -> None:
-    """Put the pending jobs of the queue into lanes anew, or out of them if nothing asks for lanes any more."""
+    """Put the pending jobs of the queue into lanes anew, or out of them if nothing asks for lanes
+    any more.
+    """
     connection.execute(TO_LANES, {"of_queue": name})
     connection.execute(FROM_LANES, {"of_queue": name})
 
@@ -187,7 +255,9 @@ def file_again(connection: Connection, name: str) -> None:
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:
     """Return whether a queue is paused, with the note, and its limit."""
     row = connection.execute(SETTINGS, {"queue": name}).one_or_none()
-    paused_at, note, concurrency_limit, fair_by, limits, backend = (None,) * 6 if row is None else row
+    paused_at, note, concurrency_limit, fair_by, limits, backend = (
+        (None,) * 6 if row is None else row
+    )
     given = {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
     more = {"fair_by": fair_by, "limits": limits, "backend": backend}
     return given | {name: value for name, value in more.items() if value is not None}
@@ -199,5 +269,7 @@ def is_paused(connection: Connection, name: str) -> bool:
 
 
 def view(connection: Connection) -> list[QueueView]:
-    """Return every queue that has open jobs, is paused, has a limit or is run by another system, by name."""
+    """Return every queue that has open jobs, is paused, has a limit or is run by another system, by
+    name.
+    """
     return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))

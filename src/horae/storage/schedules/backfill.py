@@ -1,9 +1,10 @@
-"""Past nominal times that are to be run: stored until each is fired, one by one, by the plan of its schedule.
+"""Past nominal times that are to be run: stored until each is fired, one by one, by the plan of its
+schedule.
 
-A time that has a decision other than `fired` gets a new one when it runs: the row of the ledger that stands for it,
-often for a range of times, is split then. A time whose run has failed keeps its decision, and the row names the new
-job. Every statement runs under the lock of the schedule, so that two requests for
-the same range, or a request and a fire, exclude each other.
+A time that has a decision other than `fired` gets a new one when it runs: the row of the ledger
+that stands for it, often for a range of times, is split then. A time whose run has failed keeps its
+decision, and the row names the new job. Every statement runs under the lock of the schedule, so
+that two requests for the same range, or a request and a fire, exclude each other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,9 @@ FIRED: Final = select(ticks.c.nominal_time).where(
 _newest: Final = jobs.alias("newest")
 _has_failed: Final = (
     select(_newest.c.id)
-    .where(_newest.c.id == NEWEST_JOB, _newest.c.state == JobState.FAILED, _newest.c.node_id.is_(None))
+    .where(
+        _newest.c.id == NEWEST_JOB, _newest.c.state == JobState.FAILED, _newest.c.node_id.is_(None)
+    )
     .exists()
 )
 FIRED_WELL: Final = FIRED.where(~_has_failed)
@@ -75,11 +78,14 @@ NOT_FIRED: Final = (
     .order_by(ticks.c.nominal_time)
 )
 DONE: Final = delete(backfill_times).where(
-    backfill_times.c.schedule_id == _schedule, backfill_times.c.nominal_time == bindparam("moment", type_=Instant())
+    backfill_times.c.schedule_id == _schedule,
+    backfill_times.c.nominal_time == bindparam("moment", type_=Instant()),
 )
 WITHDRAW: Final = delete(backfill_times).where(backfill_times.c.schedule_id == _schedule)
 REPLACE: Final = delete(ticks).where(
-    _of_schedule, ticks.c.nominal_time == bindparam("moment", type_=Instant()), ticks.c.decision != Decision.FIRED.value
+    _of_schedule,
+    ticks.c.nominal_time == bindparam("moment", type_=Instant()),
+    ticks.c.decision != Decision.FIRED.value,
 )
 
 
@@ -88,7 +94,9 @@ def _add(dialect: str) -> Any:
     given = select(_schedule, row.c.nominal_time, database_now())
     names = ["schedule_id", "nominal_time", "requested_at"]
     # The WHERE tells SQLite that ON CONFLICT belongs to the INSERT, not to a join.
-    added = INSERT[dialect](backfill_times).from_select(names, given.where(row.c.nominal_time.is_not(None)))
+    added = INSERT[dialect](backfill_times).from_select(
+        names, given.where(row.c.nominal_time.is_not(None))
+    )
     return added.on_conflict_do_nothing()
 
 
@@ -123,16 +131,26 @@ def withdraw(connection: Connection, schedule_id: int) -> int:
     return connection.execute(WITHDRAW, {"schedule": schedule_id}).rowcount
 
 
-def not_fired(connection: Connection, schedule_id: int, start: datetime, end: datetime) -> list[StoredTicks]:
+def not_fired(
+    connection: Connection, schedule_id: int, start: datetime, end: datetime
+) -> list[StoredTicks]:
     """Return the rows of the ledger that stand for times in a range which were not run."""
-    rows = connection.execute(NOT_FIRED, {"schedule": schedule_id, "start": start, "end": end}).mappings()
+    rows = connection.execute(
+        NOT_FIRED, {"schedule": schedule_id, "start": start, "end": end}
+    ).mappings()
     return [StoredTicks(**row) for row in rows]
 
 
 def fire(connection: Connection, schedule_id: int, timeline: Timeline, moment: datetime) -> None:
-    """Remove a time that is fired now from those that wait, and split the row of the ledger that stood for it."""
+    """Remove a time that is fired now from those that wait, and split the row of the ledger that
+    stood for it.
+    """
     connection.execute(DONE, {"schedule": schedule_id, "moment": moment})
-    found = connection.execute(COVERING, {"schedule": schedule_id, "moment": moment}).mappings().one_or_none()
+    found = (
+        connection.execute(COVERING, {"schedule": schedule_id, "moment": moment})
+        .mappings()
+        .one_or_none()
+    )
     if found is None or found["until"] < moment:
         return
     old = StoredTicks(**found)

@@ -1,9 +1,11 @@
-"""Fire many schedules at once, by plans that were made a few seconds before the due time and without locks.
+"""Fire many schedules at once, by plans that were made a few seconds before the due time and
+without locks.
 
-From the next start of an idle schedule on, `plan` gives the same result until the following nominal time is due or this
-one counts as late. So it can be planned in advance. At the due time, the rows that still have the version they were
-planned from, and are due by the database's clock, are fired as planned: by five statements for any number of schedules,
-with little data for each. All others, and plans that do more than fire one nominal time, are left to `firing.fire`.
+From the next start of an idle schedule on, `plan` gives the same result until the following nominal
+time is due or this one counts as late. So it can be planned in advance. At the due time, the rows
+that still have the version they were planned from, and are due by the database's clock, are fired
+as planned: by five statements for any number of schedules, with little data for each. All others,
+and plans that do more than fire one nominal time, are left to `firing.fire`.
 """
 
 import json
@@ -64,9 +66,11 @@ _UNUSED: Final = Random(0)  # noqa: S311 - a plan that fires on time draws no ra
 
 
 class PlannedFire(NamedTuple):
-    """A plan made in advance: the row `after` it, and the JSON rows for the job and for the other statements.
+    """A plan made in advance: the row `after` it, and the JSON rows for the job and for the other
+    statements.
 
-    It is valid from `after.now`, the due time, and before `until`, as long as the row has `version`.
+    It is valid from `after.now`, the due time, and before `until`, as long as the row has
+    `version`.
     """
 
     after: StoredSchedule
@@ -77,7 +81,9 @@ class PlannedFire(NamedTuple):
 
 
 class NotYetDue(NamedTuple):
-    """A schedule that is not due by the database's clock: `due_in` seconds from `read_at`, on the monotonic clock."""
+    """A schedule that is not due by the database's clock: `due_in` seconds from `read_at`, on the
+    monotonic clock.
+    """
 
     id: int
     priority: int
@@ -87,7 +93,9 @@ class NotYetDue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BulkFired:
-    """The plans that were carried out, and those that are valid but not due yet; all others are no longer valid."""
+    """The plans that were carried out, and those that are valid but not due yet; all others are no
+    longer valid.
+    """
 
     applied: Sequence[AppliedPlan] = ()
     not_yet_due: Sequence[NotYetDue] = ()
@@ -112,13 +120,19 @@ def _start(dialect: str) -> Update:
         "version": schedules.c.version + 1,
         "updated_at": _now,
     }
-    return update(schedules).where(schedules.c.id == row.c.id, by_index(dialect, schedules.c.id)).values(values)
+    return (
+        update(schedules)
+        .where(schedules.c.id == row.c.id, by_index(dialect, schedules.c.id))
+        .values(values)
+    )
 
 
 def _count_start(dialect: str) -> Update:
     """Do in SQL what `Statistics.started` does."""
     own = schedule_statistics.c
-    values: dict[str, Any] = {name: own[name] + 1 for name in ("total_runs", "total_crashes", "consecutive_crashes")}
+    values: dict[str, Any] = {
+        name: own[name] + 1 for name in ("total_runs", "total_crashes", "consecutive_crashes")
+    }
     can_be_read = (
         own.total_runs < MOST_RUNS,
         own.total_crashes < MOST_RUNS,
@@ -147,14 +161,16 @@ def _add_ticks(dialect: str) -> Insert:
 _due_in = (-seconds_since(schedules.c.next_start)).label("due_in")
 _chosen = select(schedules.c.id, schedules.c.version, _due_in, database_now().label("now"))
 LOCK: Final = among(_chosen.order_by(schedules.c.id).with_for_update(), schedules.c.id)
-CHANGE: Final = PerDialect(lambda dialect: (_start(dialect), _count_start(dialect), _add_ticks(dialect)))
+CHANGE: Final = PerDialect(
+    lambda dialect: (_start(dialect), _count_start(dialect), _add_ticks(dialect))
+)
 
 
 def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, PlannedFire | None]:
     """Plan the next fires of these schedules.
 
-    The plan is None if it does more than fire one nominal time. A schedule that is running is left out: it may be
-    planned when its run ends.
+    The plan is None if it does more than fire one nominal time. A schedule that is running is left
+    out: it may be planned when its run ends.
     """
     rows = reading.by_ids(connection, ids)
     dialect = connection.dialect.name
@@ -164,7 +180,12 @@ def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, Planne
 def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
     snapshot = None if due is None or not row.enabled else snapshot_if_readable(row)
-    if snapshot is None or due is None or snapshot.rules.finish_trigger or snapshot.rules.overlap is Overlap.ALLOW_ALL:
+    if (
+        snapshot is None
+        or due is None
+        or snapshot.rules.finish_trigger
+        or snapshot.rules.overlap is Overlap.ALLOW_ALL
+    ):
         return None
     if snapshot.change is not None:
         return None
@@ -174,7 +195,9 @@ def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     until = due + min(ON_TIME_WITHIN, snapshot.rules.catch_up_window)
     values = run_values(row, made)
     nominal = json_moment(dialect, values["nominal"])
-    moments = {name: json_moment(dialect, getattr(made, name)) for name in ("last_tick", "next_start")}
+    moments = {
+        name: json_moment(dialect, getattr(made, name)) for name in ("last_tick", "next_start")
+    }
     return PlannedFire(
         after=row_after(row._replace(now=due), made, JobId(0)),
         version=row.version,
@@ -185,7 +208,9 @@ def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
 
 
 def _only_fires_on_time(made: Plan) -> bool:
-    """Whether a plan fires one nominal time, on time, and does nothing else, so that the statements here suffice."""
+    """Whether a plan fires one nominal time, on time, and does nothing else, so that the statements
+    here suffice.
+    """
     if made.stop is not None or made.disabled is not None or len(made.ticks) != 1:
         return False
     return made.ticks[0].decision is Decision.FIRED and made.ticks[0].reason is Reason.ON_TIME
@@ -198,14 +223,22 @@ def fire(connection: Connection, planned: Sequence[PlannedFire], node: NodeId) -
     read_at = time.monotonic()
     unchanged = [(waiting[row.id], row) for row in rows if row.version == waiting[row.id].version]
     not_yet_due = tuple(
-        NotYetDue(row.id, item.after.priority, row.due_in, read_at) for item, row in unchanged if row.due_in > 0
+        NotYetDue(row.id, item.after.priority, row.due_in, read_at)
+        for item, row in unchanged
+        if row.due_in > 0
     )
     valid = [item for item, row in unchanged if row.due_in <= 0 and row.now < item.until]
-    return BulkFired(_write(connection, valid, rows[0].now, read_at, node) if valid else (), not_yet_due)
+    return BulkFired(
+        _write(connection, valid, rows[0].now, read_at, node) if valid else (), not_yet_due
+    )
 
 
 def _write(
-    connection: Connection, valid: Sequence[PlannedFire], now: datetime, read_at: float, node: NodeId
+    connection: Connection,
+    valid: Sequence[PlannedFire],
+    now: datetime,
+    read_at: float,
+    node: NodeId,
 ) -> list[AppliedPlan]:
     ids = [item.after.id for item in valid]
     added = connection.execute(

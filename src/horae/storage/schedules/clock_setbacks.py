@@ -12,7 +12,12 @@ from horae.domain.schedules.planning_state import ClockSetBack, Plan
 from horae.storage.engine.dialect import database_now, seconds_from_now
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.schedules import writing
-from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
+from horae.storage.schedules.plan_writing import (
+    JITTER,
+    AppliedPlan,
+    apply_plans,
+    snapshot_if_readable,
+)
 from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
@@ -20,7 +25,9 @@ from horae.storage.schedules.tables import schedule_statistics, schedules
 MOST_WAITING: Final = 100
 """How many waiting schedules are read at most."""
 SLACK: Final = 1.0
-"""Seconds by which a decision may be ahead of the clock without a step: two servers or processors may differ."""
+"""Seconds by which a decision may be ahead of the clock without a step: two servers or processors
+may differ.
+"""
 
 _ahead = (
     schedules.c.trigger_kind == "interval",
@@ -46,7 +53,8 @@ DECIDED: Final = (
 
 
 class WaitingSchedule(NamedTuple):
-    """A schedule whose times are decided up to `decided`, in the future; it starts again at `next_start`.
+    """A schedule whose times are decided up to `decided`, in the future; it starts again at
+    `next_start`.
 
     `is_interval`: it counts from the finish, so it need not wait (`pull_in`).
     """
@@ -59,12 +67,16 @@ class WaitingSchedule(NamedTuple):
 
 
 def counted_ahead(connection: Connection, after: int, limit: int) -> Sequence[int]:
-    """Return a batch of the schedules with an id after this one that may be pulled in, without locking them."""
+    """Return a batch of the schedules with an id after this one that may be pulled in, without
+    locking them.
+    """
     return connection.execute(AHEAD, {"after": after, "limit": limit}).scalars().all()
 
 
 def pull_in(connection: Connection, ids: Collection[int]) -> list[AppliedPlan]:
-    """Pull in the next starts of those of these schedules that are intervals; return what has changed."""
+    """Pull in the next starts of those of these schedules that are intervals; return what has
+    changed.
+    """
     changes: list[tuple[StoredSchedule, Plan]] = []
     for row in writing.lock(connection, ids):
         snapshot = snapshot_if_readable(row)
@@ -76,13 +88,19 @@ def pull_in(connection: Connection, ids: Collection[int]) -> list[AppliedPlan]:
 
 
 def waiting(connection: Connection) -> list[WaitingSchedule]:
-    """Return the schedules that wait until the clock has caught up, the first to start again first."""
+    """Return the schedules that wait until the clock has caught up, the first to start again
+    first.
+    """
     found: list[WaitingSchedule] = []
     for row in readable(schedules.name, connection.execute(DECIDED), stored):
         snapshot = snapshot_if_readable(row)
         if snapshot is None or row.last_tick is None or row.next_start is None:
             continue
         is_interval = snapshot.rules.finish_trigger is not None
-        if not is_interval or plan(snapshot, ClockSetBack(), row.now, JITTER) != Plan.unchanged(snapshot):
-            found.append(WaitingSchedule(row.id, row.name, row.last_tick, row.next_start, is_interval))
+        if not is_interval or plan(snapshot, ClockSetBack(), row.now, JITTER) != Plan.unchanged(
+            snapshot
+        ):
+            found.append(
+                WaitingSchedule(row.id, row.name, row.last_tick, row.next_start, is_interval)
+            )
     return found

@@ -26,7 +26,9 @@ class Deployment:
     replaced_by: int | None
 
 
-LOCK_MODULE: Final = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 1)))
+LOCK_MODULE: Final = select(
+    func.pg_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 1))
+)
 _of_module = select(deployments).where(deployments.c.module == bindparam("module"))
 CURRENT: Final = _of_module.where(deployments.c.ended_at.is_(None))
 _same_schema = _of_module.where(deployments.c.schema_hash == bindparam("schema_hash"))
@@ -63,12 +65,22 @@ def by_key(connection: Connection, key: str) -> Deployment | None:
 
 def page(connection: Connection) -> list[Deployment]:
     """Return all deployments, the newest first."""
-    return readable(deployments.name, connection.execute(LIST).mappings(), lambda row: Deployment(**row))
+    return readable(
+        deployments.name, connection.execute(LIST).mappings(), lambda row: Deployment(**row)
+    )
 
 
-def add(connection: Connection, key: str, module: str, schema: str, schema_hash: str, min_replicas: int) -> Deployment:
+def add(
+    connection: Connection, key: str, module: str, schema: str, schema_hash: str, min_replicas: int
+) -> Deployment:
     """Insert the current version of a module; all others must have ended."""
-    values = {"key": key, "module": module, "schema": schema, "schema_hash": schema_hash, "min_replicas": min_replicas}
+    values = {
+        "key": key,
+        "module": module,
+        "schema": schema,
+        "schema_hash": schema_hash,
+        "min_replicas": min_replicas,
+    }
     return Deployment(**connection.execute(ADD, values).mappings().one())
 
 
@@ -84,7 +96,11 @@ def set_replaced_by(connection: Connection, deployment_id: int, by: int) -> None
 
 def scale(connection: Connection, deployment_id: int, replicas: int) -> Deployment:
     """Set how many nodes the deployment should have; its schedules fire whatever the number is."""
-    row = connection.execute(SCALE, {"deployment_id": deployment_id, "replicas": replicas}).mappings().one()
+    row = (
+        connection.execute(SCALE, {"deployment_id": deployment_id, "replicas": replicas})
+        .mappings()
+        .one()
+    )
     return Deployment(**row)
 
 

@@ -1,4 +1,5 @@
-"""Find the schedules that are due, and fire them: plan each one from its locked row, and create its job.
+"""Find the schedules that are due, and fire them: plan each one from its locked row, and create its
+job.
 
 `bulk_firing` does the same with plans that were made before the due time.
 """
@@ -16,7 +17,12 @@ from horae.domain.schedules.planning_state import Due, Plan, ScheduleSnapshot
 from horae.domain.schedules.timeline import MICROSECOND
 from horae.storage.engine.dialect import among, seconds_from_now, seconds_since
 from horae.storage.schedules import backfill, ticks, writing
-from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
+from horae.storage.schedules.plan_writing import (
+    JITTER,
+    AppliedPlan,
+    apply_plans,
+    snapshot_if_readable,
+)
 from horae.storage.schedules.rows import DueSchedule
 from horae.storage.schedules.tables import schedules
 
@@ -31,8 +37,12 @@ DUE_AMONG: Final = among(_due_soon, schedules.c.id)
 
 
 def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
-    """Return the schedules of these partitions that are due within `horizon` seconds, running ones included."""
-    rows = connection.execute(DUE.on(connection), {"partitions": sorted(partitions), "horizon": horizon})
+    """Return the schedules of these partitions that are due within `horizon` seconds, running ones
+    included.
+    """
+    rows = connection.execute(
+        DUE.on(connection), {"partitions": sorted(partitions), "horizon": horizon}
+    )
     return [DueSchedule(**row) for row in rows.mappings()]
 
 
@@ -48,21 +58,39 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
     The others are returned as well, so that a node that lost a race learns the new next start.
     """
     locked, read_at = writing.lock(connection, ids), time.monotonic()
-    snapshots = {row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None}
+    snapshots = {
+        row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None
+    }
     for row_id, snapshot in snapshots.items():
         snapshots[row_id] = _at_time_of_its_own(connection, row_id, snapshot)
     for row in locked:
         if row.backfill_next is not None and row.id in snapshots:
-            snapshots[row.id] = replace(snapshots[row.id], backfill=backfill.following(connection, row.id))
-    plans = [(row, plan(snapshots[row.id], Due(), row.now, JITTER)) for row in locked if row.id in snapshots]
+            snapshots[row.id] = replace(
+                snapshots[row.id], backfill=backfill.following(connection, row.id)
+            )
+    plans = [
+        (row, plan(snapshots[row.id], Due(), row.now, JITTER))
+        for row in locked
+        if row.id in snapshots
+    ]
     changes = [(row, made) for row, made in plans if made != Plan.unchanged(snapshots[row.id])]
-    applied = {result.schedule.id: result for result in apply_plans(connection, changes, node)} if changes else {}
+    applied = (
+        {result.schedule.id: result for result in apply_plans(connection, changes, node)}
+        if changes
+        else {}
+    )
     unchanged = (AppliedPlan(row, None, None, unreadable=row.id not in snapshots) for row in locked)
-    return [replace(applied.get(result.schedule.id, result), read_at=read_at) for result in unchanged]
+    return [
+        replace(applied.get(result.schedule.id, result), read_at=read_at) for result in unchanged
+    ]
 
 
-def _at_time_of_its_own(connection: Connection, schedule_id: int, snapshot: ScheduleSnapshot) -> ScheduleSnapshot:
-    """Move the start of an interval past times that are decided; a clock that was set back shows them again."""
+def _at_time_of_its_own(
+    connection: Connection, schedule_id: int, snapshot: ScheduleSnapshot
+) -> ScheduleSnapshot:
+    """Move the start of an interval past times that are decided; a clock that was set back shows
+    them again.
+    """
     start, mark = snapshot.next_start, snapshot.last_tick
     if snapshot.rules.finish_trigger is None or start is None or mark is None or start > mark:
         return snapshot

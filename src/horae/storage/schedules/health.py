@@ -25,7 +25,9 @@ MOST_FAILING: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueSchedules:
-    """Schedules that are due and have not started: how many, the longest overdue one, and by how many seconds."""
+    """Schedules that are due and have not started: how many, the longest overdue one, and by how
+    many seconds.
+    """
 
     count: int
     name: str
@@ -34,7 +36,10 @@ class OverdueSchedules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailingSchedule:
-    """A schedule that has failed `streak` times in a row. `gave_up`: it was disabled, as its retries are used up."""
+    """A schedule that has failed `streak` times in a row.
+
+    `gave_up`: it was disabled, as its retries are used up.
+    """
 
     id: int
     name: str
@@ -47,8 +52,8 @@ class FailingSchedule:
 class ScheduleHealth:
     """The problems of the schedules.
 
-    `job_types`: how many enabled schedules start jobs of each type. `waiting`: those that wait as the database's clock
-    was set back.
+    `job_types`: how many enabled schedules start jobs of each type. `waiting`: those that wait as
+    the database's clock was set back.
     """
 
     overdue: OverdueSchedules | None
@@ -64,9 +69,14 @@ _overdue = (
 )
 _waits = seconds_since(schedules.c.next_start)
 LONGEST: Final = (
-    select(schedules.c.name, _waits, func.count().over()).where(*_overdue).order_by(schedules.c.next_start).limit(1)
+    select(schedules.c.name, _waits, func.count().over())
+    .where(*_overdue)
+    .order_by(schedules.c.next_start)
+    .limit(1)
 )
-_streak: Final = schedule_statistics.c.consecutive_failures + schedule_statistics.c.consecutive_crashes
+_streak: Final = (
+    schedule_statistics.c.consecutive_failures + schedule_statistics.c.consecutive_crashes
+)
 
 
 def _select(*conditions: Any) -> Select[Any]:
@@ -85,11 +95,17 @@ TYPES: Final = (
 def check(connection: Connection) -> ScheduleHealth:
     """Return the problems of all schedules, found by a few statements."""
     gave_up = [_failing(row, gave_up=True) for row in _rows(connection, GAVE_UP)]
-    failing = [_failing(row, gave_up=False) for row in _rows(connection, FAILING, streak=FAILURES_IN_A_ROW)]
+    failing = [
+        _failing(row, gave_up=False) for row in _rows(connection, FAILING, streak=FAILURES_IN_A_ROW)
+    ]
     types = {row.job_type: row.schedules for row in connection.execute(TYPES)}
     return ScheduleHealth(
         overdue=overdue(connection),
-        failing=[each for each in (*gave_up, *failing) if each.gave_up or each.streak >= FAILURES_IN_A_ROW],
+        failing=[
+            each
+            for each in (*gave_up, *failing)
+            if each.gave_up or each.streak >= FAILURES_IN_A_ROW
+        ],
         job_types=types,
         waiting=clock_setbacks.waiting(connection),
     )
@@ -109,7 +125,9 @@ def _rows(connection: Connection, statement: Select[Any], **values: Any) -> list
 
 
 def _failing(row: StoredSchedule, *, gave_up: bool) -> FailingSchedule:
-    return FailingSchedule(id=row.id, name=row.name, job_type=row.job_type, streak=_streak_of(row), gave_up=gave_up)
+    return FailingSchedule(
+        id=row.id, name=row.name, job_type=row.job_type, streak=_streak_of(row), gave_up=gave_up
+    )
 
 
 def _streak_of(row: StoredSchedule) -> int:
@@ -122,4 +140,8 @@ def _streak_of(row: StoredSchedule) -> int:
         overlapping = rules_of(row).overlap is Overlap.ALLOW_ALL
     except UnreadableSchedule:
         overlapping = False
-    return statistics.consecutive_failures if overlapping else statistics.streak(int(row.run_token is not None))
+    return (
+        statistics.consecutive_failures
+        if overlapping
+        else statistics.streak(int(row.run_token is not None))
+    )

@@ -23,13 +23,19 @@ class MeasuredRun:
 
 _latest = (
     select(ticks.c.job_id)
-    .where(ticks.c.schedule_id == bindparam("schedule_id"), ticks.c.decision == Decision.FIRED.value)
+    .where(
+        ticks.c.schedule_id == bindparam("schedule_id"), ticks.c.decision == Decision.FIRED.value
+    )
     .order_by(ticks.c.nominal_time.desc())
     .limit(bindparam("limit", type_=Integer()))
     .subquery("latest")
 )
 # The end of a crashed or cancelled body tells nothing about how long it takes.
-_WHOLE: Final = (AttemptOutcome.FINISHED.value, AttemptOutcome.FAILED.value, AttemptOutcome.TIMED_OUT.value)
+_WHOLE: Final = (
+    AttemptOutcome.FINISHED.value,
+    AttemptOutcome.FAILED.value,
+    AttemptOutcome.TIMED_OUT.value,
+)
 MEASURED: Final = (
     select(job_attempts.c.started_at, job_attempts.c.finished_at, job_attempts.c.outcome)
     .join(_latest, _latest.c.job_id == job_attempts.c.job_id)
@@ -38,14 +44,21 @@ MEASURED: Final = (
 )
 
 
-def measured_runs(connection: Connection, ids: Collection[int], limit: int) -> dict[int, list[MeasuredRun]]:
-    """Return the latest runs of each schedule by its id, at most `limit` of each, the oldest first."""
+def measured_runs(
+    connection: Connection, ids: Collection[int], limit: int
+) -> dict[int, list[MeasuredRun]]:
+    """Return the latest runs of each schedule by its id, at most `limit` of each, the oldest
+    first.
+    """
     return {schedule_id: _of(connection, schedule_id, limit) for schedule_id in ids}
 
 
 def _of(connection: Connection, schedule_id: int, limit: int) -> list[MeasuredRun]:
     rows = connection.execute(MEASURED, {"schedule_id": schedule_id, "limit": limit})
     return [
-        MeasuredRun(max(row.finished_at - row.started_at, timedelta(0)), row.outcome == AttemptOutcome.FINISHED)
+        MeasuredRun(
+            max(row.finished_at - row.started_at, timedelta(0)),
+            row.outcome == AttemptOutcome.FINISHED,
+        )
         for row in rows
     ]

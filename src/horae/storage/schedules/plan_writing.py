@@ -1,7 +1,8 @@
-"""Carry out the plans of locked schedules: their new jobs, rows, statistics and ledger entries, in one transaction.
+"""Carry out the plans of locked schedules: their new jobs, rows, statistics and ledger entries, in
+one transaction.
 
-`run_token` is the id of the job that a schedule is running; the end of any other job changes nothing. With `allow_all`
-a schedule keeps no token, and each of its jobs ends on its own.
+`run_token` is the id of the job that a schedule is running; the end of any other job changes
+nothing. With `allow_all` a schedule keeps no token, and each of its jobs ends on its own.
 """
 
 import json
@@ -15,7 +16,18 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, func, insert, literal, select
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Float,
+    Insert,
+    Text,
+    case,
+    func,
+    insert,
+    literal,
+    select,
+)
 from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs.job import JobId, JobState, NodeId
@@ -46,11 +58,12 @@ log = guarded_log("horae.schedules")
 
 @dataclass(frozen=True, slots=True)
 class AppliedPlan:
-    """A schedule after its plan was carried out: its row, the job that was created, how its current run must stop.
+    """A schedule after its plan was carried out: its row, the job that was created, how its current
+    run must stop.
 
-    `moved_earlier`: the next start is earlier than the one that the schedule's owner knows. `unreadable`: this program
-    cannot read the schedule, so nothing was decided. `read_at`: when `schedule.now` was read, on this process's
-    monotonic clock.
+    `moved_earlier`: the next start is earlier than the one that the schedule's owner knows.
+    `unreadable`: this program cannot read the schedule, so nothing was decided. `read_at`: when
+    `schedule.now` was read, on this process's monotonic clock.
     """
 
     schedule: StoredSchedule
@@ -58,12 +71,21 @@ class AppliedPlan:
     stop: Stop | None
     moved_earlier: bool = False
     unreadable: bool = False
-    read_at: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - simulations replace the clock
+    # Simulations replace the clock
+    read_at: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
 
 
 def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
-    given: dict[str, TypeEngine[Any]] = {"id": BigInteger(), "nominal": Instant(), "max_runtime": Float()}
-    row = json_rows(dialect, "rows", **(given if on_time else {**given, "reason": Text(), "retry_of": BigInteger()}))
+    given: dict[str, TypeEngine[Any]] = {
+        "id": BigInteger(),
+        "nominal": Instant(),
+        "max_runtime": Float(),
+    }
+    row = json_rows(
+        dialect,
+        "rows",
+        **(given if on_time else {**given, "reason": Text(), "retry_of": BigInteger()}),
+    )
     is_due = schedules.c.next_start <= database_now()
     values: dict[str, Any] = {
         "schedule_id": schedules.c.id,
@@ -76,8 +98,11 @@ def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
         "limits": schedules.c.limits,
         "max_attempts": func.coalesce(schedules.c.max_attempts, 1),
         "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
-        # The due time, so that of jobs with equal priority the one that has been due longest starts first.
-        "run_at": schedules.c.next_start if on_time else case((is_due, schedules.c.next_start), else_=database_now()),
+        # The due time, so that of jobs with equal priority the one that has been due longest starts
+        # first.
+        "run_at": schedules.c.next_start
+        if on_time
+        else case((is_due, schedules.c.next_start), else_=database_now()),
         "max_runtime": row.c.max_runtime,
         "run_reason": literal(Reason.ON_TIME.value, Text()) if on_time else row.c.reason,
         "state": literal(JobState.PENDING.value, Text()),
@@ -92,7 +117,9 @@ def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
 
 
 ADD_JOBS: Final = PerDialect(partial(_add_jobs, on_time=False))
-"""Creates the jobs of schedules that fire; the rows name only what the schedule's row does not hold."""
+"""Creates the jobs of schedules that fire; the rows name only what the schedule's row does not
+hold.
+"""
 ADD_JOBS_ON_TIME: Final = PerDialect(partial(_add_jobs, on_time=True))
 """The same for schedules that are due and fire on time, without a reason in each row."""
 
@@ -103,7 +130,9 @@ JITTER: Final = Random()  # noqa: S311 - varies the delay before a retry, nothin
 
 
 def snapshot_if_readable(row: StoredSchedule) -> ScheduleSnapshot | None:
-    """Return the snapshot of a schedule; log and return None if it cannot be read, so that it stops no other one."""
+    """Return the snapshot of a schedule; log and return None if it cannot be read, so that it stops
+    no other one.
+    """
     try:
         return snapshot_of(row)
     except UnreadableSchedule as error:
@@ -113,14 +142,17 @@ def snapshot_if_readable(row: StoredSchedule) -> ScheduleSnapshot | None:
 
 def apply_event(connection: Connection, row: StoredSchedule, event: Event) -> AppliedPlan:
     """Plan what follows from an event of one locked schedule, and carry it out."""
-    return apply_plans(connection, [(row, plan(snapshot_of(row), event, moment_of(row), JITTER))])[0]
+    return apply_plans(connection, [(row, plan(snapshot_of(row), event, moment_of(row), JITTER))])[
+        0
+    ]
 
 
 def moment_of(row: StoredSchedule) -> datetime:
     """Return the moment at which a change by a caller is planned.
 
-    A transaction that waited for the lock may have an older clock than the one that it waited for. If the clock was set
-    back further than that, times that are decided stay decided, but an interval has none that the present would repeat.
+    A transaction that waited for the lock may have an older clock than the one that it waited for.
+    If the clock was set back further than that, times that are decided stay decided, but an
+    interval has none that the present would repeat.
     """
     ahead = (row.last_tick or row.now) - row.now
     if ahead >= MAX_CLOCK_STEP_BACK and rules_of(row).finish_trigger is not None:
@@ -134,7 +166,8 @@ def apply_plans(
     node: NodeId | None = None,
     started: Mapping[int, JobId] = MappingProxyType({}),
 ) -> list[AppliedPlan]:
-    """Write the plans of locked schedules: jobs, rows, statistics and ticks, with one statement for each.
+    """Write the plans of locked schedules: jobs, rows, statistics and ticks, with one statement for
+    each.
 
     `started`: by schedule, jobs that exist already and are its runs from now on.
     """
@@ -143,10 +176,16 @@ def apply_plans(
     fired = {**started, **_add_fired_jobs(connection, fires, repeated)}
     after = [row_after(row, made, fired.get(row.id)) for row, made in plans]
     writing.write(connection, after)
-    counted = [now for now, (row, _) in zip(after, plans, strict=True) if _statistics(now) != _statistics(row)]
+    counted = [
+        now
+        for now, (row, _) in zip(after, plans, strict=True)
+        if _statistics(now) != _statistics(row)
+    ]
     if counted:
         writing.write_statistics(connection, counted)
-    changed = [now for now, (row, _) in zip(after, plans, strict=True) if _one_time(now) != _one_time(row)]
+    changed = [
+        now for now, (row, _) in zip(after, plans, strict=True) if _one_time(now) != _one_time(row)
+    ]
     if changed:
         writing.write_one_time(connection, changed)
     for row, made in plans:
@@ -163,18 +202,33 @@ def apply_plans(
     for row, made in fires:
         if row.id in repeated:
             ticks.note_retry(connection, row.id, fired_tick(made).first, fired[row.id])
-    return [AppliedPlan(row, fired.get(row.id), made.stop) for row, (_, made) in zip(after, plans, strict=True)]
+    return [
+        AppliedPlan(row, fired.get(row.id), made.stop)
+        for row, (_, made) in zip(after, plans, strict=True)
+    ]
 
 
-def _repeated(connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]) -> dict[int, JobId]:
-    """Return the earlier job of each nominal time that was run before: one that failed, and is made up for."""
-    past = [(row.id, fired_tick(made)) for row, made in fires if fired_tick(made).reason is Reason.BACKFILL]
-    runs = {schedule_id: ticks.run_of(connection, schedule_id, tick.first) for schedule_id, tick in past}
+def _repeated(
+    connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]
+) -> dict[int, JobId]:
+    """Return the earlier job of each nominal time that was run before: one that failed, and is made
+    up for.
+    """
+    past = [
+        (row.id, fired_tick(made))
+        for row, made in fires
+        if fired_tick(made).reason is Reason.BACKFILL
+    ]
+    runs = {
+        schedule_id: ticks.run_of(connection, schedule_id, tick.first) for schedule_id, tick in past
+    }
     return {schedule_id: job_id for schedule_id, job_id in runs.items() if job_id is not None}
 
 
 def _add_fired_jobs(
-    connection: Connection, fires: Sequence[tuple[StoredSchedule, Plan]], repeated: Mapping[int, JobId]
+    connection: Connection,
+    fires: Sequence[tuple[StoredSchedule, Plan]],
+    repeated: Mapping[int, JobId],
 ) -> dict[int, JobId]:
     if not fires:
         return {}
@@ -187,8 +241,14 @@ def _add_fired_jobs(
         }
         for row, made in fires
     ]
-    parameters = {"rows": writing.rows_as_json(connection, wanted), "ids": [row.id for row, _ in fires]}
-    added = {row.schedule_id: JobId(row.id) for row in connection.execute(ADD_JOBS.on(connection), parameters)}
+    parameters = {
+        "rows": writing.rows_as_json(connection, wanted),
+        "ids": [row.id for row, _ in fires],
+    }
+    added = {
+        row.schedule_id: JobId(row.id)
+        for row in connection.execute(ADD_JOBS.on(connection), parameters)
+    }
     write_tags(connection, [(added[row.id], row) for row, _ in fires])
     return added
 
@@ -206,9 +266,14 @@ def fired_tick(made: Plan) -> Ticks:
 
 
 def run_values(row: StoredSchedule, made: Plan) -> dict[str, Any]:
-    """Return the values of `ADD_JOBS` that differ from one run of a schedule to the next, except the reason."""
+    """Return the values of `ADD_JOBS` that differ from one run of a schedule to the next, except
+    the reason.
+    """
     runtime = rules_of(row).max_runtime
-    return {"nominal": fired_tick(made).first, "max_runtime": None if runtime is None else runtime.total_seconds()}
+    return {
+        "nominal": fired_tick(made).first,
+        "max_runtime": None if runtime is None else runtime.total_seconds(),
+    }
 
 
 def row_after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedule:
@@ -236,12 +301,16 @@ def row_after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSch
 def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
     if token is None:
         return ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
-    stopping = made.stop is not None or (row.state == ScheduleState.TERMINATING and token == row.run_token)
+    stopping = made.stop is not None or (
+        row.state == ScheduleState.TERMINATING and token == row.run_token
+    )
     return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
 
 
 def _write_backfill(connection: Connection, row: StoredSchedule, made: Plan) -> None:
-    """Remove the past time that a plan fires from those that wait, or all if the plan has dropped them."""
+    """Remove the past time that a plan fires from those that wait, or all if the plan has dropped
+    them.
+    """
     if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
         backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
     if not made.backfill:
@@ -249,16 +318,24 @@ def _write_backfill(connection: Connection, row: StoredSchedule, made: Plan) -> 
 
 
 def _new_entries(
-    connection: Connection, row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None
+    connection: Connection,
+    row: StoredSchedule,
+    made: Plan,
+    fired: JobId | None,
+    node: NodeId | None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of the ledger to insert: all but those that continue the row of excluded times before them."""
+    """Return the rows of the ledger to insert: all but those that continue the row of excluded
+    times before them.
+    """
     entries = list(_entries(row, made, fired, node))
     if not entries or entries[0]["reason"] != Reason.EXCLUDED or row.last_tick is None:
         return entries
     return entries[ticks.extend_excluded(connection, entries[0], row.last_tick) :]
 
 
-def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[dict[str, Any]]:
+def _entries(
+    row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None
+) -> Iterable[dict[str, Any]]:
     for entry in made.ticks:
         yield {
             "schedule_id": row.id,

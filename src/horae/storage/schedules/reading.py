@@ -1,4 +1,6 @@
-"""Read schedules: one by its id or name, pages of them, those that have changed lately, their runs and errors."""
+"""Read schedules: one by its id or name, pages of them, those that have changed lately, their runs
+and errors.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,15 +9,39 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Row, Select, Text, bindparam, cast, func, or_, select, tuple_
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Row,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    func,
+    or_,
+    select,
+    tuple_,
+)
 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.exclusion import CALENDAR
 from horae.domain.storable import is_storable
 from horae.quoting import did_you_mean
-from horae.storage.engine.dialect import PerDialect, TextList, among, database_now, member_of, seconds_ago
+from horae.storage.engine.dialect import (
+    PerDialect,
+    TextList,
+    among,
+    database_now,
+    member_of,
+    seconds_ago,
+)
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
-from horae.storage.engine.value_limits import LONGEST_TOTAL_DURATION, MOST_CONSECUTIVE, MOST_RUNS, MOST_VERSIONS
+from horae.storage.engine.value_limits import (
+    LONGEST_TOTAL_DURATION,
+    MOST_CONSECUTIVE,
+    MOST_RUNS,
+    MOST_VERSIONS,
+)
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 from horae.storage.schedules.rows import FailedRun, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
@@ -41,9 +67,15 @@ ALL: Final = select(*_COLUMNS).select_from(
 NOW: Final = select(database_now())
 BY_IDS: Final = among(ALL, schedules.c.id)
 WITH_OPTIONS: Final = ALL.where(
-    or_(schedules.c.limits.is_not(None), schedules.c.tags.is_not(None), schedules.c.max_attempts.is_not(None))
+    or_(
+        schedules.c.limits.is_not(None),
+        schedules.c.tags.is_not(None),
+        schedules.c.max_attempts.is_not(None),
+    )
 )
-OF_TYPES: Final = PerDialect(lambda dialect: ALL.where(member_of(dialect, schedules.c.job_type, "types", of=TextList)))
+OF_TYPES: Final = PerDialect(
+    lambda dialect: ALL.where(member_of(dialect, schedules.c.job_type, "types", of=TextList))
+)
 _module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
 CHANGED: Final = (
     select(schedules.c.id, schedules.c.version)
@@ -57,7 +89,9 @@ COUNT_BY_PARTITION: Final = (
     .group_by(schedules.c.partition)
 )
 FIND_BY_NAME: Final = (
-    select(schedules.c.id).where(schedules.c.name == bindparam("name")).order_by(schedules.c.module, schedules.c.id)
+    select(schedules.c.id)
+    .where(schedules.c.name == bindparam("name"))
+    .order_by(schedules.c.module, schedules.c.id)
 )
 MOST_COMPARED: Final = 1000
 """Names that are compared with a name that no schedule has: there may be a million schedules."""
@@ -68,10 +102,16 @@ FAILED_RUNS: Final = (
         jobs.c.schedule_id,
         jobs.c.id.label("job_id"),
         jobs.c.nominal_time,
-        *(job_attempts.c[name] for name in ("started_at", "finished_at", "outcome", "error", "traceback")),
+        *(
+            job_attempts.c[name]
+            for name in ("started_at", "finished_at", "outcome", "error", "traceback")
+        ),
     )
     .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
-    .where(jobs.c.schedule_id.is_not(None), job_attempts.c.outcome.in_(["failed", "timed_out", "crashed"]))
+    .where(
+        jobs.c.schedule_id.is_not(None),
+        job_attempts.c.outcome.in_(["failed", "timed_out", "crashed"]),
+    )
     .order_by(jobs.c.id.desc(), job_attempts.c.lease.desc())
     .limit(bindparam("limit", type_=Integer()))
 )
@@ -79,7 +119,8 @@ FAILED_RUNS: Final = (
 _open_runs = select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at)).where(IS_OPEN)
 OPEN_RUNS: Final = among(_open_runs.group_by(jobs.c.schedule_id), jobs.c.schedule_id)
 ONE_RUN: Final = among(
-    select(jobs.c.schedule_id, 1, jobs.c.started_at).where(jobs.c.schedule_id.is_not(None)), jobs.c.id
+    select(jobs.c.schedule_id, 1, jobs.c.started_at).where(jobs.c.schedule_id.is_not(None)),
+    jobs.c.id,
 )
 LIVE_RUNS: Final = (
     select(jobs.c.id, jobs.c.created_at)
@@ -89,7 +130,9 @@ LIVE_RUNS: Final = (
 
 _BOUNDS: Final[Mapping[str, float]] = {
     "version": MOST_VERSIONS,
-    **dict.fromkeys(("total_runs", "total_successes", "total_failures", "total_crashes"), MOST_RUNS),
+    **dict.fromkeys(
+        ("total_runs", "total_successes", "total_failures", "total_crashes"), MOST_RUNS
+    ),
     **dict.fromkeys(("total_duration", "total_duration_failures"), LONGEST_TOTAL_DURATION),
     **dict.fromkeys(("consecutive_failures", "consecutive_crashes"), MOST_CONSECUTIVE),
 }
@@ -98,7 +141,10 @@ _bounded: Final = attrgetter(*_BOUNDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleFilter:
-    """Which schedules to list; None means any. `name`: part of it; `after`: module and name of the one before."""
+    """Which schedules to list; None means any.
+
+    `name`: part of it; `after`: module and name of the one before.
+    """
 
     module: str | None = None
     job_type: str | None = None
@@ -110,16 +156,22 @@ class ScheduleFilter:
 
 @dataclass(frozen=True, slots=True)
 class OpenRuns:
-    """How many runs of a schedule are running or pending, and when the latest of them that has begun did so."""
+    """How many runs of a schedule are running or pending, and when the latest of them that has
+    begun did so.
+    """
 
     count: int
     began: datetime | None = None
 
 
 def stored(row: Row[Any]) -> StoredSchedule:
-    """Return a row of `ALL` as a value; raises ValueError if it holds a number that the next run could not add to."""
+    """Return a row of `ALL` as a value; raises ValueError if it holds a number that the next run
+    could not add to.
+    """
     made = StoredSchedule._make(row)
-    if not all(abs(value) < most for value, most in zip(_bounded(made), _BOUNDS.values(), strict=True)):
+    if not all(
+        abs(value) < most for value, most in zip(_bounded(made), _BOUNDS.values(), strict=True)
+    ):
         raise ValueError("its version, or a count or duration of its statistics, is too large")
     return made
 
@@ -131,9 +183,11 @@ def now(connection: Connection) -> datetime:
 
 
 def find(connection: Connection, reference: int | str) -> int | None:
-    """Return the id of the schedule of this name, or the id that was given; None for one that cannot exist.
+    """Return the id of the schedule of this name, or the id that was given; None for one that
+    cannot exist.
 
-    Of two schedules with one name, the one that was added at run time is preferred to the declared one.
+    Of two schedules with one name, the one that was added at run time is preferred to the declared
+    one.
     """
     if isinstance(reference, int):
         return reference if abs(reference) < 2**63 else None
@@ -143,8 +197,14 @@ def find(connection: Connection, reference: int | str) -> int | None:
 
 
 def similar_to(connection: Connection, reference: int | str) -> str:
-    """Return a question for the schedule that a caller may mean by a name; no text if none is similar."""
-    return "" if isinstance(reference, int) else did_you_mean(reference, connection.execute(NAMES).scalars())
+    """Return a question for the schedule that a caller may mean by a name; no text if none is
+    similar.
+    """
+    return (
+        ""
+        if isinstance(reference, int)
+        else did_you_mean(reference, connection.execute(NAMES).scalars())
+    )
 
 
 def get(connection: Connection, reference: int | str) -> StoredSchedule | None:
@@ -167,17 +227,27 @@ def with_calendar(connection: Connection) -> list[StoredSchedule]:
 
 
 def with_job_options(connection: Connection, job_types: Collection[str]) -> list[StoredSchedule]:
-    """Return the schedules whose jobs have limits, tags or several attempts, and those of these job types."""
+    """Return the schedules whose jobs have limits, tags or several attempts, and those of these job
+    types.
+    """
     found = readable(schedules.name, connection.execute(WITH_OPTIONS), stored)
     if not job_types:
         return found  # by an index; the rest reads all schedules
-    rows = readable(schedules.name, connection.execute(OF_TYPES.on(connection), {"types": sorted(job_types)}), stored)
+    rows = readable(
+        schedules.name,
+        connection.execute(OF_TYPES.on(connection), {"types": sorted(job_types)}),
+        stored,
+    )
     return list({row.id: row for row in (*found, *rows)}.values())
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
-    """Return those of these schedules that exist, in no particular order and without locking them."""
-    return readable(schedules.name, connection.execute(BY_IDS.on(connection), {"ids": sorted(ids)}), stored)
+    """Return those of these schedules that exist, in no particular order and without locking
+    them.
+    """
+    return readable(
+        schedules.name, connection.execute(BY_IDS.on(connection), {"ids": sorted(ids)}), stored
+    )
 
 
 def all_of(connection: Connection, module: str | None = None) -> list[StoredSchedule]:
@@ -188,18 +258,27 @@ def all_of(connection: Connection, module: str | None = None) -> list[StoredSche
 
 
 def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
-    """Return a page of schedules by module and name; `after` continues after the last one of the previous page."""
+    """Return a page of schedules by module and name; `after` continues after the last one of the
+    previous page.
+    """
 
     def fetch(after: tuple[str, str] | None) -> Sequence[Row[Any]]:
         return connection.execute(_page(replace(wanted, after=after))).all()
 
     return readable_page(
-        schedules.name, fetch, stored, start=wanted.after, place=lambda row: (row.module, row.name), limit=wanted.limit
+        schedules.name,
+        fetch,
+        stored,
+        start=wanted.after,
+        place=lambda row: (row.module, row.name),
+        limit=wanted.limit,
     )
 
 
 def changed(connection: Connection, within: float, limit: int) -> dict[int, int]:
-    """Return id and version of the schedules that changed in the last `within` seconds, the oldest change first."""
+    """Return id and version of the schedules that changed in the last `within` seconds, the oldest
+    change first.
+    """
     rows = connection.execute(CHANGED, {"within": within, "limit": limit})
     return {row.id: row.version for row in rows}
 
@@ -210,22 +289,40 @@ def count_by_partition(connection: Connection) -> dict[int, int]:
     return {row.partition: row.schedules for row in rows}
 
 
-def open_runs(connection: Connection, tokens: Collection[int], overlapping: Collection[int]) -> dict[int, OpenRuns]:
-    """Return the open runs of schedules by their id: of those with these run tokens, and of those that keep none."""
+def open_runs(
+    connection: Connection, tokens: Collection[int], overlapping: Collection[int]
+) -> dict[int, OpenRuns]:
+    """Return the open runs of schedules by their id: of those with these run tokens, and of those
+    that keep none.
+    """
     asked = ((ONE_RUN, tokens), (OPEN_RUNS, overlapping))
-    rows = (connection.execute(each.on(connection), {"ids": sorted(ids)}) for each, ids in asked if ids)
-    return {schedule_id: OpenRuns(count, began) for schedule_id, count, began in chain.from_iterable(rows)}
+    rows = (
+        connection.execute(each.on(connection), {"ids": sorted(ids)}) for each, ids in asked if ids
+    )
+    return {
+        schedule_id: OpenRuns(count, began)
+        for schedule_id, count, began in chain.from_iterable(rows)
+    }
 
 
 def live_runs(connection: Connection, schedule_id: int) -> list[tuple[JobId, datetime]]:
     """Return the open jobs of a schedule and when each was created, the oldest first."""
-    return [(JobId(row.id), row.created_at) for row in connection.execute(LIVE_RUNS, {"schedule_id": schedule_id})]
+    return [
+        (JobId(row.id), row.created_at)
+        for row in connection.execute(LIVE_RUNS, {"schedule_id": schedule_id})
+    ]
 
 
 def failed_runs(connection: Connection, schedule_id: int | None, limit: int) -> list[FailedRun]:
     """Return the runs that failed or crashed, of one schedule or of all, the newest first."""
-    chosen = FAILED_RUNS if schedule_id is None else FAILED_RUNS.where(jobs.c.schedule_id == schedule_id)
-    return readable(jobs.name, connection.execute(chosen, {"limit": limit}).mappings(), lambda row: FailedRun(**row))
+    chosen = (
+        FAILED_RUNS if schedule_id is None else FAILED_RUNS.where(jobs.c.schedule_id == schedule_id)
+    )
+    return readable(
+        jobs.name,
+        connection.execute(chosen, {"limit": limit}).mappings(),
+        lambda row: FailedRun(**row),
+    )
 
 
 def _page(wanted: ScheduleFilter) -> Select[Any]:
@@ -235,4 +332,6 @@ def _page(wanted: ScheduleFilter) -> Select[Any]:
             chosen = chosen.where(column == value)
     if wanted.name is not None:
         chosen = chosen.where(schedules.c.name.icontains(wanted.name, autoescape=True))
-    return chosen if wanted.after is None else chosen.where(_module_and_name > tuple_(*wanted.after))
+    return (
+        chosen if wanted.after is None else chosen.where(_module_and_name > tuple_(*wanted.after))
+    )

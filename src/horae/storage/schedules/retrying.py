@@ -1,4 +1,6 @@
-"""Retries of runs: the new job runs for the nominal time of the old one, and is a run of the schedule by hand."""
+"""Retries of runs: the new job runs for the nominal time of the old one, and is a run of the
+schedule by hand.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,7 +35,8 @@ ADOPT: Final = (
 
 
 def retry(connection: Connection, of: Job, create: Create) -> tuple[Job, bool]:
-    """Create the retry of a run as a run of its schedule, or as a plain job if the schedule was deleted.
+    """Create the retry of a run as a run of its schedule, or as a plain job if the schedule was
+    deleted.
 
     Raises `ScheduleIsRunning` if another run blocks it.
     """
@@ -45,9 +48,18 @@ def retry(connection: Connection, of: Job, create: Create) -> tuple[Job, bool]:
     snapshot = snapshot_of(row)
     if snapshot.executing:
         raise ScheduleIsRunning(row.name, row.run_token or 0)
-    own = {"schedule": row.id, "nominal": of.nominal_time, "deployment": of.deployment_id, "retry": created.id}
+    own = {
+        "schedule": row.id,
+        "nominal": of.nominal_time,
+        "deployment": of.deployment_id,
+        "retry": created.id,
+    }
     connection.execute(ADOPT, own)
-    apply_plans(connection, [(row, plan(snapshot, RunRetried(), row.now, JITTER))], started={row.id: created.id})
+    apply_plans(
+        connection,
+        [(row, plan(snapshot, RunRetried(), row.now, JITTER))],
+        started={row.id: created.id},
+    )
     ticks.note_retry(connection, row.id, of.nominal_time, created.id)
     kept = {name: getattr(of, name) for name in ("schedule_id", "nominal_time", "deployment_id")}
     return replace(created, **kept, run_reason=Reason.MANUAL.value), True

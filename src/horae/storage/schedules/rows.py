@@ -1,6 +1,8 @@
-"""Schedules as they are stored, and their conversion into the values that the domain decides about, and back.
+"""Schedules as they are stored, and their conversion into the values that the domain decides about,
+and back.
 
-Rows are tuples, because thousands may be copied with small changes at once, which takes a dataclass five times as long.
+Rows are tuples, because thousands may be copied with small changes at once, which takes a dataclass
+five times as long.
 """
 
 import json
@@ -22,8 +24,8 @@ from horae.errors import InvalidRequest
 class StoredSchedule(NamedTuple):
     """A stored schedule with its statistics.
 
-    `params`, `rules`, `overrides`, `calendar_days`, `limits` and `tags` are JSON text. `now` is the database's clock
-    when it was read.
+    `params`, `rules`, `overrides`, `calendar_days`, `limits` and `tags` are JSON text. `now` is the
+    database's clock when it was read.
     """
 
     id: int
@@ -74,7 +76,10 @@ class StoredSchedule(NamedTuple):
 
 
 class DueSchedule(NamedTuple):
-    """What a controller remembers of a schedule. `due_in`: seconds by the database's clock; negative if it is late."""
+    """What a controller remembers of a schedule.
+
+    `due_in`: seconds by the database's clock; negative if it is late.
+    """
 
     id: int
     partition: int
@@ -97,13 +102,17 @@ class FailedRun:
 
 
 class UnreadableSchedule(InvalidRequest):
-    """A stored schedule cannot be read by this program: another version wrote it, or a time zone is missing.
+    """A stored schedule cannot be read by this program: another version wrote it, or a time zone is
+    missing.
 
-    It is left alone, because another node may be able to read it, and it does not stop other schedules.
+    It is left alone, because another node may be able to read it, and it does not stop other
+    schedules.
     """
 
     def __init__(self, row: StoredSchedule, cause: Exception) -> None:
-        super().__init__(f"schedule {row.name!r} cannot be read here: {type(cause).__name__}: {cause}")
+        super().__init__(
+            f"schedule {row.name!r} cannot be read here: {type(cause).__name__}: {cause}"
+        )
         self.schedule_id = row.id
 
 
@@ -117,9 +126,13 @@ _DURATIONS: Final = ("total_duration", "total_duration_failures")
 
 
 def rules_as_values(rules: Rules) -> dict[str, Any]:
-    """Return the rules as JSON values, without the trigger and the days of calendars, which have columns."""
+    """Return the rules as JSON values, without the trigger and the days of calendars, which have
+    columns.
+    """
     values = {
-        field.name: _json_value(getattr(rules, field.name)) for field in fields(Rules) if field.name not in _APART
+        field.name: _json_value(getattr(rules, field.name))
+        for field in fields(Rules)
+        if field.name not in _APART
     }
     # Not stored if it is empty: a node of an earlier version can read the rules then.
     return {**values, "exclude": list(rules.exclude)} if rules.exclude else values
@@ -135,16 +148,24 @@ _trigger: Final = lru_cache(maxsize=10_000)(parse_trigger)
 
 
 @lru_cache(maxsize=50_000)
-def rules_from(kind: str, trigger: str, timezone: str, text: str, calendar_days: str | None = None) -> Rules:
+def rules_from(
+    kind: str, trigger: str, timezone: str, text: str, calendar_days: str | None = None
+) -> Rules:
     """Return the rules from their columns. Cached: a schedule fires often and is changed rarely."""
     given: dict[str, Any] = json.loads(text)
     for name in _SECONDS & given.keys():
         given[name] = None if given[name] is None else timedelta(seconds=given[name])
     given["overlap"], given["catch_up"] = Overlap(given["overlap"]), CatchUp(given["catch_up"])
-    given["retry_period"] = None if given["retry_period"] is None else Interval.parse(given["retry_period"])
+    given["retry_period"] = (
+        None if given["retry_period"] is None else Interval.parse(given["retry_period"])
+    )
     given["exclude"] = tuple(given.get("exclude", ()))
     days = [] if calendar_days is None else json.loads(calendar_days)
-    return Rules(trigger=_trigger(kind, trigger, timezone), calendar_days=tuple(map(date.fromisoformat, days)), **given)
+    return Rules(
+        trigger=_trigger(kind, trigger, timezone),
+        calendar_days=tuple(map(date.fromisoformat, days)),
+        **given,
+    )
 
 
 def rules_of(row: StoredSchedule) -> Rules:
@@ -189,4 +210,6 @@ def change_of(row: StoredSchedule) -> OneTimeChange | None:
     """Return the change of the next start that is made once."""
     if row.skip_until is None:
         return None
-    return OneTimeChange(skip_until=row.skip_until, reason=Reason(row.skip_reason or ""), start=row.moved_start)
+    return OneTimeChange(
+        skip_until=row.skip_until, reason=Reason(row.skip_reason or ""), start=row.moved_start
+    )

@@ -1,4 +1,6 @@
-"""The tables of schedules: deployments, schedules, their statistics, the ledger of nominal times, and backfills."""
+"""The tables of schedules: deployments, schedules, their statistics, the ledger of nominal times,
+and backfills.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -36,7 +38,9 @@ deployments = Table(
     sqlite_autoincrement=True,
 )
 # A module has one current version, so two never both fire.
-partial_index("horae_deployments_current", deployments.c.module, unique=True, where=text("ended_at IS NULL"))
+partial_index(
+    "horae_deployments_current", deployments.c.module, unique=True, where=text("ended_at IS NULL")
+)
 
 schedules = Table(
     "horae_schedules",
@@ -67,17 +71,25 @@ schedules = Table(
     Column("version", Integer, nullable=False, server_default=text("1")),
     Column("updated_at", Instant),  # null: unchanged since this column was added
     Column("overrides", Json),  # the declared value of each field that was changed at run time
-    Column("calendar_days", Json),  # the days that a calendar function excludes, as it returned them last
+    Column(
+        "calendar_days", Json
+    ),  # the days that a calendar function excludes, as it returned them last
     Column("skip_until", Instant),  # nominal times up to this are skipped for `skip_reason`
     Column("skip_reason", String(32)),
-    Column("moved_start", Instant),  # where the next run starts once, instead of at its nominal time
+    Column(
+        "moved_start", Instant
+    ),  # where the next run starts once, instead of at its nominal time
     Column("backfill_next", Instant),  # the first of its rows in `backfill_times`
-    Column("limits", Json),  # the limits of each of its jobs, by the parameters of the schedule; as in a job's row
+    Column(
+        "limits", Json
+    ),  # the limits of each of its jobs, by the parameters of the schedule; as in a job's row
     Column("tags", Json),  # the tags of each of its jobs
     Column("max_attempts", Integer),  # the attempts of each of its jobs; null: one
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
     CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),
-    CheckConstraint("(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"),
+    CheckConstraint(
+        "(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"
+    ),
     CheckConstraint("enabled = (disabled_reason IS NULL)", name="enabled"),
     CheckConstraint("partition BETWEEN 0 AND 1023", name="partition"),
     # An idle schedule is enabled and has a next start, so none waits for ever.
@@ -86,7 +98,9 @@ schedules = Table(
 )
 Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
 partial_index("horae_schedules_due", schedules.c.next_start, where=text("next_start IS NOT NULL"))
-Index("horae_schedules_updated", schedules.c.updated_at)  # event streams query the latest changes once a second
+Index(
+    "horae_schedules_updated", schedules.c.updated_at
+)  # event streams query the latest changes once a second
 _has_options = text("limits IS NOT NULL OR tags IS NOT NULL OR max_attempts IS NOT NULL")
 partial_index("horae_schedules_options", schedules.c.id, where=_has_options)
 partial_index("horae_schedules_running", schedules.c.run_token, where=text("run_token IS NOT NULL"))
@@ -117,7 +131,9 @@ schedule_statistics = Table(
         Column(name, Integer, nullable=False, server_default=text("0"))
         for name in ("consecutive_failures", "consecutive_crashes")
     ),
-    CheckConstraint("total_runs = total_successes + total_failures + total_crashes", name="total_runs"),
+    CheckConstraint(
+        "total_runs = total_successes + total_failures + total_crashes", name="total_runs"
+    ),
 )
 
 ticks = Table(

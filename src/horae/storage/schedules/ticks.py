@@ -1,4 +1,6 @@
-"""The ledger of nominal times: the decision about each, with its reason, written in the transaction that acts on it."""
+"""The ledger of nominal times: the decision about each, with its reason, written in the transaction
+that acts on it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,10 +36,11 @@ from horae.storage.schedules.writing import rows_as_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTicks:
-    """A row of the ledger; `until` and `count` tell which nominal times it stands for, and how many.
+    """A row of the ledger; `until` and `count` tell which nominal times it stands for, and how
+    many.
 
-    `retried_as`: the newest job that repeats its run; `waiting_reason`: why the newest job has not started, if that is
-    pending.
+    `retried_as`: the newest job that repeats its run; `waiting_reason`: why the newest job has not
+    started, if that is pending.
     """
 
     schedule_id: int
@@ -59,7 +62,8 @@ class StoredTicks:
 
 
 _LATER: Final = frozenset({"decided_at", "retried_as"})
-_GIVEN: Final = tuple(name for name in ticks.c.keys() if name not in _LATER)  # noqa: SIM118 - not a mapping
+# Not a mapping
+_GIVEN: Final = tuple(name for name in ticks.c.keys() if name not in _LATER)  # noqa: SIM118
 
 
 def _add(dialect: str) -> Insert:
@@ -69,18 +73,33 @@ def _add(dialect: str) -> Insert:
 
 
 def _forget(dialect: str) -> Delete:
-    upto = json_rows(dialect, "upto", schedule_id=ticks.c.schedule_id.type, nominal_time=ticks.c.nominal_time.type)
+    upto = json_rows(
+        dialect,
+        "upto",
+        schedule_id=ticks.c.schedule_id.type,
+        nominal_time=ticks.c.nominal_time.type,
+    )
     old, newer = ticks.alias("old"), ticks.alias("newer")
     kept = select(func.min(jobs.c.nominal_time)).where(
         jobs.c.schedule_id == upto.c.schedule_id, jobs.c.nominal_time.is_not(None)
     )
     # Two queries, as there is an index for each.
-    first_kept, first_retry = kept.where(jobs.c.retry_of.is_(None)), kept.where(jobs.c.retry_of.is_not(None))
+    first_kept, first_retry = (
+        kept.where(jobs.c.retry_of.is_(None)),
+        kept.where(jobs.c.retry_of.is_not(None)),
+    )
     newest = select(func.max(newer.c.nominal_time)).where(newer.c.schedule_id == upto.c.schedule_id)
-    run, retry, last = (query.correlate(upto).scalar_subquery() for query in (first_kept, first_retry, newest))
+    run, retry, last = (
+        query.correlate(upto).scalar_subquery() for query in (first_kept, first_retry, newest)
+    )
     found = (
         select(old.c.schedule_id, old.c.nominal_time)
-        .join(upto, and_(old.c.schedule_id == upto.c.schedule_id, old.c.nominal_time <= upto.c.nominal_time))
+        .join(
+            upto,
+            and_(
+                old.c.schedule_id == upto.c.schedule_id, old.c.nominal_time <= upto.c.nominal_time
+            ),
+        )
         .where(
             run.is_(None) | (old.c.nominal_time < run),
             retry.is_(None) | (old.c.nominal_time < retry),
@@ -132,7 +151,8 @@ IS_DECIDED: Final = select(exists().where(*_at_time))
 RUN_OF: Final = select(NEWEST_JOB).where(*_fired_time)
 NOTE_RETRY: Final = update(ticks).where(*_fired_time).values(retried_as=bindparam("retry"))
 LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
-    ticks.c.schedule_id == bindparam("schedule_id"), ticks.c.nominal_time < bindparam("before", type_=Instant())
+    ticks.c.schedule_id == bindparam("schedule_id"),
+    ticks.c.nominal_time < bindparam("before", type_=Instant()),
 )
 
 
@@ -164,43 +184,60 @@ def add(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
 
 def is_decided(connection: Connection, schedule_id: int, moment: datetime) -> bool:
     """Return whether a row of the ledger begins at a nominal time."""
-    found: bool = connection.execute(IS_DECIDED, {"schedule": schedule_id, "moment": moment}).scalar_one()
+    found: bool = connection.execute(
+        IS_DECIDED, {"schedule": schedule_id, "moment": moment}
+    ).scalar_one()
     return found
 
 
 def run_of(connection: Connection, schedule_id: int, moment: datetime) -> JobId | None:
     """Return the job that ran last for a nominal time; None if none did."""
-    found = connection.execute(RUN_OF, {"schedule": schedule_id, "moment": moment}).scalar_one_or_none()
+    found = connection.execute(
+        RUN_OF, {"schedule": schedule_id, "moment": moment}
+    ).scalar_one_or_none()
     return None if found is None else JobId(found)
 
 
 def note_retry(connection: Connection, schedule_id: int, moment: datetime, retry: JobId) -> None:
-    """Write that a job repeats the run of a nominal time; the decision about the time stays as it is."""
+    """Write that a job repeats the run of a nominal time; the decision about the time stays as it
+    is.
+    """
     connection.execute(NOTE_RETRY, {"schedule": schedule_id, "moment": moment, "retry": retry})
 
 
 def forget(connection: Connection, upto: Mapping[int, datetime]) -> None:
-    """Delete the decisions about each schedule's nominal times up to a moment, because the jobs for them are deleted.
+    """Delete the decisions about each schedule's nominal times up to a moment, because the jobs for
+    them are deleted.
 
-    A schedule's ledger goes back as far as its jobs do, without gaps: decisions from its oldest job on are kept, and so
-    is its last decision.
+    A schedule's ledger goes back as far as its jobs do, without gaps: decisions from its oldest job
+    on are kept, and so is its last decision.
     """
-    given = [{"schedule_id": schedule_id, "nominal_time": moment} for schedule_id, moment in upto.items()]
+    given = [
+        {"schedule_id": schedule_id, "nominal_time": moment} for schedule_id, moment in upto.items()
+    ]
     connection.execute(FORGET.on(connection), {"upto": rows_as_json(connection, given)})
 
 
 def latest(connection: Connection, schedule_id: int, before: datetime) -> datetime | None:
     """Return the latest nominal time before a moment that has a decision."""
-    moment: datetime | None = connection.execute(LATEST, {"schedule_id": schedule_id, "before": before}).scalar_one()
+    moment: datetime | None = connection.execute(
+        LATEST, {"schedule_id": schedule_id, "before": before}
+    ).scalar_one()
     return moment
 
 
-def page(connection: Connection, schedule_id: int, limit: int, before: datetime | None = None) -> list[StoredTicks]:
+def page(
+    connection: Connection, schedule_id: int, limit: int, before: datetime | None = None
+) -> list[StoredTicks]:
     """Return decisions about the nominal times before a moment, the newest first."""
 
     def fetch(before: datetime | None) -> Sequence[RowMapping]:
         statement = PAGE if before is None else PAGE.where(ticks.c.nominal_time < before)
-        return connection.execute(statement, {"schedule_id": schedule_id, "limit": limit}).mappings().all()
+        return (
+            connection.execute(statement, {"schedule_id": schedule_id, "limit": limit})
+            .mappings()
+            .all()
+        )
 
     return readable_page(
         ticks.name,

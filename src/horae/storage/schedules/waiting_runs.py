@@ -12,9 +12,15 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.jobs.waiting_reason import waiting_reason
 
 MOST_EXPLAINED: Final = 20
-"""Pending runs of one schedule that are explained, the oldest ones; few schedules let more than one wait."""
+"""Pending runs of one schedule that are explained, the oldest ones; few schedules let more than one
+wait.
+"""
 PENDING: Final = among(
-    select(jobs.c.id).where(jobs.c.state == JobState.PENDING).order_by(jobs.c.id).limit(MOST_EXPLAINED), jobs.c.id
+    select(jobs.c.id)
+    .where(jobs.c.state == JobState.PENDING)
+    .order_by(jobs.c.id)
+    .limit(MOST_EXPLAINED),
+    jobs.c.id,
 )
 
 

@@ -1,8 +1,9 @@
 """Lock schedules and write them back in batches; add, redefine and remove them.
 
-Every change of a schedule (it fires, its run ends, it is paused) follows one pattern in one transaction: lock the rows
-in the order of their ids, decide by the database's clock, write. Another transaction waits for the lock and then reads
-what was decided. So no tick is fired twice or lost, even if two nodes both believe that they own the schedule.
+Every change of a schedule (it fires, its run ends, it is paused) follows one pattern in one
+transaction: lock the rows in the order of their ids, decide by the database's clock, write. Another
+transaction waits for the lock and then reads what was decided. So no tick is fired twice or lost,
+even if two nodes both believe that they own the schedule.
 """
 
 import json
@@ -11,7 +12,18 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Table, Update, bindparam, delete, insert, true, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Table,
+    Update,
+    bindparam,
+    delete,
+    insert,
+    true,
+    update,
+)
 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.schedule import NEXT_STATE, DisabledReason, ScheduleEvent, ScheduleState
@@ -31,17 +43,39 @@ from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import STATISTICS, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
-# One order, so that transactions cannot deadlock; both tables, because after a wait only locked rows are read again.
+# One order, so that transactions cannot deadlock; both tables, because after a wait only locked
+# rows are read again.
 LOCK: Final = among(ALL.order_by(schedules.c.id).with_for_update(), schedules.c.id)
 _CHANGING: Final = (
-    "state", "enabled", "disabled_reason", "pause_note", "run_token", "started_at", "next_start", "last_tick",
-)  # fmt: skip
+    "state",
+    "enabled",
+    "disabled_reason",
+    "pause_note",
+    "run_token",
+    "started_at",
+    "next_start",
+    "last_tick",
+)
 ONE_TIME: Final = ("skip_until", "skip_reason", "moved_start", "backfill_next")
-"""Columns that few schedules ever use, so they are written apart from those that change with each run."""
+"""Columns that few schedules ever use, so they are written apart from those that change with each
+run.
+"""
 _DEFINITION: Final = (
-    "job_type", "params", "trigger_kind", "trigger", "timezone", "rules", "queue", "priority", "deployment_id",
-    "overrides", "calendar_days", "limits", "tags", "max_attempts",
-)  # fmt: skip
+    "job_type",
+    "params",
+    "trigger_kind",
+    "trigger",
+    "timezone",
+    "rules",
+    "queue",
+    "priority",
+    "deployment_id",
+    "overrides",
+    "calendar_days",
+    "limits",
+    "tags",
+    "max_attempts",
+)
 
 
 def _write(dialect: str, table: Table, names: Sequence[str], **more: Any) -> Update:
@@ -52,7 +86,8 @@ def _write(dialect: str, table: Table, names: Sequence[str], **more: Any) -> Upd
 
 
 def by_index(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
-    """Make PostgreSQL find the rows of the batch `ids` by an index; for a join alone it may read the whole table.
+    """Make PostgreSQL find the rows of the batch `ids` by an index; for a join alone it may read
+    the whole table.
 
     True on SQLite, which would otherwise compare the batch with each row.
     """
@@ -60,10 +95,14 @@ def by_index(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 WRITE: Final = PerDialect(
-    lambda dialect: _write(dialect, schedules, _CHANGING, version=schedules.c.version + 1, updated_at=database_now())
+    lambda dialect: _write(
+        dialect, schedules, _CHANGING, version=schedules.c.version + 1, updated_at=database_now()
+    )
 )
 WRITE_ONE_TIME: Final = PerDialect(lambda dialect: _write(dialect, schedules, ONE_TIME))
-WRITE_STATISTICS: Final = PerDialect(lambda dialect: _write(dialect, schedule_statistics, STATISTICS))
+WRITE_STATISTICS: Final = PerDialect(
+    lambda dialect: _write(dialect, schedule_statistics, STATISTICS)
+)
 
 
 def _given(*names: str) -> dict[str, BindParameter[Any]]:
@@ -81,17 +120,25 @@ def _add(dialect: str) -> Any:
         updated_at=database_now(),
     )
     # If several transactions add the same name at once, all but one of them learn that it exists.
-    unless_it_exists = added.on_conflict_do_nothing(index_elements=[schedules.c.module, schedules.c.name])
+    unless_it_exists = added.on_conflict_do_nothing(
+        index_elements=[schedules.c.module, schedules.c.name]
+    )
     return unless_it_exists.returning(schedules.c.id)
 
 
 ADD: Final = PerDialect(_add)
 ADD_STATISTICS: Final = insert(schedule_statistics)
-REDEFINE: Final = update(schedules).where(schedules.c.id == bindparam("schedule_id")).values(_given(*_DEFINITION))
+REDEFINE: Final = (
+    update(schedules).where(schedules.c.id == bindparam("schedule_id")).values(_given(*_DEFINITION))
+)
 
 
 def _change_state(state: ScheduleState, event: ScheduleEvent) -> PerDialect[Update]:
-    values = {"state": NEXT_STATE[state, event].value, "version": schedules.c.version + 1, "updated_at": database_now()}
+    values = {
+        "state": NEXT_STATE[state, event].value,
+        "version": schedules.c.version + 1,
+        "updated_at": database_now(),
+    }
     changed = update(schedules).where(schedules.c.state == state.value).values(values)
     return among(changed, schedules.c.run_token, "jobs")
 
@@ -111,7 +158,9 @@ REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id
 
 
 def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return the parameter of `json_rows`; each distinct moment is converted once, as most of a batch are equal."""
+    """Return the parameter of `json_rows`; each distinct moment is converted once, as most of a
+    batch are equal.
+    """
     dialect = connection.dialect.name
     texts: dict[datetime, int | str | None] = {}
 
@@ -124,7 +173,9 @@ def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> s
 
 
 def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
-    """Lock those of these schedules that exist until the transaction ends, and return them by id."""
+    """Lock those of these schedules that exist until the transaction ends, and return them by
+    id.
+    """
     rows = connection.execute(LOCK.on(connection), {"ids": sorted(ids)}).all()
     return readable(schedules.name, rows, stored)
 
@@ -145,7 +196,10 @@ def write_one_time(connection: Connection, rows: Sequence[StoredSchedule]) -> No
 
 
 def _write_batch(
-    connection: Connection, statement: PerDialect[Update], names: Sequence[str], rows: Sequence[StoredSchedule]
+    connection: Connection,
+    statement: PerDialect[Update],
+    names: Sequence[str],
+    rows: Sequence[StoredSchedule],
 ) -> None:
     columns = ("id", *names)
     values = attrgetter(*columns)
@@ -153,8 +207,12 @@ def _write_batch(
     connection.execute(statement.on(connection), {"rows": batch, "ids": [row.id for row in rows]})
 
 
-def add(connection: Connection, module: str, name: str, partition: int, definition: Mapping[str, Any]) -> int | None:
-    """Insert a disabled schedule with empty statistics; return its id, or None if the name is taken."""
+def add(
+    connection: Connection, module: str, name: str, partition: int, definition: Mapping[str, Any]
+) -> int | None:
+    """Insert a disabled schedule with empty statistics; return its id, or None if the name is
+    taken.
+    """
     given = {"module": module, "name": name, "partition": partition, **definition}
     schedule_id: int | None = connection.execute(ADD.on(connection), given).scalar_one_or_none()
     if schedule_id is not None:
@@ -167,8 +225,12 @@ def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]
     connection.execute(REDEFINE, {**values, "schedule_id": schedule_id})
 
 
-def set_computed(connection: Connection, schedule_id: int, computed: Mapping[str, str | int | None]) -> None:
-    """Store what the application's code computes for a locked schedule: excluded days, options of its jobs."""
+def set_computed(
+    connection: Connection, schedule_id: int, computed: Mapping[str, str | int | None]
+) -> None:
+    """Store what the application's code computes for a locked schedule: excluded days, options of
+    its jobs.
+    """
     connection.execute(SET_COMPUTED, {"schedule_id": schedule_id, **computed})
 
 

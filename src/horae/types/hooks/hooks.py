@@ -1,7 +1,8 @@
-"""Calls the hooks of job types after their event was committed, and deletes old jobs, which may call a hook for each.
+"""Calls the hooks of job types after their event was committed, and deletes old jobs, which may
+call a hook for each.
 
-The row of a job notes that a hook is due until a process that knows the type has taken and called it. If the process
-dies during the call, the hook is called again.
+The row of a job notes that a hook is due until a process that knows the type has taken and called
+it. If the process dies during the call, the hook is called again.
 """
 
 import time
@@ -30,9 +31,13 @@ HOOKED_BATCH: Final = 20
 TIME_LIMIT: Final = 60.0
 """Seconds that a hook may take before other hooks of its type stop waiting for it."""
 TAKEN_AGAIN: Final = 90.0
-"""Seconds after which a hook that a process took and did not call is taken again; longer than `TIME_LIMIT`."""
+"""Seconds after which a hook that a process took and did not call is taken again; longer than
+`TIME_LIMIT`.
+"""
 MOST_ERRORS: Final = 1000
-"""Exceptions of bodies that are kept for their `on_error`; further hooks get the stored text of theirs."""
+"""Exceptions of bodies that are kept for their `on_error`; further hooks get the stored text of
+theirs.
+"""
 log = guarded_log("horae.hooks")
 
 
@@ -50,7 +55,9 @@ class Hooks:
         return job_type is not None and has_hook(job_type, hook)
 
     def owes(self, type_name: str, hook: str) -> bool:
-        """Return whether the hook is due after a job of the type ended: also if only other programs know the type."""
+        """Return whether the hook is due after a job of the type ended: also if only other programs
+        know the type.
+        """
         return self._registry.find(type_name) is None or self.wanted(type_name, hook)
 
     @property
@@ -59,7 +66,9 @@ class Hooks:
         return self._registry.runnable
 
     def remember(self, job_id: JobId, error: BaseException) -> None:
-        """Keep the error of a body for its `on_error`; other processes can only pass the stored text to it."""
+        """Keep the error of a body for its `on_error`; other processes can only pass the stored
+        text to it.
+        """
         if len(self._errors) < MOST_ERRORS:
             self._errors[job_id] = error
 
@@ -94,7 +103,9 @@ class Hooks:
         return (not wanted or self._may_go(job)) and self._remove([job.id]) == 1
 
     def call_here(self, job_id: JobId, type_name: str) -> None:
-        """Call the due hook of a job in this thread, if its type is registered here and no other process calls it."""
+        """Call the due hook of a job in this thread, if its type is registered here and no other
+        process calls it.
+        """
         if type_name not in self.types:
             return
         try:
@@ -109,7 +120,9 @@ class Hooks:
         self._database.autocommit(owed_hooks.mark_called, owed.job.id, owed.hook)
 
     def delete(self, job: Job) -> None:
-        """Call `before_delete` of an ended job, unless another process does; raises what the hook raises."""
+        """Call `before_delete` of an ended job, unless another process does; raises what the hook
+        raises.
+        """
         self.call_here(job.id, job.type)
         if not self.wanted(job.type, BEFORE_DELETE):
             return
@@ -124,21 +137,29 @@ class Hooks:
     def clean_up(self, keep_seconds: float, *, by_type: bool = True) -> int:
         """Delete jobs of registered types that were kept for long enough; return their number.
 
-        `keep_seconds`: how long jobs are kept whose type does not say it; without `by_type` all jobs. A row that cannot
-        be deleted does not stop the others.
+        `keep_seconds`: how long jobs are kept whose type does not say it; without `by_type` all
+        jobs. A row that cannot be deleted does not stop the others.
         """
-        return sum(self.remove(name, kept) for name, kept in self.kept_for(keep_seconds, by_type=by_type))
+        return sum(
+            self.remove(name, kept) for name, kept in self.kept_for(keep_seconds, by_type=by_type)
+        )
 
     def kept_for(self, keep_seconds: float, *, by_type: bool = True) -> list[tuple[str, KeptFor]]:
-        """Return how long jobs are kept, for each type with a `before_delete`, and as "" for all others together."""
+        """Return how long jobs are kept, for each type with a `before_delete`, and as "" for all
+        others together.
+        """
         hooked = set(self.hooked_types)
-        parts = {"": [name for name in self.types if name not in hooked], **{name: [name] for name in hooked}}
+        parts = {
+            "": [name for name in self.types if name not in hooked],
+            **{name: [name] for name in hooked},
+        }
         none = Retention()
         return [
             (part, kept)
             for part, names in parts.items()
             for kept in kept_for(
-                [(name, self._registry.get(name).retention if by_type else none) for name in names], keep_seconds
+                [(name, self._registry.get(name).retention if by_type else none) for name in names],
+                keep_seconds,
             )
         ]
 
@@ -148,11 +169,14 @@ class Hooks:
         return [name for name in self.types if self.wanted(name, BEFORE_DELETE)]
 
     def remove(self, part: str, kept: KeptFor, oldest: float = EVER) -> int:
-        """Delete jobs that were kept for long enough, of one part of `kept_for`; return their number.
+        """Delete jobs that were kept for long enough, of one part of `kept_for`; return their
+        number.
 
         `oldest`: only those that ended less than so many seconds ago.
         """
-        return self.clean_up_hooked(kept, oldest) if part else self.remove_past_keeping(kept, oldest)
+        return (
+            self.clean_up_hooked(kept, oldest) if part else self.remove_past_keeping(kept, oldest)
+        )
 
     def remove_ended(self, job: Job) -> None:
         """Delete a job that has just ended, if its type does not keep it."""
@@ -162,12 +186,16 @@ class Hooks:
         try:
             self.delete(job)
         except Exception:
-            log.exception("job %d (%s) cannot be deleted yet; a node tries it again", job.id, job.type)
+            log.exception(
+                "job %d (%s) cannot be deleted yet; a node tries it again", job.id, job.type
+            )
             return
         self._remove([job.id])
 
     def clean_up_hooked(self, kept: KeptFor, oldest: float = EVER) -> int:
-        """Delete jobs of one type after calling `before_delete`, which only one process calls for each job."""
+        """Delete jobs of one type after calling `before_delete`, which only one process calls for
+        each job.
+        """
         removed = 0
         for batch in self._taken(kept, oldest):
             deadline = time.monotonic() + TAKEN_AGAIN / 2
@@ -187,7 +215,9 @@ class Hooks:
         return removed
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
-        """Delete jobs of types that no program declares any more, without hooks; return their number."""
+        """Delete jobs of types that no program declares any more, without hooks; return their
+        number.
+        """
         if not types:
             return 0
         wanted = self._database.transact(owed_hooks.forget, types)
@@ -216,13 +246,17 @@ class Hooks:
         return removed
 
     def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
-        """Return the jobs with the parameters that their types keep in other tables, by one statement for each type."""
+        """Return the jobs with the parameters that their types keep in other tables, by one
+        statement for each type.
+        """
         loaded: dict[JobId, Any] = {}
         for type_name in {job.type for job in jobs}:
             job_type = self._registry.find(type_name)
             if job_type is not None and isinstance(job_type.parameters, MappedParameters):
                 ids = [job.id for job in jobs if job.type == type_name]
-                loaded |= self._database.autocommit(parameters.load_many, job_type.parameters.joined, ids)
+                loaded |= self._database.autocommit(
+                    parameters.load_many, job_type.parameters.joined, ids
+                )
         return [replace(job, params=loaded[job.id]) if job.id in loaded else job for job in jobs]
 
     def with_parameters(self, job: Job) -> Job:
@@ -230,7 +264,10 @@ class Hooks:
         job_type = self._registry.find(job.type)
         if job_type is None or not isinstance(job_type.parameters, MappedParameters):
             return job
-        return replace(job, params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id))
+        return replace(
+            job,
+            params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id),
+        )
 
     def _taken(self, kept: KeptFor, oldest: float) -> Iterator[list[Job]]:
         after = JobId(0)
@@ -251,7 +288,9 @@ class Hooks:
             if oldest == EVER:
                 after = batch[-1].id
 
-    def _call(self, job_type: JobType[Any], hook: str, job: Job, error: BaseException | None) -> None:
+    def _call(
+        self, job_type: JobType[Any], hook: str, job: Job, error: BaseException | None
+    ) -> None:
         if hook == ON_CANCELLED:
             job_type.on_cancelled(job)
         elif hook == ON_ERROR:
@@ -261,13 +300,17 @@ class Hooks:
         self._registry.get(job.type).before_delete(self.with_parameters(job))
 
     def _loaded(self, job: Job) -> Job | None:
-        """Return the job with its parameters, None if they are unreadable; raises if the database is unavailable."""
+        """Return the job with its parameters, None if they are unreadable; raises if the database
+        is unavailable.
+        """
         try:
             return self.with_parameters(job)
         except Exception as error:
             if is_transient(error):
                 raise
-            log.exception("the parameters of job %d cannot be read, so its hook is not called", job.id)
+            log.exception(
+                "the parameters of job %d cannot be read, so its hook is not called", job.id
+            )
             return None
 
     def _may_go(self, job: Job) -> bool:
@@ -283,7 +326,9 @@ class Hooks:
         return True
 
     def _remove(self, job_ids: Sequence[JobId]) -> int:
-        """Delete these rows; one by one if one cannot be deleted, such as a row that a foreign key refers to."""
+        """Delete these rows; one by one if one cannot be deleted, such as a row that a foreign key
+        refers to.
+        """
         try:
             return len(self._database.transact(deletion.delete_jobs, job_ids))
         except Exception as error:

@@ -1,7 +1,8 @@
-"""Threads that call hooks, separate for each type: a hook that hangs delays only hooks of its own type.
+"""Threads that call hooks, separate for each type: a hook that hangs delays only hooks of its own
+type.
 
-They are daemon threads, so that none keeps the process from ending. A hook that was not called, or not to its end, is
-still noted in the row of its job, and another process calls it.
+They are daemon threads, so that none keeps the process from ending. A hook that was not called, or
+not to its end, is still noted in the row of its job, and another process calls it.
 """
 
 import threading
@@ -33,7 +34,10 @@ class HookThreads:
         self._closed = threading.Event()
 
     def call_due(self, type_name: str, count: int = 1) -> None:
-        """Start threads for `count` hooks of the type, at most `OF_TYPE` at a time. Does not block."""
+        """Start threads for `count` hooks of the type, at most `OF_TYPE` at a time.
+
+        Does not block.
+        """
         with self._lock:
             if self._closed.is_set():
                 return
@@ -42,7 +46,9 @@ class HookThreads:
             room = OF_TYPE + min(len(stuck), MOST_STUCK) - len(threads)
             for _ in range(min(room, count)):
                 thread = _HookThread(self._hooks, type_name, self._closed)
-                if not starts(thread):  # the rows note which hooks are owed, and the next search finds them
+                if not starts(
+                    thread
+                ):  # the rows note which hooks are owed, and the next search finds them
                     break
                 threads.append(thread)
             self._threads[type_name] = threads
@@ -100,7 +106,8 @@ class _HookThread(threading.Thread):
         if owed is None or told:
             return
         log.error(
-            "a hook of job %d (%s) has run for more than %g s; it counts as called, and other hooks go on",
+            "a hook of job %d (%s) has run for more than %g s; it counts as called, and other hooks"
+            " go on",
             owed.job.id,
             self._type,
             seconds,

@@ -1,4 +1,6 @@
-"""The log lines of one attempt at a job: the first ones and the last ones are kept, those between are counted."""
+"""The log lines of one attempt at a job: the first ones and the last ones are kept, those between
+are counted.
+"""
 
 import logging
 import threading
@@ -62,7 +64,11 @@ class JobLines:
         """Write the last lines, and how many were dropped before them; ignore what comes later."""
         with self._lock:
             self._closed = True
-            gap = [] if self._gap is None or not self._dropped else [self._gap._replace(dropped=self._dropped)]
+            gap = (
+                []
+                if self._gap is None or not self._dropped
+                else [self._gap._replace(dropped=self._dropped)]
+            )
             lines = [*gap, *(self._line(waiting) for waiting in self._last)]
             if not gap and self._dropped:
                 lines.append(self._new_gap()._replace(dropped=self._dropped))
@@ -75,9 +81,13 @@ class JobLines:
             self._gap = self._new_gap()
         self._last.append(waiting)
         self._size_of_last += size
-        while self._last and (len(self._last) > self._last_lines or self._size_of_last > self._last_bytes):
+        while self._last and (
+            len(self._last) > self._last_lines or self._size_of_last > self._last_bytes
+        ):
             text = self._last.popleft()[3]
-            self._size_of_last -= len(text) if text.isascii() else len(text.encode(errors="replace"))
+            self._size_of_last -= (
+                len(text) if text.isascii() else len(text.encode(errors="replace"))
+            )
             self._dropped += 1
         now = time.monotonic()
         if self._dropped and now - self._gap_sent > GAP_EVERY:
@@ -85,14 +95,18 @@ class JobLines:
             self._send([self._gap._replace(dropped=self._dropped)])
 
     def _new_gap(self) -> LogLine:
-        return self._line((datetime.fromtimestamp(time.time(), UTC), LEVELS["warning"], "horae.job", ""))
+        return self._line(
+            (datetime.fromtimestamp(time.time(), UTC), LEVELS["warning"], "horae.job", "")
+        )
 
     def _line(self, waiting: _Waiting) -> LogLine:
         at, level, logger, text = waiting
         claim, number = self._claim, self._number
         self._number += 1
         message = storable(self._clean(text))
-        return LogLine(claim.id, claim.lease, number, claim.attempt, at, level, storable(logger[:200]), message)
+        return LogLine(
+            claim.id, claim.lease, number, claim.attempt, at, level, storable(logger[:200]), message
+        )
 
 
 def text_of(record: logging.LogRecord) -> str:
@@ -112,17 +126,28 @@ _opening: Final = threading.Lock()
 
 
 class _Capture:
-    """A factory of log records that also keeps those of jobs. Unlike a handler it sees loggers without propagation."""
+    """A factory of log records that also keeps those of jobs.
 
-    def __init__(self, current: ContextVar[JobContext[Any] | None], before: Callable[..., logging.LogRecord]) -> None:
+    Unlike a handler it sees loggers without propagation.
+    """
+
+    def __init__(
+        self, current: ContextVar[JobContext[Any] | None], before: Callable[..., logging.LogRecord]
+    ) -> None:
         self._current, self._before = current, before
 
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
         record = self._before(*args, **kwargs)
         context = self._current.get()
-        if context is None or context.log_book is None or not record.name or hasattr(record, "_horae_kept"):
+        if (
+            context is None
+            or context.log_book is None
+            or not record.name
+            or hasattr(record, "_horae_kept")
+        ):
             return record
-        record._horae_kept = True  # a second factory, around one that was installed later  # noqa: SLF001
+        # A second factory, around one that was installed later
+        record._horae_kept = True  # noqa: SLF001
         lines = context.log_lines
         if lines is None:
             with _opening:

@@ -1,4 +1,6 @@
-"""Formats log records: as text for people or as JSON for a log collector, with the job if there is one."""
+"""Formats log records: as text for people or as JSON for a log collector, with the job if there is
+one.
+"""
 
 import logging
 from types import TracebackType
@@ -11,7 +13,9 @@ from horae.domain.storable import escaped, shortened
 from horae.redaction import traceback_text
 from horae.types.logs.shown_errors import AttemptFailed
 
-ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+ExceptionInfo = (
+    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+)
 LONGEST_PART: Final = 100_000
 """Characters of a message or a traceback that are written: a body may log a text of any length."""
 PLAIN = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -34,7 +38,9 @@ class TextFormatter(logging.Formatter):
         if job is None:
             return message
         kind, lease = getattr(record, "type", None), getattr(record, "lease", None)
-        return f"{message} [job={job} type={kind} lease={lease} node={getattr(record, 'node', None)}]"
+        return (
+            f"{message} [job={job} type={kind} lease={lease} node={getattr(record, 'node', None)}]"
+        )
 
     @override
     def formatException(self, ei: ExceptionInfo) -> str:
@@ -46,7 +52,8 @@ class _JsonFormatter(JsonFormatter):
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
         shown = super().process_log_record(log_data)
         return {
-            key: shortened(value, LONGEST_PART) if isinstance(value, str) else value for key, value in shown.items()
+            key: shortened(value, LONGEST_PART) if isinstance(value, str) else value
+            for key, value in shown.items()
         }
 
     @override
@@ -64,10 +71,13 @@ def traceback_of(info: ExceptionInfo) -> str:
 def json_formatter() -> logging.Formatter:
     """Return a formatter that writes one JSON object a line.
 
-    Its keys: timestamp, level, logger, message, job, type, lease, node, exc_info, and those of `extra`.
+    Its keys: timestamp, level, logger, message, job, type, lease, node, exc_info, and those of
+    `extra`.
     """
     return _JsonFormatter(
-        ["levelname", "name", "message"], rename_fields={"levelname": "level", "name": "logger"}, timestamp=True
+        ["levelname", "name", "message"],
+        rename_fields={"levelname": "level", "name": "logger"},
+        timestamp=True,
     )
 
 
@@ -80,4 +90,6 @@ def lines_on_stderr(*, as_json: bool) -> logging.Handler:
 
 def logs_json() -> bool:
     """Return whether this process logs JSON."""
-    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+    return any(
+        isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers
+    )

@@ -1,7 +1,8 @@
-"""The errors of failed attempts as log records carry them: for tools that read `exc_info`, and without secrets.
+"""The errors of failed attempts as log records carry them: for tools that read `exc_info`, and
+without secrets.
 
-The text is the one that is stored, from which secrets are removed. The frames of the traceback are made anew, without
-the local variables of the body, which such tools send as well.
+The text is the one that is stored, from which secrets are removed. The frames of the traceback are
+made anew, without the local variables of the body, which such tools send as well.
 """
 
 import sys
@@ -23,25 +24,42 @@ class AttemptFailed(Exception):
 
 
 def shown_error(technical: str, stored: str, error: BaseException | None) -> AttemptFailed:
-    """Return the error to show. `technical`: its type and text; `error`: None if another process raised it."""
+    """Return the error to show.
+
+    `technical`: its type and text; `error`: None if another process raised it.
+    """
     name, _, text = technical.partition(": ")
-    known = {"stored": stored, "__module__": AttemptFailed.__module__ if error is None else type(error).__module__}
-    kind: type[AttemptFailed] = type(name if name.isidentifier() else AttemptFailed.__name__, (AttemptFailed,), known)
-    return kind(text).with_traceback(None if error is None else _without_variables(error.__traceback__))
+    known = {
+        "stored": stored,
+        "__module__": AttemptFailed.__module__ if error is None else type(error).__module__,
+    }
+    kind: type[AttemptFailed] = type(
+        name if name.isidentifier() else AttemptFailed.__name__, (AttemptFailed,), known
+    )
+    return kind(text).with_traceback(
+        None if error is None else _without_variables(error.__traceback__)
+    )
 
 
 def _without_variables(given: TracebackType | None) -> TracebackType | None:
     made = None
     for frame, line in reversed(list(traceback.walk_tb(given))[-MOST_FRAMES:]):
-        made = TracebackType(made, _bare_frame(frame.f_code, frame.f_globals.get("__name__")), -1, line)
+        made = TracebackType(
+            made, _bare_frame(frame.f_code, frame.f_globals.get("__name__")), -1, line
+        )
     return made
 
 
 def _bare_frame(code: CodeType, module: str | None) -> FrameType:
     """Return a frame of a function with this name and file that has no variables."""
-    names: dict[str, Any] = {"__name__": module, "__file__": code.co_filename, "frame_of": sys._getframe}  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    names: dict[str, Any] = {
+        "__name__": module,
+        "__file__": code.co_filename,
+        "frame_of": sys._getframe,  # noqa: SLF001
+    }  # pyright: ignore[reportPrivateUsage]
     bare = compile("frame = frame_of()", code.co_filename, "exec")
-    exec(bare.replace(co_name=code.co_name, co_qualname=code.co_qualname), names)  # noqa: S102 - the text above
+    # The text above
+    exec(bare.replace(co_name=code.co_name, co_qualname=code.co_qualname), names)  # noqa: S102
     del names["frame_of"]
     frame: FrameType = names.pop("frame")
     return frame

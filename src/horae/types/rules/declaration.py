@@ -94,25 +94,36 @@ def _grace(given: object) -> timedelta:
 
 
 def kept_logs(job_type: Any) -> KeepLogs | bool:
-    """Return which log lines a job type keeps: True for what the settings say. Raises `InvalidJobType`."""
+    """Return which log lines a job type keeps: True for what the settings say.
+
+    Raises `InvalidJobType`.
+    """
     given = job_type.keep_logs
     if given is None or isinstance(given, bool | KeepLogs):
         return True if given is None else given
     try:
         return KeepLogs(level=check_level(given))
     except InvalidRequest as error:
-        raise InvalidJobType(f"job type {job_type.type!r}: keep_logs: {error}; or a KeepLogs, or False") from None
+        raise InvalidJobType(
+            f"job type {job_type.type!r}: keep_logs: {error}; or a KeepLogs, or False"
+        ) from None
 
 
 def check_parameters(job_type: str, model: type[BaseModel]) -> None:
-    """Raise `InvalidJobType` for a parameter with the name of an option of `start`, which no call could pass."""
+    """Raise `InvalidJobType` for a parameter with the name of an option of `start`, which no call
+    could pass.
+    """
     for name, field in model.model_fields.items():
         if (field.alias or name) in START_OPTIONS:
-            raise InvalidJobType(f"job type {job_type!r}: parameter {name!r} is an option of start; rename it")
+            raise InvalidJobType(
+                f"job type {job_type!r}: parameter {name!r} is an option of start; rename it"
+            )
 
 
 def problem_of_hook(hook: Any, arguments: Sequence[str]) -> str | None:
-    """Return why a function cannot be a hook that is called with these arguments; None if it can."""
+    """Return why a function cannot be a hook that is called with these arguments; None if it
+    can.
+    """
     if not callable(hook):
         return "expected a function"
     if inspect.iscoroutinefunction(hook):
@@ -134,12 +145,18 @@ def _checks(job_type: Any) -> Iterator[Check]:
         yield _whole("max_count", job_type.max_count, 1, " or None")
     yield (
         isinstance(job_type.backoff, Backoff),
-        f"backoff is {job_type.backoff!r}, expected a Backoff such as Backoff(base='5s', cap='10m')",
+        (
+            f"backoff is {job_type.backoff!r}, expected a Backoff such as Backoff(base='5s',"
+            " cap='10m')"
+        ),
     )
-    yield job_type.isolation in (None, "process"), f"isolation is {job_type.isolation!r}, expected 'process' or None"
+    yield (
+        job_type.isolation in (None, "process"),
+        f"isolation is {job_type.isolation!r}, expected 'process' or None",
+    )
     yield (
         job_type.on_shutdown in (None, "requeue", "fail"),
-        (f"on_shutdown is {quoted(job_type.on_shutdown)}, expected 'requeue', 'fail' or None"),
+        f"on_shutdown is {quoted(job_type.on_shutdown)}, expected 'requeue', 'fail' or None",
     )
     yield from _backend(job_type)
     in_path = not job_type.public or NAME_IN_PATH.fullmatch(job_type.type) is not None
@@ -153,9 +170,15 @@ def _checks(job_type: Any) -> Iterator[Check]:
     yield from _codes(job_type.api_exceptions_map)
     for name in ("on_error", "on_cancelled", "before_delete"):
         is_coroutine = inspect.iscoroutinefunction(getattr(job_type, name))
-        yield not is_coroutine, f"{name} is a coroutine function, which would never run; hooks are called on threads"
+        yield (
+            not is_coroutine,
+            f"{name} is a coroutine function, which would never run; hooks are called on threads",
+        )
     for name in ("request_model", "response_model"):
-        yield _is_model(getattr(job_type, name)), f"{name} is {getattr(job_type, name)!r}, expected a Pydantic model"
+        yield (
+            _is_model(getattr(job_type, name)),
+            f"{name} is {getattr(job_type, name)!r}, expected a Pydantic model",
+        )
 
 
 def _backend(job_type: Any) -> Iterator[Check]:
@@ -165,13 +188,24 @@ def _backend(job_type: Any) -> Iterator[Check]:
         BackendAddress.parse(job_type.backend)
     except InvalidRequest as error:
         yield False, str(error)
-    yield job_type.isolation is None, "isolation='process' is not for a type with a backend; its workers have processes"
-    yield not job_type.limits, "limits are not for a type with a backend; limit the concurrency of its queue"
+    yield (
+        job_type.isolation is None,
+        "isolation='process' is not for a type with a backend; its workers have processes",
+    )
+    yield (
+        not job_type.limits,
+        "limits are not for a type with a backend; limit the concurrency of its queue",
+    )
 
 
 def _whole(name: str, value: Any, least: int, besides: str = "") -> Check:
-    fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST_NUMBER
-    return fine, f"{name} is {value!r}, expected a whole number from {least} to {LARGEST_NUMBER}{besides}"
+    fine = (
+        isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST_NUMBER
+    )
+    return (
+        fine,
+        f"{name} is {value!r}, expected a whole number from {least} to {LARGEST_NUMBER}{besides}",
+    )
 
 
 def _is_model(model: Any) -> bool:
@@ -179,7 +213,10 @@ def _is_model(model: Any) -> bool:
 
 
 def _exceptions(name: str, entries: Any) -> Iterator[Check]:
-    yield isinstance(entries, Mapping), f"{name} is {entries!r}, expected a mapping from exception classes"
+    yield (
+        isinstance(entries, Mapping),
+        f"{name} is {entries!r}, expected a mapping from exception classes",
+    )
     for key in entries:
         fine = isinstance(key, type) and issubclass(key, BaseException)
         yield fine, f"{name} has the key {key!r}, expected an exception class"
@@ -188,7 +225,13 @@ def _exceptions(name: str, entries: Any) -> Iterator[Check]:
 def _texts(entries: Mapping[Any, Any]) -> Iterator[Check]:
     for key, value in entries.items():
         fine = isinstance(value, str) or callable(value)
-        yield fine, f"exceptions_map maps {key.__name__} to {value!r}, expected text or a function that returns it"
+        yield (
+            fine,
+            (
+                f"exceptions_map maps {key.__name__} to {value!r}, expected text or a function that"
+                " returns it"
+            ),
+        )
 
 
 def _codes(entries: Mapping[Any, Any]) -> Iterator[Check]:

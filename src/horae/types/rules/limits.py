@@ -1,4 +1,6 @@
-"""The limits that a job type declares: checked at its registration, and written down for each job that is created."""
+"""The limits that a job type declares: checked at its registration, and written down for each job
+that is created.
+"""
 
 import hashlib
 import json
@@ -27,7 +29,8 @@ def declared_limits(job_type: str, given: Any, model: type[BaseModel]) -> tuple[
     """Return the limits of a job type with their names. Raises `InvalidJobType`."""
     if not isinstance(given, Sequence) or not all(isinstance(limit, Limit) for limit in given):
         raise InvalidJobType(
-            f"job type {job_type!r}: limits is {given!r}, expected a list such as [Limit(rate='10/s')]"
+            f"job type {job_type!r}: limits is {given!r}, expected a list such as"
+            " [Limit(rate='10/s')]"
         )
     try:
         limits = tuple(NamedLimit(name, limit) for name, limit in named(given, job_type))
@@ -45,18 +48,24 @@ def _refuse_secrets(limit: Limit, model: type[BaseModel]) -> None:
     for name in fields_of(limit.key):
         if is_secret(model, name):
             raise InvalidRequest(
-                f"key {quoted(limit.key)}: parameter {name!r} is secret or contains a secret, and keys are shown "
-                "in lists"
+                f"key {quoted(limit.key)}: parameter {name!r} is secret or contains a secret, and"
+                " keys are shown in lists"
             )
 
 
 def limits_of_job(
-    job_type: str, limits: Sequence[NamedLimit], value: BaseModel, owner: str | None = None, weight: int = 1
+    job_type: str,
+    limits: Sequence[NamedLimit],
+    value: BaseModel,
+    owner: str | None = None,
+    weight: int = 1,
 ) -> str | None:
-    """Return the limits of a job of this type as they are stored with it: its weight, and names, keys and numbers.
+    """Return the limits of a job of this type as they are stored with it: its weight, and names,
+    keys and numbers.
 
-    `value`: its parameters, as a function gets them for the key. None: nothing limits it. Raises `InvalidRequest` for a
-    weight that is larger than a limit allows, and for a function of a key that fails.
+    `value`: its parameters, as a function gets them for the key. None: nothing limits it. Raises
+    `InvalidRequest` for a weight that is larger than a limit allows, and for a function of a key
+    that fails.
     """
     if not limits:
         return None
@@ -69,8 +78,8 @@ def limits_of_job(
             continue
         if weight > limit.numbers.largest_weight:
             raise InvalidRequest(
-                f"weight is {weight}, and limit {quoted(each.name)} allows {limit.numbers.text}: expected at most "
-                f"{limit.numbers.largest_weight}"
+                f"weight is {weight}, and limit {quoted(each.name)} allows {limit.numbers.text}:"
+                f" expected at most {limit.numbers.largest_weight}"
             )
         entries.append([each.name, key, limit.numbers.to_json()])
     return json.dumps({"weight": weight, "limits": entries}) if entries else None
@@ -83,7 +92,9 @@ def _key_of(
         key = key_of(each.limit.key, value, values, owner)
     except HoraeError:
         raise
-    except Exception as error:  # its text may repeat a secret parameter, and callers over HTTP read ours
+    except (
+        Exception
+    ) as error:  # its text may repeat a secret parameter, and callers over HTTP read ours
         raise InvalidRequest(
             f"job type {quoted(job_type)}: the key function of limit {quoted(each.name)} raised "
             f"{type(error).__name__} for these parameters"

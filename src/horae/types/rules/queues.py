@@ -26,19 +26,27 @@ class DeclaredQueue:
 
     @classmethod
     def of(
-        cls, name: str, *, concurrency: int | None = None, fair_by: str | None = None, limits: Sequence[Limit] = ()
+        cls,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        fair_by: str | None = None,
+        limits: Sequence[Limit] = (),
     ) -> "DeclaredQueue":
         """Check a declaration. Raises `InvalidRequest`."""
         queue_name(name)
-        if not isinstance(limits, Sequence) or not all(isinstance(limit, Limit) for limit in limits):
+        if not isinstance(limits, Sequence) or not all(
+            isinstance(limit, Limit) for limit in limits
+        ):
             raise InvalidRequest(
-                f"queue {quoted(name)}: limits is {limits!r}, expected a list such as [Limit(rate='10/s')]"
+                f"queue {quoted(name)}: limits is {limits!r}, expected a list such as"
+                " [Limit(rate='10/s')]"
             )
         by_name = {each: stored_limit(limit) for each, limit in named(limits, f"queue {name}")}
         if concurrency is None and fair_by is None and not by_name:
             raise InvalidRequest(
-                f"queue {quoted(name)}: nothing is declared; name concurrency=, fair_by= or limits= (a queue without "
-                "them needs no declaration)"
+                f"queue {quoted(name)}: nothing is declared; name concurrency=, fair_by= or limits="
+                " (a queue without them needs no declaration)"
             )
         return cls(
             name=name,
@@ -50,7 +58,11 @@ class DeclaredQueue:
     @property
     def values(self) -> Mapping[str, Any]:
         """What is declared, by the columns of the queue's row."""
-        given = {"concurrency_limit": self.concurrency_limit, "fair_by": self.fair_by, "limits": self.limits}
+        given = {
+            "concurrency_limit": self.concurrency_limit,
+            "fair_by": self.fair_by,
+            "limits": self.limits,
+        }
         return {name: value for name, value in given.items() if value is not None}
 
     @property
@@ -65,18 +77,23 @@ class DeclaredQueue:
 
 
 def names_in(fair_by: str | None, *keys: str | None) -> frozenset[str]:
-    """Return the parameters by which a queue is fair, or whose values are in the keys of its limits."""
+    """Return the parameters by which a queue is fair, or whose values are in the keys of its
+    limits.
+    """
     names = {name for key in keys if key is not None for name in fields_of(key)}
     return frozenset(names if fair_by is None else {*names, fair_by})
 
 
-def refuse_secret_names(queue: str, names: Collection[str], job_type: str, model: type[BaseModel]) -> None:
+def refuse_secret_names(
+    queue: str, names: Collection[str], job_type: str, model: type[BaseModel]
+) -> None:
     """Raise `InvalidRequest` if a type of the queue has secrets in one of these parameters."""
     for name in sorted(names):
         if is_secret(model, name):
             raise InvalidRequest(
-                f"queue {quoted(queue)}: parameter {name!r} of job type {quoted(job_type)} is secret or contains a "
-                "secret, so it cannot be in the key of a limit or decide who takes turns"
+                f"queue {quoted(queue)}: parameter {name!r} of job type {quoted(job_type)} is"
+                " secret or contains a secret, so it cannot be in the key of a limit or decide who"
+                " takes turns"
             )
 
 
@@ -98,7 +115,9 @@ def check_fair_by(given: object) -> str | None:
     if given is None:
         return None
     if not isinstance(given, str) or not given.isidentifier() or len(given) > LONGEST_NAME:
-        raise InvalidRequest(f"fair by {quoted(given)}: expected 'owner', the name of a parameter, or none")
+        raise InvalidRequest(
+            f"fair by {quoted(given)}: expected 'owner', the name of a parameter, or none"
+        )
     return given
 
 
@@ -106,5 +125,7 @@ def stored_limit(limit: Limit) -> dict[str, Any]:
     """Return a limit as it is stored with its queue. Raises `InvalidRequest`."""
     of_kind("limit", limit, Limit, "a Limit")
     if callable(limit.key):
-        raise InvalidRequest("the key of a queue's limit is stored, so it must be a format such as '{customer_id}'")
+        raise InvalidRequest(
+            "the key of a queue's limit is stored, so it must be a format such as '{customer_id}'"
+        )
     return {"key": limit.key, "numbers": limit.numbers.to_json()}

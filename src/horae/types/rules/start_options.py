@@ -1,4 +1,6 @@
-"""What a caller may decide about one job beyond its parameters: each option declared and checked here, once."""
+"""What a caller may decide about one job beyond its parameters: each option declared and checked
+here, once.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +12,13 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.groups import OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.tags import parse_tags
-from horae.domain.jobs.uniqueness import Debounce, OnDuplicate, Unique, check_on_duplicate, debounce_of
+from horae.domain.jobs.uniqueness import (
+    Debounce,
+    OnDuplicate,
+    Unique,
+    check_on_duplicate,
+    debounce_of,
+)
 from horae.domain.names import foreign_id, owner_id, queue_name
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist
@@ -27,13 +35,14 @@ _YEARS: Final = range(2, 9999)
 class StartOptions:
     """The options of one job; None takes the value of its type. Raises `InvalidRequest`.
 
-    `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`) exclude each other.
-    `unique`, or a `unique_key` of the caller's own, allows one such job at a time; `on_duplicate` is what happens to a
-    second one, in place of what `unique` says. `debounce`: as `Debounce`, or its wait alone. `expires`: how
-    long after it was due the job may begin, or until when. `after`: jobs, or their ids, that must end before this one
-    may start; `on_dependency_failure`: what it does if one of them fails or is cancelled: `"cancel"` (the default) and
-    `"fail"` end it at once, `"run"` starts it when all have ended.
-    `weight`: how much the job counts under the limits of its type, 1 as a rule. `tags`: beside those of the type.
+    `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`)
+    exclude each other. `unique`, or a `unique_key` of the caller's own, allows one such job at a
+    time; `on_duplicate` is what happens to a second one, in place of what `unique` says.
+    `debounce`: as `Debounce`, or its wait alone. `expires`: how long after it was due the job may
+    begin, or until when. `after`: jobs, or their ids, that must end before this one may start;
+    `on_dependency_failure`: what it does if one of them fails or is cancelled: `"cancel"` (the
+    default) and `"fail"` end it at once, `"run"` starts it when all have ended. `weight`: how much
+    the job counts under the limits of its type, 1 as a rule. `tags`: beside those of the type.
     """
 
     owner: str | None = None
@@ -64,9 +73,14 @@ class StartOptions:
                 raise InvalidRequest(f"{one} and {other} exclude each other")
         if self.on_dependency_failure is not None and self.after is None:
             raise InvalidRequest("on_dependency_failure needs after=[...], the jobs that may fail")
-        if isinstance(self.expires, datetime) and self.run_at is not None and self.expires <= self.run_at:
+        if (
+            isinstance(self.expires, datetime)
+            and self.run_at is not None
+            and self.expires <= self.run_at
+        ):
             raise InvalidRequest(
-                f"expires {self.expires} is not after run_at {self.run_at}, so the job could never run"
+                f"expires {self.expires} is not after run_at {self.run_at}, so the job could"
+                " never run"
             )
 
     @property
@@ -81,7 +95,9 @@ class StartOptions:
 
 
 def _moment(name: str, given: Any) -> datetime:
-    """Parse a moment; one that is stored but cannot be read again would keep every list from being read."""
+    """Parse a moment; one that is stored but cannot be read again would keep every list from being
+    read.
+    """
     moment: datetime = of_kind(name, given, datetime, "an aware datetime")
     if not has_zone(moment):
         raise InvalidRequest(f"{name} {quoted(moment)} has no time zone; use an aware datetime")
@@ -114,7 +130,10 @@ def _after(given: Any) -> tuple[JobId, ...]:
     expected = "a list of jobs or of their ids"
     if isinstance(given, Job | str | Mapping) or not isinstance(given, Iterable):
         raise InvalidRequest(f"after {quoted(given)}: expected {expected}")
-    ids = [each.id if isinstance(each, Job) else of_kind("after", each, int, expected) for each in given]
+    ids = [
+        each.id if isinstance(each, Job) else of_kind("after", each, int, expected)
+        for each in given
+    ]
     if (unknown := next((each for each in ids if not 0 < each <= LARGEST_ID), None)) is not None:
         raise JobDoesNotExist(unknown)
     return tuple(dict.fromkeys(JobId(each) for each in ids))
@@ -122,7 +141,9 @@ def _after(given: Any) -> tuple[JobId, ...]:
 
 def _on_dependency_failure(given: Any) -> OnDependencyFailure:
     if given not in get_args(DependencyFailure):
-        raise InvalidRequest(f"on_dependency_failure {quoted(given)}: expected 'cancel', 'fail' or 'run'")
+        raise InvalidRequest(
+            f"on_dependency_failure {quoted(given)}: expected 'cancel', 'fail' or 'run'"
+        )
     return OnDependencyFailure(given)
 
 
@@ -157,5 +178,9 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "tags": parse_tags,
 }
 
-START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | {field.name for field in fields(StartOptions)})
-"""The arguments of `Jobs.start` that are no parameter of the job; no parameter may have one of these names."""
+START_OPTIONS: Final = frozenset(
+    {"job_type", "session", "sync"} | {field.name for field in fields(StartOptions)}
+)
+"""The arguments of `Jobs.start` that are no parameter of the job; no parameter may have one of
+these names.
+"""

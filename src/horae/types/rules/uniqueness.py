@@ -14,7 +14,9 @@ from horae.types.values.parameters import MappedParameters
 from horae.types.values.unique_key import check_names, is_computed, key_of
 
 MOST_COMPARED: Final = 1_000
-"""Jobs of one batch that are compared with others: on PostgreSQL each holds a lock until the end of the transaction."""
+"""Jobs of one batch that are compared with others: on PostgreSQL each holds a lock until the end of
+the transaction.
+"""
 
 
 def uniqueness_of(job_type: Any) -> Unique | Debounce | None:
@@ -30,15 +32,17 @@ def uniqueness_of(job_type: Any) -> Unique | Debounce | None:
 
 
 def check_batch(job_type: Any, options: StartOptions, count: int) -> None:
-    """Raise `InvalidRequest` for options that concern one job, and for a batch that is too long to compare."""
+    """Raise `InvalidRequest` for options that concern one job, and for a batch that is too long to
+    compare.
+    """
     for name in ("unique_key", "unique", "debounce"):
         if getattr(options, name) is not None:
             raise InvalidRequest(f"{name} concerns one job; start_many starts many")
     _check_on_duplicate(job_type, options)
     if job_type.uniqueness is not None and count > MOST_COMPARED:
         raise InvalidRequest(
-            f"{count:,} jobs at once are too many for type {job_type.type!r}, whose jobs are unique or debounced and "
-            f"compared one by one; start at most {MOST_COMPARED:,} at a time"
+            f"{count:,} jobs at once are too many for type {job_type.type!r}, whose jobs are unique"
+            f" or debounced and compared one by one; start at most {MOST_COMPARED:,} at a time"
         )
 
 
@@ -58,7 +62,9 @@ def uniqueness_in(job_type: Any, options: StartOptions) -> Unique | Debounce | N
     if isinstance(declared, Debounce) and any(
         getattr(options, name) is not None for name in ("run_at", "delay", "after")
     ):
-        raise InvalidRequest(f"job type {job_type.type!r} has a debounce, which sets the time itself")
+        raise InvalidRequest(
+            f"job type {job_type.type!r} has a debounce, which sets the time itself"
+        )
     return None if isinstance(declared, Unique) and options.unique_key is not None else declared
 
 
@@ -67,16 +73,24 @@ def _check_on_duplicate(job_type: Any, options: StartOptions) -> None:
     if options.on_duplicate is None:
         return
     if isinstance(job_type.uniqueness, Debounce):
-        raise InvalidRequest(f"on_duplicate: job type {job_type.type!r} has a debounce, which returns the pending job")
+        raise InvalidRequest(
+            f"on_duplicate: job type {job_type.type!r} has a debounce, which returns the"
+            " pending job"
+        )
     if options.unique_key is not None or job_type.uniqueness is not None:
         return
     raise InvalidRequest(
-        f"on_duplicate needs unique= or unique_key=: job type {job_type.type!r} allows any number of the same job"
+        f"on_duplicate needs unique= or unique_key=: job type {job_type.type!r} allows any number"
+        " of the same job"
     )
 
 
-def unique_key_in(options: StartOptions, rule: Unique | Debounce | None, value: BaseModel) -> UniqueKey | None:
-    """Return the key of one job with these checked parameters; None if any number of such jobs may exist."""
+def unique_key_in(
+    options: StartOptions, rule: Unique | Debounce | None, value: BaseModel
+) -> UniqueKey | None:
+    """Return the key of one job with these checked parameters; None if any number of such jobs may
+    exist.
+    """
     given = options.unique_key
     if rule is None:
         chosen = options.on_duplicate or "refuse"
@@ -86,17 +100,25 @@ def unique_key_in(options: StartOptions, rule: Unique | Debounce | None, value: 
     if isinstance(rule, Debounce):
         return UniqueKey(text, same, frozenset({JobState.PENDING}))
     within = None if rule.within is None else parse_duration("within", rule.within).total_seconds()
-    return UniqueKey(text, same, rule.blocking_states, within, options.on_duplicate or rule.on_duplicate)
+    return UniqueKey(
+        text, same, rule.blocking_states, within, options.on_duplicate or rule.on_duplicate
+    )
 
 
 def key_of_retry(job_type: Any, unique_key: str | None) -> UniqueKey | None:
-    """Return the key of a job that repeats one with this key: only active jobs block what a person asked for."""
+    """Return the key of a job that repeats one with this key: only active jobs block what a person
+    asked for.
+    """
     if unique_key is None:
         return None
     rule: Unique | Debounce | None = job_type.uniqueness
     if rule is None or not is_computed(unique_key):
         return UniqueKey(unique_key, _same(unique_key))
-    states = frozenset({JobState.PENDING}) if isinstance(rule, Debounce) else rule.blocking_states & ACTIVE
+    states = (
+        frozenset({JobState.PENDING})
+        if isinstance(rule, Debounce)
+        else rule.blocking_states & ACTIVE
+    )
     return UniqueKey(unique_key, _named(rule.by), states)
 
 

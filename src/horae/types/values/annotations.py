@@ -7,14 +7,17 @@ from pydantic import BaseModel
 
 
 def parts_by_field(cls: type) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the fields of a model, or of another annotated class, with the parts of their annotations."""
+    """Yield the fields of a model, or of another annotated class, with the parts of their
+    annotations.
+    """
     if issubclass(cls, BaseModel):
         for name, field in cls.model_fields.items():
             yield name, [*field.metadata, *parts_of(field.annotation)]
         return
     try:
         hints = get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001 - Pydantic has resolved them with names that are not known here
+    except Exception:  # noqa: BLE001
+        # Pydantic has resolved them with names that are not known here
         return
     for name, hint in hints.items():
         yield name, list(parts_of(hint))
@@ -28,6 +31,8 @@ def parts_of(annotation: Any) -> Iterator[Any]:
         yield part
         yield from getattr(part, "__metadata__", ())
         waiting += get_args(part)
-        if hasattr(part, "__value__") and part not in aliases:  # `type Cents = Annotated[…]`, which may name itself
+        if (
+            hasattr(part, "__value__") and part not in aliases
+        ):  # `type Cents = Annotated[…]`, which may name itself
             aliases.append(part)
             waiting.append(part.__value__)

@@ -1,4 +1,6 @@
-"""Checks, stores and reads the parameters of a job type: a Pydantic model, or a row of the application's table."""
+"""Checks, stores and reads the parameters of a job type: a Pydantic model, or a row of the
+application's table.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,12 +14,18 @@ from horae.redaction import cleaner
 from horae.storage.jobs.search.mapped import MappedTable, is_mapped
 from horae.types.values.plain_data import plain_values
 from horae.types.values.restoring import Restorer
-from horae.types.values.secret import given_secrets, refuse_lost_secrets, refuse_secrets_of, shown_path
+from horae.types.values.secret import (
+    given_secrets,
+    refuse_lost_secrets,
+    refuse_secrets_of,
+    shown_path,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Checked parameters as they are written: JSON text in the job's row, or a row of another table.
+    """Checked parameters as they are written: JSON text in the job's row, or a row of another
+    table.
 
     `limits`: the limits of the job, which follow from its parameters, as JSON text.
     """
@@ -46,7 +54,9 @@ class Parameters(Protocol):
         ...
 
     def restore(self, params: Any) -> Stored:
-        """Return what to write for a new job with the parameters of an old one, as they were read."""
+        """Return what to write for a new job with the parameters of an old one, as they were
+        read.
+        """
         ...
 
 
@@ -58,14 +68,19 @@ class ModelParameters:
         self._empty = not model.model_fields and model.model_config.get("extra") != "allow"
         self._restorer = Restorer(model)
         # Shared by all jobs, as there is nothing in it that one of them could change.
-        self._nothing = model.model_construct() if self._empty and not model.__private_attributes__ else None
+        self._nothing = (
+            model.model_construct() if self._empty and not model.__private_attributes__ else None
+        )
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked model."""
         return checked_by(self.model, job_type, values)
 
     def store(self, value: BaseModel) -> Stored:
-        """Return the model as JSON text, or nothing if the type has no parameters. Raises `NotRestorableError`."""
+        """Return the model as JSON text, or nothing if the type has no parameters.
+
+        Raises `NotRestorableError`.
+        """
         return _NOTHING if self._empty else Stored(self._restorer.write(value))
 
     def load(self, text: str | None) -> BaseModel:
@@ -80,7 +95,9 @@ class ModelParameters:
 
 
 class MappedParameters:
-    """Parameters in a SQLAlchemy model joined to `jobs`: own table, foreign keys to the application's tables."""
+    """Parameters in a SQLAlchemy model joined to `jobs`: own table, foreign keys to the
+    application's tables.
+    """
 
     def __init__(self, mapped: type[Any]) -> None:
         self.mapped = mapped
@@ -95,10 +112,14 @@ class MappedParameters:
     def store(self, value: BaseModel) -> Stored:
         """Return the row, without its key; what the caller left out is the table's default."""
         given = value.model_dump(exclude_unset=True)
-        return Stored(row={column: given[name] for column, name in self._names.items() if name in given})
+        return Stored(
+            row={column: given[name] for column, name in self._names.items() if name in given}
+        )
 
     def load(self, text: str | None) -> Any:
-        """Return None: the row is read where a connection is at hand (`storage/jobs/search/parameters.py`)."""
+        """Return None: the row is read where a connection is at hand
+        (`storage/jobs/search/parameters.py`).
+        """
         del text
 
     def restore(self, params: Any) -> Stored:
@@ -117,7 +138,8 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
         refuse_secrets_of(declared, job_type)
         return MappedParameters(declared)
     raise InvalidJobType(
-        f"job type {job_type!r}: params is {declared!r}, not a Pydantic model or a SQLAlchemy mapped class"
+        f"job type {job_type!r}: params is {declared!r}, not a Pydantic model or a SQLAlchemy"
+        " mapped class"
     )
 
 
@@ -128,7 +150,10 @@ class NoParameters(BaseModel):
 
 
 def checked_by(model: type[BaseModel], job_type: str, values: Mapping[str, Any]) -> BaseModel:
-    """Return the values as a model. Raises `InvalidParameters`, which names each problem without secret values."""
+    """Return the values as a model.
+
+    Raises `InvalidParameters`, which names each problem without secret values.
+    """
     plain = plain_values(job_type, values)
     try:
         return model.model_validate(plain)
@@ -141,7 +166,10 @@ def checked_by(model: type[BaseModel], job_type: str, values: Mapping[str, Any])
 
 def _model_of(joined: MappedTable) -> type[BaseModel]:
     fields: dict[str, Any] = {
-        item.name: (item.kind | None if item.nullable else item.kind, None if item.optional else ...)
+        item.name: (
+            item.kind | None if item.nullable else item.kind,
+            None if item.optional else ...,
+        )
         for item in joined.attributes
     }
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)

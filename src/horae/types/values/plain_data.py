@@ -1,7 +1,7 @@
 """Checks that the values of a call are plain data of a bounded size, before any code consumes them.
 
-Pydantic takes any iterable for a list, so an endless one would fill the memory. What is not declared more closely than
-`Any` has to be JSON already, for its worker gets what JSON makes of it.
+Pydantic takes any iterable for a list, so an endless one would fill the memory. What is not
+declared more closely than `Any` has to be JSON already, for its worker gets what JSON makes of it.
 """
 
 import math
@@ -54,7 +54,9 @@ class _NotPlain(Exception):  # an exception keeps the walk short: it ends at the
 
 
 def problem_of(value: Any) -> Problem | None:
-    """Return why a value is no plain data: an iterator, a number that JSON lacks, too deep, too many values."""
+    """Return why a value is no plain data: an iterator, a number that JSON lacks, too deep, too
+    many values.
+    """
     try:
         _walk(value, _children, SCALARS)
     except _NotPlain as found:
@@ -72,9 +74,14 @@ def json_problem_of(value: Any) -> Problem | None:
 
 
 def plain_values(job_type: str, values: Any) -> dict[str, Any]:
-    """Return the parameters of a call as a dictionary. Raises `InvalidParameters` if they are no plain data."""
+    """Return the parameters of a call as a dictionary.
+
+    Raises `InvalidParameters` if they are no plain data.
+    """
     if not isinstance(values, Mapping):
-        raise InvalidRequest(f"the parameters of {job_type!r} are a {_kind(values)}, expected a mapping")
+        raise InvalidRequest(
+            f"the parameters of {job_type!r} are a {_kind(values)}, expected a mapping"
+        )
     plain = mapping_of(cast("Mapping[str, Any]", values))
     if SCALARS.issuperset(map(type, plain.values())):
         return plain
@@ -84,12 +91,16 @@ def plain_values(job_type: str, values: Any) -> dict[str, Any]:
 
 
 def mapping_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping as a dictionary, with a bound on the number of entries that a custom class may yield."""
+    """Return a mapping as a dictionary, with a bound on the number of entries that a custom class
+    may yield.
+    """
     if type(values) is dict or _iterates_like(values, dict):
         return dict(values)
     plain = dict(islice(values.items(), MOST_PARAMETERS + 1))
     if len(plain) > MOST_PARAMETERS:
-        raise InvalidRequest(f"a {_kind(values)} has more than {MOST_PARAMETERS:,} entries; pass a dictionary")
+        raise InvalidRequest(
+            f"a {_kind(values)} has more than {MOST_PARAMETERS:,} entries; pass a dictionary"
+        )
     return plain
 
 
@@ -109,7 +120,10 @@ def _walk(value: Any, children: Children, scalars: frozenset[type]) -> None:
         for key, child in found:
             room -= 1
             if room < 0:
-                raise _NotPlain(None, f"there are more than {MOST_VALUES:,} values; store them and pass their id")
+                raise _NotPlain(
+                    None,
+                    f"there are more than {MOST_VALUES:,} values; store them and pass their id",
+                )
             kind = type(child)
             if kind not in scalars and not (kind is float and math.isfinite(child)):
                 waiting.append((child, (path, key), depth + 1))
@@ -146,7 +160,9 @@ def _json_children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
     return _children(value, path)
 
 
-_UNTYPED: Final = "a {} cannot be stored as it is, only as other JSON; annotate it with its type, or pass JSON"
+_UNTYPED: Final = (
+    "a {} cannot be stored as it is, only as other JSON; annotate it with its type, or pass JSON"
+)
 
 
 def _of_mapping(value: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
@@ -156,17 +172,24 @@ def _of_mapping(value: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
         yield key, child
 
 
-_COMMON: Final[Mapping[type, Callable[[Any], Iterator[tuple[Any, Any]]]]] = {dict: _of_mapping, list: enumerate}
+_COMMON: Final[Mapping[type, Callable[[Any], Iterator[tuple[Any, Any]]]]] = {
+    dict: _of_mapping,
+    list: enumerate,
+}
 
 
 def _iterates_like(value: Any, kind: type) -> bool:
-    """Return whether a value is such a container, and no subclass that iterates over its items in its own way."""
+    """Return whether a value is such a container, and no subclass that iterates over its items in
+    its own way.
+    """
     of = type(value)
     if of is kind or of in _OF_THE_LIBRARY:
         return isinstance(value, kind)
     if not issubclass(of, kind):
         return False
-    return all(getattr(of, name) is getattr(kind, name, None) for name in _ITERATION if hasattr(of, name))
+    return all(
+        getattr(of, name) is getattr(kind, name, None) for name in _ITERATION if hasattr(of, name)
+    )
 
 
 _ITERATION: Final = ("__iter__", "__next__", "__len__", "keys", "values", "items")

@@ -1,4 +1,6 @@
-"""Compares a value that was read again with the one that was written, more exactly than `==` does."""
+"""Compares a value that was read again with the one that was written, more exactly than `==`
+does.
+"""
 
 import dataclasses
 import math
@@ -14,7 +16,9 @@ _TEXTS: Final = (str, bytes, bytearray)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether both are equal, of the same kind and with equal parts; a list may replace a tuple."""
+    """Return whether both are equal, of the same kind and with equal parts; a list may replace a
+    tuple.
+    """
     if type(one) in _COMMON and type(one) is type(other):
         return bool(one == other)
     if isinstance(one, BaseModel):
@@ -51,7 +55,9 @@ def _fields_of(one: Any) -> dict[str, Any]:
 
 
 def _are_same_mappings(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
-    return len(one) == len(other) and all(key in other and is_same(one[key], other[key]) for key in one)
+    return len(one) == len(other) and all(
+        key in other and is_same(one[key], other[key]) for key in one
+    )
 
 
 def _are_same_sequences(one: Sequence[Any], other: Any) -> bool:
@@ -62,10 +68,16 @@ def _are_same_sequences(one: Sequence[Any], other: Any) -> bool:
 
 
 def _are_of_one_kind(one: Any, other: Any) -> bool:
-    """The same type; or a subclass of a plain one, such as an IntEnum in a field that is declared as an int."""
+    """The same type; or a subclass of a plain one, such as an IntEnum in a field that is declared
+    as an int.
+    """
     if isinstance(one, AbstractSet):
         return isinstance(other, AbstractSet)
-    subclass = type(other) in (int, float, str, bytes) and isinstance(one, type(other)) and not isinstance(one, bool)
+    subclass = (
+        type(other) in (int, float, str, bytes)
+        and isinstance(one, type(other))
+        and not isinstance(one, bool)
+    )
     return type(one) is type(other) or subclass
 
 

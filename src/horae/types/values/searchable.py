@@ -1,4 +1,6 @@
-"""Decides whether jobs may be searched by a parameter: not if it is secret, or may contain what is."""
+"""Decides whether jobs may be searched by a parameter: not if it is secret, or may contain
+what is.
+"""
 
 from collections.abc import Sequence
 from enum import Enum, auto
@@ -19,8 +21,8 @@ class Searchability(Enum):
 def searchability(model: type[BaseModel], path: Sequence[str]) -> Searchability:
     """Return whether jobs may be searched by the parameter at `path`.
 
-    Where a path leads into a value with secrets, and the schema does not tell that it ends beside them, it is secret:
-    to call too much secret is better than too little.
+    Where a path leads into a value with secrets, and the schema does not tell that it ends beside
+    them, it is secret: to call too much secret is better than too little.
     """
     place = places_of(model).root
     for number, name in enumerate(path):

@@ -15,20 +15,37 @@ from pydantic_core import CoreSchema, core_schema
 from horae.errors import InvalidJobType
 from horae.redaction import MASK
 from horae.types.values.annotations import parts_by_field, parts_of
-from horae.types.values.secret_places import MARK, WITHOUT_NODES, Place, Places, all_nodes, is_hidden, places_of
+from horae.types.values.secret_places import (
+    MARK,
+    WITHOUT_NODES,
+    Place,
+    Places,
+    all_nodes,
+    is_hidden,
+    places_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Marks a parameter: `password: Annotated[str, Secret()]`. A marked `SecretStr` is stored with its value."""
+    """Marks a parameter: `password: Annotated[str, Secret()]`.
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Mark the schema, and store the values of a `SecretStr`, which Pydantic would replace by stars."""
+    A marked `SecretStr` is stored with its value.
+    """
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Mark the schema, and store the values of a `SecretStr`, which Pydantic would replace by
+        stars.
+        """
         schema = _revealing(handler(source))
         marked: Any = {**schema, "metadata": {**schema.get("metadata", {}), MARK: True}}
         return cast("CoreSchema", marked)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         """Document it as a password that is written and never read."""
         return {**handler(schema), "format": "password", "writeOnly": True}
 
@@ -57,7 +74,9 @@ def given_secrets(model: type[BaseModel], values: Mapping[str, Any]) -> Iterator
 
 
 def has_secrets(model: type[BaseModel]) -> bool:
-    """Return whether the model or one within it has a secret field; most have none, and their errors need no search."""
+    """Return whether the model or one within it has a secret field; most have none, and their
+    errors need no search.
+    """
     return places_of(model).root.has_secrets
 
 
@@ -68,37 +87,48 @@ def is_secret(model: type[BaseModel], name: str) -> bool:
 
 
 def shown_path(model: type[BaseModel], path: Sequence[str | int]) -> str:
-    """Return the path to a value in the parameters, which ends where a secret begins: keys may be part of it."""
+    """Return the path to a value in the parameters, which ends where a secret begins: keys may be
+    part of it.
+    """
     place, shown = places_of(model).root, list[str]()
     for name in path:
         shown.append(str(name))
         # What is no place is the name of a member of a union.
-        place = place.at(str(name)) or (place.item(name) if isinstance(name, int) else None) or place
+        place = (
+            place.at(str(name)) or (place.item(name) if isinstance(name, int) else None) or place
+        )
         if place.is_secret:
             break
     return ".".join(shown)
 
 
 def refuse_lost_secrets(model: type[BaseModel], job_type: str) -> None:
-    """Raise `InvalidJobType` for a secret whose value would be stored as stars, and for a mark without effect."""
+    """Raise `InvalidJobType` for a secret whose value would be stored as stars, and for a mark
+    without effect.
+    """
     for where, problem in _lost_secrets(places_of(model)):
         raise InvalidJobType(f"job type {job_type!r}: parameter {where!r} {problem}")
 
 
 def refuse_secrets_of(mapped: type[Any], job_type: str) -> None:
-    """Raise `InvalidJobType` for a mark in a mapped class of SQLAlchemy, which no schema of Pydantic has."""
+    """Raise `InvalidJobType` for a mark in a mapped class of SQLAlchemy, which no schema of
+    Pydantic has.
+    """
     for name, parts in parts_by_field(mapped):
         if _is_marked(parts):
             raise InvalidJobType(
-                f"job type {job_type!r}: parameter {name!r} cannot be a Secret() in a table of the application, where "
-                "errors are not searched for its value; declare the parameters as arguments or as a Pydantic model"
+                f"job type {job_type!r}: parameter {name!r} cannot be a Secret() in a table of the"
+                " application, where errors are not searched for its value; declare the parameters"
+                " as arguments or as a Pydantic model"
             )
 
 
 def refuse_class(hint: Any, job_type: str, argument: str) -> None:
     """Raise `InvalidJobType` for `Annotated[str, Secret]`, for which Pydantic has no good error."""
     if any(part is Secret for part in parts_of(hint)):
-        raise InvalidJobType(f"job type {job_type!r}: argument {argument!r}: write Secret() with parentheses")
+        raise InvalidJobType(
+            f"job type {job_type!r}: argument {argument!r}: write Secret() with parentheses"
+        )
 
 
 def _lost_secrets(places: Places) -> Iterator[tuple[str, str]]:
@@ -127,7 +157,9 @@ def _is_marked(parts: Iterable[Any]) -> bool:
 
 
 def _masked(place: Place | None, value: Any) -> Any:
-    """Mask in a value; `place`: None where the schema has none, as for a parameter that was renamed since."""
+    """Mask in a value; `place`: None where the schema has none, as for a parameter that was renamed
+    since.
+    """
     if value is None or (place is not None and not place.has_secrets):
         return value
     if place is None or place.is_secret:
@@ -166,7 +198,9 @@ def _leaves(value: Any, *, with_keys: bool) -> Iterator[str]:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """Yield what a text stands for: bytes are stored as base64, and a parameter of the type `Json` as its text."""
+    """Yield what a text stands for: bytes are stored as base64, and a parameter of the type `Json`
+    as its text.
+    """
     with suppress(ValueError):
         yield base64.b64decode(text, altchars="-_", validate=True).decode()
     if text.startswith(("{", "[")):
@@ -175,13 +209,18 @@ def _decoded(text: str) -> Iterator[str]:
 
 
 def _opened(value: Any) -> Any:
-    """Return the value of a call as lists and dictionaries, with the values that Pydantic would hide."""
+    """Return the value of a call as lists and dictionaries, with the values that Pydantic would
+    hide.
+    """
     if isinstance(value, SecretStr | SecretBytes | HiddenValue):
         return _opened(value.get_secret_value())
     if isinstance(value, BaseModel):
         return _opened({**vars(value), **(value.model_extra or {})})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _opened(getattr(value, each.name, None)) for each in dataclasses.fields(value)}
+        return {
+            each.name: _opened(getattr(value, each.name, None))
+            for each in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
         return {key: _opened(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -195,12 +234,16 @@ def _revealing(schema: Any) -> Any:
         return type(schema)(_revealing(item) for item in schema)
     if not isinstance(schema, dict):
         return schema
-    changed = {key: item if key in WITHOUT_NODES else _revealing(item) for key, item in schema.items()}
+    changed = {
+        key: item if key in WITHOUT_NODES else _revealing(item) for key, item in schema.items()
+    }
     if is_hidden(schema):
         # Bytes are named, so that they are encoded as the model says.
         is_bytes = any(node["type"] == "bytes" for node in all_nodes(schema))
         changed["serialization"] = core_schema.plain_serializer_function_ser_schema(
-            _reveal, return_schema=core_schema.bytes_schema() if is_bytes else None, when_used="json"
+            _reveal,
+            return_schema=core_schema.bytes_schema() if is_bytes else None,
+            when_used="json",
         )
     return changed
 

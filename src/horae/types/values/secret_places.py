@@ -1,8 +1,9 @@
 """Where the parameters of a model are secret, by the schema that Pydantic has made of it.
 
-Pydantic has resolved what can be declared: aliases, generic types, dataclasses, typed dictionaries, named tuples. The
-mark `Secret()` is metadata of a node of that schema. Where the schema does not tell in which form a value is stored, as
-with a serializer of the application, the whole value counts as secret if any part of it is.
+Pydantic has resolved what can be declared: aliases, generic types, dataclasses, typed dictionaries,
+named tuples. The mark `Secret()` is metadata of a node of that schema. Where the schema does not
+tell in which form a value is stored, as with a serializer of the application, the whole value
+counts as secret if any part of it is.
 """
 
 from collections import deque
@@ -19,9 +20,13 @@ MARK: Final = "horae_secret"
 """The key in the metadata of a node whose value is secret."""
 
 _SAME_VALUE: Final[Mapping[str, Sequence[str]]] = {
-    **dict.fromkeys(("definitions", "nullable", "default", "model", "dataclass", "custom-error"), ("schema",)),
+    **dict.fromkeys(
+        ("definitions", "nullable", "default", "model", "dataclass", "custom-error"), ("schema",)
+    ),
     **dict.fromkeys(("function-before", "function-after", "function-wrap"), ("schema",)),
-    **dict.fromkeys(("model-field", "typed-dict-field", "dataclass-field", "named-tuple-field"), ("schema",)),
+    **dict.fromkeys(
+        ("model-field", "typed-dict-field", "dataclass-field", "named-tuple-field"), ("schema",)
+    ),
     **dict.fromkeys(("union", "tagged-union"), ("choices",)),
     "lax-or-strict": ("lax_schema", "strict_schema"),
     "json-or-python": ("json_schema", "python_schema"),
@@ -59,11 +64,14 @@ class Place:
     def hides_keys(self) -> bool:
         """Whether the keys of a mapping in the value are secret."""
         return any(
-            self._places.has_mark(_nodes_in(node.get("keys_schema"))) for _, node in self._places.walk(self.nodes)
+            self._places.has_mark(_nodes_in(node.get("keys_schema")))
+            for _, node in self._places.walk(self.nodes)
         )
 
     def at(self, name: str) -> "Place | None":
-        """Return the place of the value with this name in a mapping; None if the schema has no such place."""
+        """Return the place of the value with this name in a mapping; None if the schema has no such
+        place.
+        """
         found: list[Node] = []
         for node in self.nodes:
             named = [field for own, field in fields_of(node) if name in _names(own, field)]
@@ -113,7 +121,9 @@ class Places:
         )
 
     def walk(self, nodes: Iterable[Node]) -> Iterator[tuple[tuple[str, ...], Node]]:
-        """Yield these nodes and all within them, with the names of the fields that lead there; each node once."""
+        """Yield these nodes and all within them, with the names of the fields that lead there; each
+        node once.
+        """
         waiting: deque[tuple[tuple[str, ...], Node]] = deque(((), node) for node in nodes)
         seen = set[int]()
         while waiting:
@@ -150,8 +160,14 @@ def places_of(model: type[BaseModel]) -> Places:
 
 
 def is_marked(node: Node) -> bool:
-    """Return whether a node is marked as secret, excluded from output, or of a type that Pydantic hides."""
-    return MARK in node.get("metadata", ()) or node.get("serialization_exclude") is True or is_hidden(node)
+    """Return whether a node is marked as secret, excluded from output, or of a type that Pydantic
+    hides.
+    """
+    return (
+        MARK in node.get("metadata", ())
+        or node.get("serialization_exclude") is True
+        or is_hidden(node)
+    )
 
 
 def is_hidden(node: Node) -> bool:
@@ -160,10 +176,16 @@ def is_hidden(node: Node) -> bool:
 
 
 def fields_of(node: Node) -> Iterator[tuple[str, Node]]:
-    """Yield the fields of a model, a dataclass, a typed dictionary or a named tuple, with their names."""
+    """Yield the fields of a model, a dataclass, a typed dictionary or a named tuple, with their
+    names.
+    """
     if node["type"] in _FIELDS:
         fields: Any = node["fields"]
-        yield from fields.items() if isinstance(fields, dict) else ((field["name"], field) for field in fields)
+        yield from (
+            fields.items()
+            if isinstance(fields, dict)
+            else ((field["name"], field) for field in fields)
+        )
 
 
 def _names(own: str, field: Node) -> Iterator[str]:
@@ -188,11 +210,18 @@ def _items(node: Node) -> list[Node]:
 
 
 def _is_opaque(node: Node) -> bool:
-    """Return whether the schema does not tell in which form a value is stored, or which of its keys are secret."""
-    if node["type"] not in _SAME_VALUE.keys() | _ITEMS.keys() | _FIELDS or "extras_keys_schema" in node:
+    """Return whether the schema does not tell in which form a value is stored, or which of its keys
+    are secret.
+    """
+    if (
+        node["type"] not in _SAME_VALUE.keys() | _ITEMS.keys() | _FIELDS
+        or "extras_keys_schema" in node
+    ):
         return True
     function = _serializer_of(node)
-    return function is not None and not str(getattr(function, "__module__", "")).startswith("pydantic.")
+    return function is not None and not str(getattr(function, "__module__", "")).startswith(
+        "pydantic."
+    )
 
 
 def _serializer_of(node: Node) -> Any:
@@ -201,8 +230,12 @@ def _serializer_of(node: Node) -> Any:
 
 @lru_cache(maxsize=1)
 def _hiding_serializers() -> frozenset[Any]:
-    schemas: list[Any] = [TypeAdapter(kind).core_schema for kind in (SecretStr, SecretBytes, HiddenValue[str])]
-    return frozenset(found for schema in schemas for node in all_nodes(schema) if (found := _serializer_of(node)))
+    schemas: list[Any] = [
+        TypeAdapter(kind).core_schema for kind in (SecretStr, SecretBytes, HiddenValue[str])
+    ]
+    return frozenset(
+        found for schema in schemas for node in all_nodes(schema) if (found := _serializer_of(node))
+    )
 
 
 def all_nodes(node: Node) -> Iterator[Node]:

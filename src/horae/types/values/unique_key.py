@@ -1,8 +1,9 @@
 """Computes the unique key of a job from its parameters.
 
-The key is a hash, as a parameter may be longer than the column. No secret is in it: all who start jobs compute such
-keys and can read those of other jobs, so they could try which secret gives a key. Equal parameters have the same key in
-every process, whatever the order of their sets and mappings, and also if one caller passes 1 and another 1.0.
+The key is a hash, as a parameter may be longer than the column. No secret is in it: all who start
+jobs compute such keys and can read those of other jobs, so they could try which secret gives a key.
+Equal parameters have the same key in every process, whatever the order of their sets and mappings,
+and also if one caller passes 1 and another 1.0.
 """
 
 import dataclasses
@@ -40,7 +41,9 @@ def is_computed(key: str) -> bool:
 
 
 def check_names(by: Sequence[str] | None, model: type[BaseModel]) -> None:
-    """Raise `InvalidRequest` for a name that is no parameter of the model, and for a secret that would be compared."""
+    """Raise `InvalidRequest` for a name that is no parameter of the model, and for a secret that
+    would be compared.
+    """
     _refuse_secrets(by, model)
     if model.model_config.get("extra") == "allow":
         return
@@ -48,7 +51,9 @@ def check_names(by: Sequence[str] | None, model: type[BaseModel]) -> None:
         first = name.partition(".")[0]
         if first not in model.model_fields:
             known = ", ".join(model.model_fields) or "none"
-            raise InvalidRequest(f"by names {quoted(name)}, which is no parameter (the parameters are: {known})")
+            raise InvalidRequest(
+                f"by names {quoted(name)}, which is no parameter (the parameters are: {known})"
+            )
 
 
 def _refuse_secrets(by: Sequence[str] | None, model: type[BaseModel]) -> None:
@@ -56,8 +61,9 @@ def _refuse_secrets(by: Sequence[str] | None, model: type[BaseModel]) -> None:
         if searchability(model, name.split(".")) is Searchability.SECRET:
             named = "by names" if by is not None else "all parameters are compared, and of them"
             raise InvalidRequest(
-                f"{named} {quoted(name)}, which is secret or contains a secret; a secret could be guessed from the "
-                'hash that is stored; compare others, as in Unique(by=["account"])'
+                f"{named} {quoted(name)}, which is secret or contains a secret; a secret could be"
+                " guessed from the hash that is stored; compare others, as in"
+                ' Unique(by=["account"])'
             )
 
 
@@ -71,11 +77,19 @@ def _part(value: Any, path: str) -> Any:
 def _canonical(value: Any) -> Any:
     """Return data for JSON that is equal for equal values."""
     if isinstance(value, BaseModel):
-        return {name: _canonical(each) for name, each in {**vars(value), **(value.model_extra or {})}.items()}
+        return {
+            name: _canonical(each)
+            for name, each in {**vars(value), **(value.model_extra or {})}.items()
+        }
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _canonical(getattr(value, each.name, None)) for each in dataclasses.fields(value)}
+        return {
+            each.name: _canonical(getattr(value, each.name, None))
+            for each in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
-        return {"mapping": _sorted([_canonical(key), _canonical(each)] for key, each in value.items())}
+        return {
+            "mapping": _sorted([_canonical(key), _canonical(each)] for key, each in value.items())
+        }
     if isinstance(value, AbstractSet):
         return {"set": _sorted(_canonical(each) for each in value)}
     if isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray):

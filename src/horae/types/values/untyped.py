@@ -1,6 +1,7 @@
 """Checks parameters that are declared as `Any` or similar: their body gets what JSON makes of them.
 
-A datetime would silently come back as a text, and a tuple as a list. Such values are refused at the call.
+A datetime would silently come back as a text, and a tuple as a list. Such values are refused at the
+call.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,9 @@ Check = Callable[[Any], Problem | None]
 
 
 def lost_number_of(value: BaseModel, text: str) -> Problem | None:
-    """Return a number that JSON lacks, such as infinity, and that the caller gave as a text; `text` is the JSON."""
+    """Return a number that JSON lacks, such as infinity, and that the caller gave as a text; `text`
+    is the JSON.
+    """
     if not any(sign in text for sign in _SIGNS):
         return None
     for name in value.model_fields_set:
@@ -32,7 +35,9 @@ def lost_number_of(value: BaseModel, text: str) -> Problem | None:
 
 
 def untyped_problem_of(value: BaseModel) -> Problem | None:
-    """Return the untyped value of a checked model that JSON would not restore unchanged, or None."""
+    """Return the untyped value of a checked model that JSON would not restore unchanged, or
+    None.
+    """
     for name, check in _checks(type(value)):
         if name in value.model_fields_set and (problem := check(getattr(value, name))) is not None:
             return within(name, problem)
@@ -55,7 +60,9 @@ def _checks(model: type[BaseModel]) -> tuple[tuple[str, Check], ...]:
 
 
 def _check_for(annotation: Any) -> Check | None:
-    """Return the check for values of this annotation; None if they need none, because it names their type."""
+    """Return the check for values of this annotation; None if they need none, because it names
+    their type.
+    """
     if annotation in _ANYTHING or isinstance(annotation, TypeVar):
         return json_problem_of
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -84,17 +91,25 @@ def _check_model(value: Any) -> Problem | None:
 
 
 def _of_any(checks: list[Check | None]) -> Check | None:
-    """Return the check for a union: a value that is neither JSON nor of a type that the union names is a problem."""
+    """Return the check for a union: a value that is neither JSON nor of a type that the union names
+    is a problem.
+    """
     if json_problem_of in checks:
         return json_problem_of
     known = [check for check in checks if check is not None]
     if not known:
         return None
-    return lambda value: next((problem for check in known if (problem := check(value)) is not None), None)
+    return lambda value: next(
+        (problem for check in known if (problem := check(value)) is not None), None
+    )
 
 
 def _of_items(check: Check | None) -> Check | None:
-    return None if check is None else lambda value: _first(check, enumerate(value) if _is_container(value) else ())
+    return (
+        None
+        if check is None
+        else lambda value: _first(check, enumerate(value) if _is_container(value) else ())
+    )
 
 
 def _of_places(checks: list[Check | None]) -> Check | None:

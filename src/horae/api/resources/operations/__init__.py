@@ -1,1 +1,3 @@
-"""Endpoints for operators: queues, nodes, the overview, the audit log, metrics and health checks."""
+"""Endpoints for operators: queues, nodes, the overview, the audit log, metrics and health
+checks.
+"""

@@ -19,7 +19,9 @@ class AuditQuery(RequestModel):
 
     actor: Storable | None = Field(None, min_length=1, description="The user who made the change.")
     limit: int = Field(100, ge=1, le=500)
-    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
+    cursor: str | None = Field(
+        None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
+    )
 
 
 class AuditItem(View):
@@ -32,7 +34,9 @@ class AuditItem(View):
     target: str = Field(description="The job, job type, queue, schedule or deployment.")
     outcome: str = Field(description="`done`, or the error code of the response.")
     note: str | None
-    channel: str | None = Field(description="The channel of the request: `http`, `cli` or `python`.")
+    channel: str | None = Field(
+        description="The channel of the request: `http`, `cli` or `python`."
+    )
     before: Any = Field(None, description="The changed values before; null for something new.")
     after: Any = Field(None, description="The changed values after; null for something deleted.")
 
@@ -45,9 +49,13 @@ class AuditList(View):
 
 
 @router.get("/", responses=documented(400))
-async def list_audit(services: ServicesHere, _actor: Reader, query: Annotated[AuditQuery, Query()]) -> AuditList:
+async def list_audit(
+    services: ServicesHere, _actor: Reader, query: Annotated[AuditQuery, Query()]
+) -> AuditList:
     """List changes with their actor and time, including refused ones."""
     before = None if query.cursor is None else int(query.cursor)
-    page = await services.on_thread(partial(services.audit.page, before=before, actor=query.actor, limit=query.limit))
+    page = await services.on_thread(
+        partial(services.audit.page, before=before, actor=query.actor, limit=query.limit)
+    )
     entries = [AuditItem.model_validate(each) for each in page.entries]
     return AuditList(entries=entries, next=None if page.next is None else str(page.next))

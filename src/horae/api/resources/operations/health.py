@@ -1,4 +1,6 @@
-"""`/healthz` and `/readyz`: health checks for supervisors and load balancers, without authentication."""
+"""`/healthz` and `/readyz`: health checks for supervisors and load balancers, without
+authentication.
+"""
 
 from functools import partial
 
@@ -27,7 +29,11 @@ async def health() -> Health:
     return Health(status="ok")
 
 
-@router.get("/readyz", response_model=Health, responses={503: {"model": Health, "description": "Not ready."}})
+@router.get(
+    "/readyz",
+    response_model=Health,
+    responses={503: {"model": Health, "description": "Not ready."}},
+)
 async def readiness(services: ServicesHere) -> Response:
     """Report whether the database responds and has the tables of this version."""
     status = await services.on_thread(partial(_status, services))

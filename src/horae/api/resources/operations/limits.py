@@ -15,16 +15,24 @@ from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/limits", tags=["operations"])
 
-LimitName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a limit.")]
+LimitName = Annotated[
+    Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a limit.")
+]
 
 
 class LimitChange(RequestModel):
     """The numbers of a limit: a rate, or a number of jobs at a time."""
 
-    rate: Storable | None = Field(None, max_length=100, description="Starts per period, such as `10/s` or `5/30s`.")
-    burst: int | None = Field(None, ge=1, le=LARGEST_AMOUNT, description="Starts at once after a pause.")
+    rate: Storable | None = Field(
+        None, max_length=100, description="Starts per period, such as `10/s` or `5/30s`."
+    )
+    burst: int | None = Field(
+        None, ge=1, le=LARGEST_AMOUNT, description="Starts at once after a pause."
+    )
     window: Window | None = Field(None, description="`bucket`, the default, or `sliding`.")
-    concurrency: int | None = Field(None, ge=1, le=LARGEST_AMOUNT, description="Jobs at a time, over all nodes.")
+    concurrency: int | None = Field(
+        None, ge=1, le=LARGEST_AMOUNT, description="Jobs at a time, over all nodes."
+    )
 
 
 @router.get("/", responses=documented())
@@ -35,7 +43,9 @@ async def list_limits(services: ServicesHere, _actor: Reader) -> LimitList:
 
 
 @router.post("/{name:path}/set/", responses=documented(400, 404, 413))
-async def set_limit(services: ServicesHere, actor: Staff, name: LimitName, change: LimitChange) -> LimitItem:
+async def set_limit(
+    services: ServicesHere, actor: Staff, name: LimitName, change: LimitChange
+) -> LimitItem:
     """Replace the numbers of a limit until it is reset; running jobs continue."""
     given: dict[str, Any] = change.model_dump()
     async with services.audited(actor, "limit.set", name):

@@ -16,7 +16,10 @@ router = APIRouter(tags=["health"])
     response_class=Response,
     responses={
         **documented(),
-        200: {"description": "The metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        200: {
+            "description": "The metrics.",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        },
     },
 )
 async def metrics(services: ServicesHere, _actor: Reader) -> Response:

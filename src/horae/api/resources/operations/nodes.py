@@ -22,7 +22,9 @@ async def list_nodes(services: ServicesHere, _actor: Reader) -> NodeList:
     """
     seen = await services.on_thread(partial(look, services.components.database))
     shares = await services.on_thread(partial(first_shares, services.components.database))
-    died = await services.on_thread(lambda: services.components.database.autocommit(nodes.recently_died, REMEMBERED))
+    died = await services.on_thread(
+        lambda: services.components.database.autocommit(nodes.recently_died, REMEMBERED)
+    )
     return NodeList(
         died=[DeadNodeItem.model_validate(each) for each in died],
         nodes=[node_item(node, shares.get(node.view.id, 0.0)) for node in seen],

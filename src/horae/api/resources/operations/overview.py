@@ -11,5 +11,7 @@ router = APIRouter(prefix="/api/overview", tags=["operations"])
 
 @router.get("/", responses=documented())
 async def get_overview(services: ServicesHere, _actor: Reader) -> OverviewItem:
-    """Read how many jobs wait and run, what ended in the last hour, the delays, and current problems."""
+    """Read how many jobs wait and run, what ended in the last hour, the delays, and current
+    problems.
+    """
     return OverviewItem.model_validate(await services.on_thread(services.overview.get))

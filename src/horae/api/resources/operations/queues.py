@@ -20,26 +20,41 @@ from horae.storage.queues import queues
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 
-QueueName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a queue.")]
+QueueName = Annotated[
+    Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a queue.")
+]
 
 NO_QUEUE: Final[Mapping[str, Any]] = {
-    "paused_at": None, "note": None, "concurrency_limit": None, "fair_by": None, "limits": None, "declared": None,
-    "backend": None, "pending": 0, "due": 0, "started": 0, "oldest_due": None,
-}  # fmt: skip
+    "paused_at": None,
+    "note": None,
+    "concurrency_limit": None,
+    "fair_by": None,
+    "limits": None,
+    "declared": None,
+    "backend": None,
+    "pending": 0,
+    "due": 0,
+    "started": 0,
+    "oldest_due": None,
+}
 """The values of a queue that is unknown: it is not paused, has no limit and no jobs."""
 
 
 class QueuePause(RequestModel):
     """Why a queue is paused."""
 
-    note: Storable | None = Field(None, max_length=LONGEST_NOTE, description="Why; shown in the list.")
+    note: Storable | None = Field(
+        None, max_length=LONGEST_NOTE, description="Why; shown in the list."
+    )
 
 
 class QueueLimit(RequestModel):
     """How many jobs of a queue may run at a time."""
 
     concurrency_limit: int | None = Field(
-        ge=1, le=LARGEST_LIMIT, description="Jobs that may run at a time, over all nodes; null for no limit."
+        ge=1,
+        le=LARGEST_LIMIT,
+        description="Jobs that may run at a time, over all nodes; null for no limit.",
     )
 
 
@@ -47,7 +62,9 @@ class QueueLimitByKey(LimitChange):
     """A limit by key of a queue."""
 
     key: Storable | None = Field(
-        None, max_length=LONGEST_NAME, description="A format over the parameters, such as `{customer_id}`."
+        None,
+        max_length=LONGEST_NAME,
+        description="A format over the parameters, such as `{customer_id}`.",
     )
 
 
@@ -60,7 +77,9 @@ async def list_queues(services: ServicesHere, actor: Reader) -> QueueList:
 
 
 @router.post("/{queue:path}/pause/", responses=documented(400, 404, 413))
-async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pause: QueuePause) -> QueueItem:
+async def pause_queue(
+    services: ServicesHere, actor: Staff, queue: QueueName, pause: QueuePause
+) -> QueueItem:
     """Pause a queue; running jobs continue. Pausing again changes the note."""
     async with services.audited(actor, "queue.pause", queue, pause.note):
         await services.change(partial(services.queues.pause, queue, pause.note))
@@ -76,7 +95,9 @@ async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -
 
 
 @router.post("/{queue:path}/limit/", responses=documented(400, 404, 413))
-async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, limit: QueueLimit) -> QueueItem:
+async def limit_queue(
+    services: ServicesHere, actor: Staff, queue: QueueName, limit: QueueLimit
+) -> QueueItem:
     """Limit how many jobs of this queue run at a time; running jobs continue."""
     most = limit.concurrency_limit
     async with services.audited(actor, "queue.limit", queue, "none" if most is None else str(most)):
@@ -88,10 +109,14 @@ async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, li
 async def limit_queue_by_key(
     services: ServicesHere, actor: Staff, queue: QueueName, change: QueueLimitByKey
 ) -> QueueItem:
-    """Limit the jobs of this queue, in total or by key; without numbers, remove its limits by key."""
+    """Limit the jobs of this queue, in total or by key; without numbers, remove its limits by
+    key.
+    """
     given = change.model_dump(exclude_none=True)
     limit = Limit(**given) if given else None
-    async with services.audited(actor, "queue.limit_by_key", queue, "none" if limit is None else limit.numbers.text):
+    async with services.audited(
+        actor, "queue.limit_by_key", queue, "none" if limit is None else limit.numbers.text
+    ):
         await services.change(partial(services.queues.limit_by_key, queue, limit))
     return await _item(services, queue)
 
@@ -100,12 +125,15 @@ class Fairness(RequestModel):
     """Who takes turns in a queue."""
 
     by: Storable | None = Field(
-        max_length=LONGEST_NAME, description="`owner`, or the name of a parameter; null: jobs start as they are due."
+        max_length=LONGEST_NAME,
+        description="`owner`, or the name of a parameter; null: jobs start as they are due.",
     )
 
 
 @router.post("/{queue:path}/fair/", responses=documented(400, 404, 413))
-async def make_queue_fair(services: ServicesHere, actor: Staff, queue: QueueName, fairness: Fairness) -> QueueItem:
+async def make_queue_fair(
+    services: ServicesHere, actor: Staff, queue: QueueName, fairness: Fairness
+) -> QueueItem:
     """Let owners, or the values of a parameter, take turns in this queue."""
     async with services.audited(actor, "queue.fair", queue, fairness.by or "none"):
         await services.change(partial(services.queues.fair, queue, fairness.by))

@@ -1,4 +1,6 @@
-"""`horae jobs cancel`, `retry`, `reschedule` and `delete`: change jobs with these IDs, or by one job all that match."""
+"""`horae jobs cancel`, `retry`, `reschedule` and `delete`: change jobs with these IDs, or by one
+job all that match.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Unpack
@@ -24,12 +26,17 @@ def cancel(
     jobs: SomeJobIds = None,
     *,
     owner: Owner = None,
-    by: Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the job.")] = "command line",
+    by: Annotated[
+        str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the job.")
+    ] = "command line",
     **selection: Unpack[Selection],
 ) -> None:
-    """Cancel jobs that have not ended. Running ones are told to stop, and their transaction is rolled back.
+    """Cancel jobs that have not ended.
 
-    Instead of IDs, options such as --query choose the jobs; then one job cancels them, and its id is printed.
+    Running ones are told to stop, and their transaction is rolled back.
+
+    Instead of IDs, options such as --query choose the jobs; then one job cancels them, and its id
+    is printed.
     """
     if (which := filter_of(jobs, owner, selection)) is not None:
         change_many(context, "cancel", which | {"by": by}, selection)
@@ -38,7 +45,9 @@ def cancel(
     with opened(context) as horae:
         for_each(
             jobs or (),
-            lambda job: _print(horae, horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json),
+            lambda job: _print(
+                horae, horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json
+            ),
         )
 
 
@@ -52,7 +61,8 @@ def retry(
 ) -> None:
     """Retry failed or cancelled jobs as new jobs (needs --app or HORAE_APP) and print the new ids.
 
-    Instead of IDs, options such as --query choose the jobs; then one job retries them, and its id is printed.
+    Instead of IDs, options such as --query choose the jobs; then one job retries them, and its id
+    is printed.
     """
     if (which := filter_of(jobs, owner, selection)) is not None:
         change_many(context, "retry", which, selection)
@@ -63,7 +73,10 @@ def retry(
         for_each(
             jobs or (),
             lambda job: _print(
-                application, application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json
+                application,
+                application.jobs.retry(job, owner=whose(owner)),
+                lambda new: str(new.id),
+                as_json=as_json,
             ),
         )
 
@@ -74,13 +87,16 @@ def reschedule(
     jobs: SomeJobIds = None,
     *,
     run_at: Annotated[str | None, typer.Option(metavar="ISO", help="New earliest start.")] = None,
-    delay: Annotated[str | None, typer.Option(metavar="TIME", help="New delay from now, such as 10m.")] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="TIME", help="New delay from now, such as 10m.")
+    ] = None,
     owner: Owner = None,
     **selection: Unpack[Selection],
 ) -> None:
     """Move pending jobs to another time.
 
-    Instead of IDs, options such as --query choose the jobs; then one job moves them, and its id is printed.
+    Instead of IDs, options such as --query choose the jobs; then one job moves them, and its id is
+    printed.
     """
     when: dict[str, Any] = {
         "run_at": None if run_at is None else moment(run_at),
@@ -94,7 +110,10 @@ def reschedule(
         for_each(
             jobs or (),
             lambda job: _print(
-                horae, horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json
+                horae,
+                horae.jobs.reschedule(job, owner=whose(owner), **when),
+                _due_line,
+                as_json=as_json,
             ),
         )
 
@@ -109,15 +128,19 @@ def delete(
         bool,
         typer.Option(
             "--without-hooks",
-            help="Delete at once, without `before_delete`, which removes what a type keeps elsewhere.",
+            help=(
+                "Delete at once, without `before_delete`, which removes what a type keeps"
+                " elsewhere."
+            ),
         ),
     ] = False,
     **selection: Unpack[Selection],
 ) -> None:
     """Delete ended jobs, after the `before_delete` hooks of their types.
 
-    Jobs of types that the application does not declare are deleted by the next node that has the type.
-    Instead of IDs, options such as --query choose the jobs; then one job deletes them, and its id is printed.
+    Jobs of types that the application does not declare are deleted by the next node that has the
+    type. Instead of IDs, options such as --query choose the jobs; then one job deletes them, and
+    its id is printed.
     """
     if (which := filter_of(jobs, owner, selection)) is not None:
         change_many(context, "delete", which | {"without_hooks": without_hooks}, selection)
@@ -142,7 +165,10 @@ def delete(
 
 def _waiting(count: int) -> str:
     its = "their types" if count > 1 else "its type"
-    return f"{counted(count, 'job')} will be deleted by the next node that has {its}; --without-hooks deletes at once"
+    return (
+        f"{counted(count, 'job')} will be deleted by the next node that has {its}; --without-hooks"
+        " deletes at once"
+    )
 
 
 def _print(horae: Horae, job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
@@ -154,7 +180,9 @@ def _due_line(job: Job) -> str:
 
 
 def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:
-    """Call `act` for each job, once; an error does not stop the others, but decides the exit code."""
+    """Call `act` for each job, once; an error does not stop the others, but decides the exit
+    code.
+    """
     code = DONE
     for job in dict.fromkeys(jobs):
         try:

@@ -7,7 +7,14 @@ from datetime import timedelta
 from typing import Annotated, Final
 
 import typer
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from horae.app import Horae
 from horae.cli.context import opened
@@ -27,11 +34,17 @@ def wait(
     context: typer.Context,
     job: JobId,
     *,
-    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="Give up after this time, such as 5m.")] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Give up after this time, such as 5m.")
+    ] = None,
     owner: Owner = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole job instead of its result.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole job instead of its result.")
+    ] = False,
 ) -> None:
-    """Wait until a job has ended and print its result as JSON; exits with 1 if it failed or was cancelled."""
+    """Wait until a job has ended and print its result as JSON; exits with 1 if it failed or was
+    cancelled.
+    """
     patience = None if timeout is None else duration(timeout)
     with opened(context) as horae:
         horae.jobs.get(job, owner=whose(owner))
@@ -39,28 +52,39 @@ def wait(
 
 
 def print_end(horae: Horae, job_id: int, patience: timedelta | None, *, as_json: bool) -> None:
-    """Wait for the job and print its result; raises `WaitTimeout`, or Exit if the job did not finish."""
+    """Wait for the job and print its result; raises `WaitTimeout`, or Exit if the job did not
+    finish.
+    """
     with suppress(JobError):
         horae.jobs.wait(job_id, timeout=patience)
     print_ended(horae, horae.jobs.get(job_id), as_json=as_json)
 
 
 def print_ended(horae: Horae, job: Job, *, as_json: bool) -> None:
-    """Print the result of an ended job, which may be deleted already; raises Exit if it did not finish."""
+    """Print the result of an ended job, which may be deleted already; raises Exit if it did not
+    finish.
+    """
     try:
         result = horae.jobs.result_of(job)
     except JobError as error:
         if as_json:
             print_json(as_values(job, horae.registry))
-        complain(f"job {job.id} failed: {error} ({error.error})" if isinstance(error, JobFailed) else error)
+        complain(
+            f"job {job.id} failed: {error} ({error.error})"
+            if isinstance(error, JobFailed)
+            else error
+        )
         raise typer.Exit(FAILED) from error
     print_json(as_values(job, horae.registry) if as_json else result)
 
 
-def watch(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
+def watch(
+    context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False
+) -> None:
     """Show the progress of jobs until all have ended; exits with 1 unless all finished.
 
-    Draws bars on a terminal and prints a line for each change elsewhere; with --json each line is the whole job.
+    Draws bars on a terminal and prints a line for each change elsewhere; with --json each line is
+    the whole job.
     """
     with opened(context) as horae:
         changes = changes_of(horae, list(dict.fromkeys(jobs)), owner)
@@ -75,10 +99,14 @@ def watch(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json:
 
 
 def changes_of(horae: Horae, ids: Sequence[int], owner: str | None) -> Iterator[Job]:
-    """Yield each job, and again after each change, until all have ended; raises `JobDoesNotExist`."""
+    """Yield each job, and again after each change, until all have ended; raises
+    `JobDoesNotExist`.
+    """
     seen: dict[int, Job] = {}
     while True:
-        found: dict[int, Job] = {job.id: job for job in horae.jobs.list(ids=ids, owner=whose(owner)).jobs}
+        found: dict[int, Job] = {
+            job.id: job for job in horae.jobs.list(ids=ids, owner=whose(owner)).jobs
+        }
         for job_id in ids:
             if job_id not in found:
                 raise JobDoesNotExist(job_id)
@@ -103,13 +131,20 @@ def draw(changes: Iterator[Job]) -> dict[int, Job]:
     """Draw a progress bar for each job; return the jobs as they ended."""
     last: dict[int, Job] = {}
     bars: dict[int, TaskID] = {}
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console()) as progress:
         for job in changes:
             last[job.id] = job
             if job.id not in bars:
                 bars[job.id] = progress.add_task("", total=100)
-            progress.update(bars[job.id], completed=job.progress_percentage, description=line_of(job))
+            progress.update(
+                bars[job.id], completed=job.progress_percentage, description=line_of(job)
+            )
             if job.ended:
                 progress.stop_task(bars[job.id])
     return last

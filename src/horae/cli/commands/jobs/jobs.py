@@ -21,7 +21,9 @@ from horae.domain.jobs.uniqueness import Unique
 from horae.quoting import did_you_mean
 from horae.types.rules.start_options import StartOptions
 
-jobs_app = typer.Typer(help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True)
+jobs_app = typer.Typer(
+    help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True
+)
 jobs_app.command()(wait)
 jobs_app.command()(watch)
 jobs_app.command()(logs)
@@ -35,20 +37,31 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
     *,
     state: Annotated[
         list[str] | None,
-        typer.Option(metavar="STATE", help="Only jobs in this state; `!failed` for any other state. Repeatable."),
+        typer.Option(
+            metavar="STATE",
+            help="Only jobs in this state; `!failed` for any other state. Repeatable.",
+        ),
     ] = None,
     type_: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only jobs of this type. Repeatable.")
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="Only jobs of this type. Repeatable."),
     ] = None,
-    owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Only jobs of this owner.")] = None,
+    owner: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only jobs of this owner.")
+    ] = None,
     queue: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only jobs in this queue. Repeatable.")
     ] = None,
     query: Query = None,
-    group: Annotated[int | None, typer.Option(metavar="ID", help="Only members of this group.")] = None,
+    group: Annotated[
+        int | None, typer.Option(metavar="ID", help="Only members of this group.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
     cursor: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Continue after the last page, with the cursor it printed.")
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Continue after the last page, with the cursor it printed."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,9 +81,13 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
     for name in type_ or ():
         if known and name not in known:
             meant = did_you_mean(name, known)
-            typer.echo(f"neither a node nor this program knows a job type {name!r}{meant}", err=True)
+            typer.echo(
+                f"neither a node nor this program knows a job type {name!r}{meant}", err=True
+            )
     if as_json:
-        print_json({"jobs": [as_values(job, horae.registry) for job in page.jobs], "next": page.next})
+        print_json(
+            {"jobs": [as_values(job, horae.registry) for job in page.jobs], "next": page.next}
+        )
         return
     print_table(COLUMNS, page.jobs, empty="No matching jobs.")
     if page.next is not None:
@@ -78,7 +95,9 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
 
 
 @jobs_app.command()
-def show(context: typer.Context, job: JobId, *, owner: Owner = None, as_json: AsJson = False) -> None:
+def show(
+    context: typer.Context, job: JobId, *, owner: Owner = None, as_json: AsJson = False
+) -> None:
     """Show a job and the outcome of each attempt."""
     with opened(context) as horae:
         found = horae.jobs.get(job, owner=whose(owner))
@@ -87,10 +106,21 @@ def show(context: typer.Context, job: JobId, *, owner: Owner = None, as_json: As
         weight = horae.jobs.weight(job, owner=whose(owner))
     if as_json:
         print_json(
-            {**as_values(found, horae.registry), "weight": weight, "waiting_reason": reason, "attempts": attempts}
+            {
+                **as_values(found, horae.registry),
+                "weight": weight,
+                "waiting_reason": reason,
+                "attempts": attempts,
+            }
         )
     else:
-        print_job(found, horae.registry, attempts, weight=weight if weight != 1 else None, waiting_reason=reason)
+        print_job(
+            found,
+            horae.registry,
+            attempts,
+            weight=weight if weight != 1 else None,
+            waiting_reason=reason,
+        )
 
 
 @jobs_app.command()
@@ -99,62 +129,100 @@ def start(  # noqa: PLR0913 - one argument for each option
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="The name of a job type.")],
     pairs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="Parameters; a value that is valid JSON is read as JSON."),
+        typer.Argument(
+            metavar="[NAME=VALUE]...",
+            help="Parameters; a value that is valid JSON is read as JSON.",
+        ),
     ] = None,
     *,
-    params: Annotated[str | None, typer.Option(metavar="JSON", help="Parameters as one JSON object.")] = None,
+    params: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Parameters as one JSON object.")
+    ] = None,
     owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Owner of the job.")] = None,
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Queue, instead of that of its type.")] = None,
+    queue: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Queue, instead of that of its type.")
+    ] = None,
     priority: Annotated[int | None, typer.Option(help="Priority; higher runs first.")] = None,
-    delay: Annotated[str | None, typer.Option(metavar="TIME", help="Delay before it may start, such as 10m.")] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Delay before it may start, such as 10m.")
+    ] = None,
     run_at: Annotated[str | None, typer.Option(metavar="ISO", help="Earliest start.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A tag, by which the job can be found. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A tag, by which the job can be found. Repeatable."),
     ] = None,
     unique_key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Refuse if an unfinished job of the type has the same key.")
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Refuse if an unfinished job of the type has the same key."
+        ),
     ] = None,
     unique: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Refuse if an unfinished job has the same values of these; * for all."),
+        typer.Option(
+            metavar="NAMES",
+            help="Refuse if an unfinished job has the same values of these; * for all.",
+        ),
     ] = None,
     on_duplicate: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="If there is such a job: refuse, return or replace.")
+        str | None,
+        typer.Option(metavar="WHAT", help="If there is such a job: refuse, return or replace."),
     ] = None,
     debounce: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Wait for further starts, and run once with the last parameters.")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Wait for further starts, and run once with the last parameters."
+        ),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Fail the job if it has not begun so long after it was due.")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Fail the job if it has not begun so long after it was due."
+        ),
     ] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of attempts.")
+    ] = None,
     backoff: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Waits between attempts, such as base=10s,cap=5m,factor=linear,jitter=0.1."),
+        typer.Option(
+            metavar="TEXT",
+            help="Waits between attempts, such as base=10s,cap=5m,factor=linear,jitter=0.1.",
+        ),
     ] = None,
     weight: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How much it counts under the limits of its type.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="How much it counts under the limits of its type."),
     ] = None,
     after: Annotated[
-        list[int] | None, typer.Option(metavar="ID", help="Start only after this job has ended. Repeatable.")
+        list[int] | None,
+        typer.Option(metavar="ID", help="Start only after this job has ended. Repeatable."),
     ] = None,
     on_dependency_failure: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="If such a job does not finish: cancel (default), fail or run.")
+        str | None,
+        typer.Option(
+            metavar="WHAT", help="If such a job does not finish: cancel (default), fail or run."
+        ),
     ] = None,
     meta: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Data beside the parameters, as one JSON object.")
+        str | None,
+        typer.Option(metavar="JSON", help="Data beside the parameters, as one JSON object."),
     ] = None,
     until_ended: Annotated[
         bool, typer.Option("--wait", help="Wait until the job has ended and print its result.")
     ] = False,
     sync: Annotated[
-        bool, typer.Option("--sync", help="Run the job in this process, without a node, and print its result.")
+        bool,
+        typer.Option(
+            "--sync", help="Run the job in this process, without a node, and print its result."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a job and print its id (needs --app or HORAE_APP).
 
-    With --wait or --sync it prints the result as JSON, and exits with 1 if the job failed or was cancelled.
+    With --wait or --sync it prints the result as JSON, and exits with 1 if the job failed or was
+    cancelled.
     """
     target = target_of(context)
     horae = target.application
@@ -200,17 +268,26 @@ def clean(
     context: typer.Context,
     *,
     older_than: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Least time since the end, such as 30d. [HORAE_KEEP, else 30d]")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Least time since the end, such as 30d. [HORAE_KEEP, else 30d]"
+        ),
     ] = None,
     unknown: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TYPE", help="Also delete jobs of this type, which no application declares any more, without hooks."
+            metavar="TYPE",
+            help=(
+                "Also delete jobs of this type, which no application declares any more, without"
+                " hooks."
+            ),
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete jobs of the application's types that ended long ago, as nodes do for their types (needs --app)."""
+    """Delete jobs of the application's types that ended long ago, as nodes do for their types
+    (needs --app).
+    """
     keep: timedelta | None = None if older_than is None else duration(older_than)
     with opened(context) as horae:
         deleted = horae.jobs.clean_up(keep, unknown=unknown or ())

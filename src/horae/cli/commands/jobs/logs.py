@@ -20,7 +20,7 @@ LAST_LINES: Final = 5
 """Queries after the end of a job: its last lines are written a moment after it."""
 
 
-def logs(  # noqa: PLR0913 - one argument for each option
+def logs(
     context: typer.Context,
     job: JobId,
     *,
@@ -29,26 +29,33 @@ def logs(  # noqa: PLR0913 - one argument for each option
     ] = False,
     level: Annotated[str, typer.Option(metavar="LEVEL", help="Lowest level to print.")] = "debug",
     after: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Continue after a line, with the cursor of its JSON.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Continue after a line, with the cursor of its JSON."),
     ] = None,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the log lines that a job wrote, of all its attempts, the oldest first; with --json one object a line."""
+    """Print the log lines that a job wrote, of all its attempts, the oldest first; with --json one
+    object a line.
+    """
     none = True
     with opened(context) as horae:
         for line in _lines(horae, job, after, level, owner, follow=follow):
             print_json(values_of(line)) if as_json else typer.echo(_text(line))
             none = False
     if none:
-        typer.echo(f"job {job} has no {'further ' if after else ''}log lines from {level} on", err=True)
+        typer.echo(
+            f"job {job} has no {'further ' if after else ''}log lines from {level} on", err=True
+        )
 
 
 def values_of(line: LogLine) -> dict[str, Any]:
     """Return a line as it is printed as JSON."""
     if line.dropped:
         return {"dropped": line.dropped, "attempt": line.attempt, "cursor": line.cursor}
-    values = {name: getattr(line, name) for name in ("at", "attempt", "logger", "message", "cursor")}
+    values = {
+        name: getattr(line, name) for name in ("at", "attempt", "logger", "message", "cursor")
+    }
     return {**values, "level": level_name(line.level)}
 
 
@@ -74,4 +81,7 @@ def _text(line: LogLine) -> str:
         return f"… {line.dropped} lines were not kept …"
     message = "\n    ".join(printable(part) for part in line.message.split("\n"))
     level = level_name(line.level).upper()
-    return f"{line.at:%Y-%m-%d %H:%M:%S.%f} [{line.attempt}] {level} {printable(line.logger)}: {message}"
+    return (
+        f"{line.at:%Y-%m-%d %H:%M:%S.%f} [{line.attempt}] {level} {printable(line.logger)}:"
+        f" {message}"
+    )

@@ -1,1 +1,3 @@
-"""How a job is created: checked, counted, inserted, and retried while another transaction creates one."""
+"""How a job is created: checked, counted, inserted, and retried while another transaction creates
+one.
+"""

@@ -1,7 +1,9 @@
-"""Repeats the creation of a job while another transaction creates one under the same limit or unique key.
+"""Repeats the creation of a job while another transaction creates one under the same limit or
+unique key.
 
-What is repeated is an operation: the transaction and all that the method does after it, such as sending a hint. Between
-two tries it holds nothing: no thread for a coroutine, and no connection but the caller's own.
+What is repeated is an operation: the transaction and all that the method does after it, such as
+sending a hint. Between two tries it holds nothing: no thread for a coroutine, and no connection but
+the caller's own.
 """
 
 import asyncio
@@ -22,14 +24,16 @@ FIRST_PAUSE: Final = 0.002
 LONGEST_PAUSE: Final = 0.05
 """Seconds between two tries at most."""
 MOST_BOUNDS: Final = 10
-"""How many times the bound a caller waits at most while one transaction after the other is in the way."""
+"""How many times the bound a caller waits at most while one transaction after the other is in the
+way.
+"""
 
 
 class RunsOperation(Protocol):
     """Runs an operation that may raise `Contended`.
 
-    A method of `Jobs` returns what this returns, and does nothing after it: for coroutines it raises `TryAgain` here,
-    and only the operation is run later.
+    A method of `Jobs` returns what this returns, and does nothing after it: for coroutines it
+    raises `TryAgain` here, and only the operation is run later.
     """
 
     def __call__(self, operation: Callable[[], T], /) -> T:
@@ -38,7 +42,9 @@ class RunsOperation(Protocol):
 
 
 class TryAgain(DatabaseBusy):
-    """Another transaction blocked this one; `operation` is what is left of the method that has raised this."""
+    """Another transaction blocked this one; `operation` is what is left of the method that has
+    raised this.
+    """
 
     def __init__(self, error: DatabaseBusy, operation: Callable[[], Any]) -> None:
         super().__init__(str(error))
@@ -54,7 +60,10 @@ def once(operation: Callable[[], T]) -> T:
 
 
 def with_retries(operation: Callable[[], T], bound: timedelta) -> T:
-    """Try until it succeeds. Raises `DatabaseBusy` if one transaction is in the way for longer than `bound`."""
+    """Try until it succeeds.
+
+    Raises `DatabaseBusy` if one transaction is in the way for longer than `bound`.
+    """
     patience = _Patience(bound)
     while True:
         try:
@@ -65,9 +74,13 @@ def with_retries(operation: Callable[[], T], bound: timedelta) -> T:
 
 
 async def with_retries_async(
-    first: Callable[[], Awaitable[T]], again: Callable[[Callable[[], T]], Awaitable[T]], bound: timedelta
+    first: Callable[[], Awaitable[T]],
+    again: Callable[[Callable[[], T]], Awaitable[T]],
+    bound: timedelta,
 ) -> T:
-    """Do the same without holding a thread: `first` calls the method, `again` runs the operation of a `TryAgain`."""
+    """Do the same without holding a thread: `first` calls the method, `again` runs the operation of
+    a `TryAgain`.
+    """
     patience = _Patience(bound)
     attempt = first
     while True:
@@ -80,7 +93,9 @@ async def with_retries_async(
 
 
 class _Patience:
-    """How long one caller goes on trying: others under the same limit take turns, and one may not let go."""
+    """How long one caller goes on trying: others under the same limit take turns, and one may not
+    let go.
+    """
 
     def __init__(self, bound: timedelta) -> None:
         self._bound = bound.total_seconds()
@@ -95,10 +110,15 @@ class _Patience:
         if holder not in (None, self._holder):
             self._holder, self._held_since = holder, now
         if now - self._held_since >= self._bound:
-            raise DatabaseBusy(f"{error} and has not ended for {self._bound:g} s; try again later") from error
+            raise DatabaseBusy(
+                f"{error} and has not ended for {self._bound:g} s; try again later"
+            ) from error
         if now - self._begun >= MOST_BOUNDS * self._bound:
             waited = MOST_BOUNDS * self._bound
-            raise DatabaseBusy(f"{error}, as others have before it for {waited:g} s; try again later") from error
-        pause = random.uniform(0.5, 1.0) * self._pause  # noqa: S311 - spreads the tries of many callers, protects nothing
+            raise DatabaseBusy(
+                f"{error}, as others have before it for {waited:g} s; try again later"
+            ) from error
+        # Spreads the tries of many callers, protects nothing
+        pause = random.uniform(0.5, 1.0) * self._pause  # noqa: S311
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         return pause

@@ -56,13 +56,18 @@ class Creation:
         """Return whether the creation is a single INSERT."""
         guarded = self.limit is not None or self.new.unique_key is not None or self.new.expires
         linked = bool(self.after or self.new.tags)
-        return not (guarded or linked) and self.stored.row is None and not has_hook(self.job_type, "after_creation")
+        return (
+            not (guarded or linked)
+            and self.stored.row is None
+            and not has_hook(self.job_type, "after_creation")
+        )
 
     @property
     def limit(self) -> int | None:
         """Return the limit of active jobs, or None if none applies.
 
-        The default of public types is meant for users who start jobs one by one, and does not apply to batches.
+        The default of public types is meant for users who start jobs one by one, and does not apply
+        to batches.
         """
         if self.new.owner is None or (self.in_batch and not self.job_type.declares_max_count):
             return None
@@ -70,7 +75,10 @@ class Creation:
 
 
 def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
-    """Check a call without using the database. Raises `InvalidParameters`, or what `prepare_values` raises."""
+    """Check a call without using the database.
+
+    Raises `InvalidParameters`, or what `prepare_values` raises.
+    """
     value = checked_parameters(job_type, options.owner, values)
     stored = _with_limits(job_type, options, value)
     rule = uniqueness_in(job_type, options)
@@ -80,10 +88,19 @@ def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, 
     debounce = rule if isinstance(rule, Debounce) else None
     if debounce is not None:
         if options.after:
-            raise InvalidRequest("after and debounce exclude each other: a later call would move the waiting job")
+            raise InvalidRequest(
+                "after and debounce exclude each other: a later call would move the waiting job"
+            )
         new = replace(new, delay=debounce.seconds)
     return Creation(
-        job_type, new, values, stored, key, debounce, after=options.after_ids, on_dependency_failure=on_failure
+        job_type,
+        new,
+        values,
+        stored,
+        key,
+        debounce,
+        after=options.after_ids,
+        on_dependency_failure=on_failure,
     )
 
 
@@ -94,8 +111,13 @@ def keyed(new: NewJob, key: UniqueKey | None) -> NewJob:
     return replace(new, unique_key=key.text, key_is_shared=True if key.may_be_shared else None)
 
 
-def stored_parameters(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Stored:
-    """Return the parameters in their stored form, with the limits that follow from them. Raises `InvalidParameters`."""
+def stored_parameters(
+    job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]
+) -> Stored:
+    """Return the parameters in their stored form, with the limits that follow from them.
+
+    Raises `InvalidParameters`.
+    """
     return _with_limits(job_type, options, checked_parameters(job_type, options.owner, values))
 
 
@@ -104,11 +126,17 @@ def _with_limits(job_type: JobType[Any], options: StartOptions, value: Any) -> S
     if not job_type.named_limits:
         return stored
     weight = options.weight or 1
-    return replace(stored, limits=limits_of_job(job_type.type, job_type.named_limits, value, options.owner, weight))
+    return replace(
+        stored,
+        limits=limits_of_job(job_type.type, job_type.named_limits, value, options.owner, weight),
+    )
 
 
 def checked_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Any:
-    """Return the checked parameters, as `prepare_values` leaves them. Raises `InvalidParameters`."""
+    """Return the checked parameters, as `prepare_values` leaves them.
+
+    Raises `InvalidParameters`.
+    """
     value = job_type.request.check(job_type.type, values)
     if job_type.prepares:
         given = {name: getattr(value, name) for name in value.model_fields_set}
@@ -116,10 +144,16 @@ def checked_parameters(job_type: JobType[Any], owner: str | None, values: Mappin
     return value
 
 
-def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prepared: Mapping[str, Any]) -> Any:
-    """Check the result of `prepare_values`; values that it left unchanged were checked by the same model already."""
+def _prepared(
+    job_type: JobType[Any], value: Any, given: Mapping[str, Any], prepared: Mapping[str, Any]
+) -> Any:
+    """Check the result of `prepare_values`; values that it left unchanged were checked by the same
+    model already.
+    """
     same_model = job_type.request is job_type.parameters
-    untouched = {name for name in given if same_model and name in prepared and prepared[name] is given[name]}
+    untouched = {
+        name for name in given if same_model and name in prepared and prepared[name] is given[name]
+    }
     if same_model and len(untouched) == len(given) == len(prepared):
         return value
     checked = job_type.parameters.check(job_type.type, prepared)
@@ -128,22 +162,33 @@ def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prep
 
 
 def counted(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapping[str, Any]]:
-    """Return the parameters of each job of a batch. Raises `InvalidRequest` for an iterator that is too long."""
+    """Return the parameters of each job of a batch.
+
+    Raises `InvalidRequest` for an iterator that is too long.
+    """
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InvalidRequest(f"the batch is a {type(values).__name__}, expected a list of mappings")
     most = len(values) if isinstance(values, Sized) else limits.uncounted_jobs
     given = list(islice(values, most + 1))
     if len(given) > most:
-        raise InvalidRequest(f"the iterator gives more than {most:,} jobs; pass a list, or start them in parts")
+        raise InvalidRequest(
+            f"the iterator gives more than {most:,} jobs; pass a list, or start them in parts"
+        )
     return given
 
 
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
-    """Insert the job; return it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`."""
+    """Insert the job; return it and whether it is new.
+
+    Raises `MaxJobCountExceeded` or `DuplicateJob`.
+    """
     new = wanted.new
     check_startable(connection, wanted.job_type, new.queue, limited=new.limits is not None)
     check_expiry(connection, new)
-    if wanted.key is not None and (found := _found_before(connection, wanted, wanted.key)) is not None:
+    if (
+        wanted.key is not None
+        and (found := _found_before(connection, wanted, wanted.key)) is not None
+    ):
         return found, False
     after = _dependencies(connection, wanted) if wanted.after else ()
     if wanted.limit is None and new.unique_key is None and not new.expires:
@@ -165,7 +210,9 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
 
 
 def _found_before(connection: Connection, wanted: Creation, key: UniqueKey) -> Job | None:
-    """Return the job that answers the start, where the insert with its unique index cannot find it."""
+    """Return the job that answers the start, where the insert with its unique index cannot
+    find it.
+    """
     if wanted.debounce is not None:
         return duplicates.moved(connection, wanted.new, wanted.debounce)
     if key.needs_latest_rows or key.on_duplicate == "replace":
@@ -174,16 +221,23 @@ def _found_before(connection: Connection, wanted: Creation, key: UniqueKey) -> J
 
 
 def _dependencies(connection: Connection, wanted: Creation) -> Sequence[Dependency]:
-    """Lock the jobs that the new one waits for. Raises `JobDoesNotExist`, also for another owner's job."""
+    """Lock the jobs that the new one waits for.
+
+    Raises `JobDoesNotExist`, also for another owner's job.
+    """
     found = dependencies.await_jobs(connection, wanted.after)
     owner = wanted.new.owner
     seen = {each.id for each in found if owner is None or each.owner == owner}
-    if (missing := next((job_id for job_id in wanted.after if job_id not in seen), None)) is not None:
+    if (
+        missing := next((job_id for job_id in wanted.after if job_id not in seen), None)
+    ) is not None:
         raise JobDoesNotExist(missing)
     return found
 
 
-def _held_back(connection: Connection, wanted: Creation, job: Job, after: Sequence[Dependency]) -> Job:
+def _held_back(
+    connection: Connection, wanted: Creation, job: Job, after: Sequence[Dependency]
+) -> Job:
     """Let a new job wait; if the jobs before it have ended already, decide about it at once."""
     on_failure = wanted.on_dependency_failure
     dependencies.hold_back(connection, job.id, after, on_failure)
@@ -204,7 +258,11 @@ def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
 def create_plain(connection: Connection, wanted: Creation) -> Job:
     """Insert a job that needs neither a count limit, a unique key nor a hook."""
     new, limited = wanted.new, wanted.new.limits is not None
-    if limited and runs_here(wanted.job_type, new.queue) and (added := creation.add_limited(connection, new)):
+    if (
+        limited
+        and runs_here(wanted.job_type, new.queue)
+        and (added := creation.add_limited(connection, new))
+    ):
         return job_of(new, added)
     check_startable(connection, wanted.job_type, new.queue, limited=limited)
     return job_of(new, creation.add(connection, new))
@@ -217,7 +275,8 @@ def create_many(
     values: Sequence[Mapping[str, Any]],
     group_id: GroupId | None = None,
 ) -> list[JobId]:
-    """Insert a batch in one statement, all or none; `values` are the caller's parameters, for `after_creation`.
+    """Insert a batch in one statement, all or none; `values` are the caller's parameters, for
+    `after_creation`.
 
     `group_id`: the group of which they become members.
     """
@@ -243,8 +302,12 @@ def create_many(
 
 _UNBEGUN: Final[Mapping[str, Any]] = {
     **dict.fromkeys((field.name for field in fields(Job)), None),
-    "state": JobState.PENDING, "progress_percentage": 0, "attempt": 0, "lease": 0, "tags": (),
-}  # fmt: skip
+    "state": JobState.PENDING,
+    "progress_percentage": 0,
+    "attempt": 0,
+    "lease": 0,
+    "tags": (),
+}
 _GIVEN: Final = tuple(field.name for field in fields(NewJob) if field.name in _UNBEGUN)
 
 
@@ -260,7 +323,9 @@ def job_of(new: NewJob, inserted: Inserted) -> Job:
     return Job(**values)
 
 
-def new_job(job_type: JobType[Any], options: StartOptions, params: str | None, limits: str | None = None) -> NewJob:
+def new_job(
+    job_type: JobType[Any], options: StartOptions, params: str | None, limits: str | None = None
+) -> NewJob:
     """Return the row to insert: the options of the caller, else those of the type."""
     return NewJob(
         type=job_type.type,
@@ -268,7 +333,9 @@ def new_job(job_type: JobType[Any], options: StartOptions, params: str | None, l
         priority=job_type.priority if options.priority is None else options.priority,
         params=params,
         owner=options.owner,
-        max_attempts=job_type.max_attempts if options.max_attempts is None else options.max_attempts,
+        max_attempts=job_type.max_attempts
+        if options.max_attempts is None
+        else options.max_attempts,
         backoff=None if options.backoff is None else json.dumps(options.backoff.to_json()),
         run_at=options.run_at,
         delay=options.delay_seconds,
@@ -283,7 +350,9 @@ def _expiry(job_type: JobType[Any], options: StartOptions) -> dict[str, Any]:
     given = job_type.time_limits.expires if options.expires is None else options.expires
     if isinstance(given, datetime):
         return {"expires_at": given}
-    return {} if given is None else {"expires_after": parse_duration("expires", given).total_seconds()}
+    return (
+        {} if given is None else {"expires_after": parse_duration("expires", given).total_seconds()}
+    )
 
 
 def _meta(meta: Mapping[str, Any] | None) -> str:
@@ -304,19 +373,30 @@ def _meta(meta: Mapping[str, Any] | None) -> str:
 
 
 def _add_rows(
-    connection: Connection, mapped: MappedParameters, rows: Sequence[tuple[JobId, Mapping[str, Any]]]
+    connection: Connection,
+    mapped: MappedParameters,
+    rows: Sequence[tuple[JobId, Mapping[str, Any]]],
 ) -> None:
     parameters.add(connection, mapped.joined, rows)
 
 
 def _blocking_job(connection: Connection, wanted: Creation) -> Job | None:
-    """Return the active job that blocks the creation, None if it has ended meanwhile; raise if that is an error."""
+    """Return the active job that blocks the creation, None if it has ended meanwhile; raise if that
+    is an error.
+    """
     new = wanted.new
-    job_id = creation.active_with_key(connection, new.type, new.unique_key) if new.unique_key is not None else None
+    job_id = (
+        creation.active_with_key(connection, new.type, new.unique_key)
+        if new.unique_key is not None
+        else None
+    )
     if job_id is not None and wanted.key is not None and wanted.key.on_duplicate != "return":
         raise duplicates.blocked_by(new.type, wanted.key, job_id)
     if job_id is not None:
         return reading.get(connection, job_id)
-    if wanted.limit is not None and creation.count_open(connection, new.owner, new.type) >= wanted.limit:
+    if (
+        wanted.limit is not None
+        and creation.count_open(connection, new.owner, new.type) >= wanted.limit
+    ):
         raise MaxJobCountExceeded(new.type, new.owner or "", wanted.limit)
     return None

@@ -1,4 +1,6 @@
-"""What happens to a start whose job would be a duplicate: refused, answered with the existing job, or carried out."""
+"""What happens to a start whose job would be a duplicate: refused, answered with the existing job,
+or carried out.
+"""
 
 from typing import Final
 
@@ -17,7 +19,9 @@ REPLACED_BY: Final = "a later start of the same job"
 
 
 def moved(connection: Connection, new: NewJob, debounce: Debounce) -> Job | None:
-    """Move the pending job that `new` would duplicate, and give it the new parameters; None if there is none."""
+    """Move the pending job that `new` would duplicate, and give it the new parameters; None if
+    there is none.
+    """
     if new.unique_key is None:
         return None
     creation.lock_key(connection, new.type, new.unique_key, latest_rows=True)
@@ -43,7 +47,9 @@ def existing(connection: Connection, job_type: str, key: UniqueKey) -> Job | Non
 
 def duplicate_job(job_type: str, key: UniqueKey, found: Duplicate) -> DuplicateJob:
     """Return the error that names the job which blocks a new one."""
-    return DuplicateJob(job_type, key.text, found.id, f"is {found.state} and has the same {key.same}")
+    return DuplicateJob(
+        job_type, key.text, found.id, f"is {found.state} and has the same {key.same}"
+    )
 
 
 def blocked_by(job_type: str, key: UniqueKey, job_id: JobId) -> DuplicateJob:

@@ -18,7 +18,9 @@ T = TypeVar("T")
 LONGEST_WAIT: Final = 60.0
 """Seconds to wait for the next attempt; one that is due later is left to the nodes."""
 ALMOST_DUE: Final = 0.02
-"""Seconds between tries to begin an attempt that is due: the database's clock may be slightly behind this one."""
+"""Seconds between tries to begin an attempt that is due: the database's clock may be slightly
+behind this one.
+"""
 
 
 class RunsInline(Protocol):
@@ -41,11 +43,17 @@ class RunsInline(Protocol):
         ...
 
 
-def retried_inline(waits: BodyWaits, wakeup: WakeupChannel, inline: RunsInline, read: Callable[[], Job]) -> Job:
-    """Run the further attempts of a job here too, each when it is due; if a node claims one, wait for its end."""
+def retried_inline(
+    waits: BodyWaits, wakeup: WakeupChannel, inline: RunsInline, read: Callable[[], Job]
+) -> Job:
+    """Run the further attempts of a job here too, each when it is due; if a node claims one, wait
+    for its end.
+    """
     waited = False
     while not (job := read()).ended:
-        wait = (job.run_at - job.updated_at).total_seconds() if job.state is JobState.PENDING else None
+        wait = (
+            (job.run_at - job.updated_at).total_seconds() if job.state is JobState.PENDING else None
+        )
         if wait is not None and wait > LONGEST_WAIT:
             return job
         with suppress(WaitTimeout):

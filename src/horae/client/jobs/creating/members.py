@@ -24,7 +24,9 @@ Member: TypeAlias = (
     | tuple[JobTypeReference, Mapping[str, Any]]
     | tuple[JobTypeReference, Mapping[str, Any], StartOptions]
 )
-"""A job type, or a tuple of it with its parameters and, as a third element, with options of its own."""
+"""A job type, or a tuple of it with its parameters and, as a third element, with options of its
+own.
+"""
 
 INSERTED_AT_ONCE: Final = 1_000
 """Members of one batch, and so of one statement if they have the same type and options."""
@@ -33,7 +35,9 @@ _EXPECTED: Final = "a job type, (job type, parameters), or (job type, parameters
 
 @dataclass(slots=True)
 class Run:
-    """Members in a row that have the same type and options, and so are inserted by one statement."""
+    """Members in a row that have the same type and options, and so are inserted by one
+    statement.
+    """
 
     job_type: JobType[Any]
     options: StartOptions
@@ -55,9 +59,15 @@ class MemberParser:
     """Parses members. Raises `InvalidRequest`, `InvalidParameters`, `UnknownJobType`."""
 
     def __init__(
-        self, registry: Registry, owner: str | None, options: StartOptions | None, *, counted: bool = False
+        self,
+        registry: Registry,
+        owner: str | None,
+        options: StartOptions | None,
+        *,
+        counted: bool = False,
     ) -> None:
-        """`owner`: of the group and all its members; `options`: those of members that have none of their own.
+        """`owner`: of the group and all its members; `options`: those of members that have none of
+        their own.
 
         `counted`: the `max_count` that public types have by default holds for members, too.
         """
@@ -73,7 +83,9 @@ class MemberParser:
     def batches(self, members: Iterable[Any]) -> Iterator[Batch]:
         """Yield the members in batches, each of runs with the same type and options."""
         if not isinstance(members, Iterable) or isinstance(members, str | bytes | Mapping):
-            raise InvalidRequest(f"members is a {type(members).__name__}, expected a list of (job type, parameters)")
+            raise InvalidRequest(
+                f"members is a {type(members).__name__}, expected a list of (job type, parameters)"
+            )
         batch: list[Run] = []
         size = 0
         for position, given in enumerate(members):
@@ -107,21 +119,32 @@ class MemberParser:
         kind = self._registry.resolve(reference)
         if kind.uniqueness is not None:
             rule = "unique" if kind.debounce is None else "debounce"
-            raise InvalidRequest(f"{name}: type {kind.type!r} has {rule}, but each job of a group is a new one")
+            raise InvalidRequest(
+                f"{name}: type {kind.type!r} has {rule}, but each job of a group is a new one"
+            )
         return kind
 
 
 def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
-    """Return the options with the owner of the group. Raises `InvalidRequest` for options that no member may have."""
+    """Return the options with the owner of the group.
+
+    Raises `InvalidRequest` for options that no member may have.
+    """
     of_kind("options", options, StartOptions, "StartOptions")
     if options.owner not in (None, owner):
-        raise InvalidRequest(f"the owner of the group is {quoted(owner)}, not {quoted(options.owner)}; name it once")
+        raise InvalidRequest(
+            f"the owner of the group is {quoted(owner)}, not {quoted(options.owner)}; name it once"
+        )
     for name in ("unique_key", "unique", "debounce"):
         if getattr(options, name) is not None:
-            raise InvalidRequest(f"{name} is not supported in a group: each of its jobs is a new one")
+            raise InvalidRequest(
+                f"{name} is not supported in a group: each of its jobs is a new one"
+            )
     if options.after is not None:
         # So nothing that runs after a group can be awaited within it: there are no cycles.
-        raise InvalidRequest("after is not supported in a group: all of its members may start at once")
+        raise InvalidRequest(
+            "after is not supported in a group: all of its members may start at once"
+        )
     return replace(options, owner=owner) if owner is not None else options
 
 

@@ -1,6 +1,7 @@
 """Refuses jobs that could never start.
 
-Another system runs them, and only Horae's nodes claim jobs under limits; or they expire before they may start.
+Another system runs them, and only Horae's nodes claim jobs under limits; or they expire before they
+may start.
 """
 
 from datetime import timedelta
@@ -25,12 +26,20 @@ def runs_here(kind: JobType[Any], queue: str) -> bool:
 
 
 def check_startable(
-    connection: Connection, kind: JobType[Any], queue: str, *, limited: bool, scheduled: bool = False
+    connection: Connection,
+    kind: JobType[Any],
+    queue: str,
+    *,
+    limited: bool,
+    scheduled: bool = False,
 ) -> None:
-    """Raise `InvalidRequest` for a job that would never start in this queue. `limited`: limits of its type hold for it.
+    """Raise `InvalidRequest` for a job that would never start in this queue.
 
-    Nothing is read for most jobs, which have no such limits and no backend of their own; nor for those in the queue of
-    a type with a backend, unless they are to be started there by a schedule (`scheduled`).
+    `limited`: limits of its type hold for it.
+
+    Nothing is read for most jobs, which have no such limits and no backend of their own; nor for
+    those in the queue of a type with a backend, unless they are to be started there by a schedule
+    (`scheduled`).
     """
     named_elsewhere = kind.address is not None and (scheduled or queue != kind.queue)
     if not (named_elsewhere or limited):
@@ -38,26 +47,31 @@ def check_startable(
     rules = creation.queue_rules(connection, queue)
     if named_elsewhere and rules.has_lanes:
         raise InvalidRequest(
-            f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and queue {quoted(queue)} has limits by "
-            f"key or turns, {_ELSEWHERE}"
+            f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and queue"
+            f" {quoted(queue)} has limits by key or turns, {_ELSEWHERE}"
         )
     backend = rules.backend or kind.queue_backends.get(queue, OWN_BACKEND)
     if limited and backend != OWN_BACKEND:
         raise InvalidRequest(
-            f"queue {quoted(queue)} has backend {quoted(backend)}, and job type {quoted(kind.type)} has limits, "
-            f"{_ELSEWHERE}"
+            f"queue {quoted(queue)} has backend {quoted(backend)}, and job type {quoted(kind.type)}"
+            f" has limits, {_ELSEWHERE}"
         )
 
 
 def check_expiry(connection: Connection, new: NewJob) -> None:
-    """Raise `InvalidRequest` for a job that expires at a moment at which it may not start yet, or that has passed."""
+    """Raise `InvalidRequest` for a job that expires at a moment at which it may not start yet, or
+    that has passed.
+    """
     if new.expires_at is None:
         return
     now = now_of_database(connection)
     if new.expires_at <= now:
-        raise InvalidRequest(f"expires {new.expires_at} is in the past: it is {now} by the clock of the database")
+        raise InvalidRequest(
+            f"expires {new.expires_at} is in the past: it is {now} by the clock of the database"
+        )
     due = new.run_at or now + timedelta(seconds=new.delay or 0)
     if new.expires_at <= due:
         raise InvalidRequest(
-            f"expires {new.expires_at} is not after {due}, before which the job may not start, so it could never run"
+            f"expires {new.expires_at} is not after {due}, before which the job may not start, so"
+            " it could never run"
         )

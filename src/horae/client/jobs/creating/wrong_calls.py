@@ -1,4 +1,6 @@
-"""The errors of calls that people make who know another library, or the other one of the two clients."""
+"""The errors of calls that people make who know another library, or the other one of the two
+clients.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,7 +21,9 @@ def refusal_by_position(job_type: JobType[Any], given: Sequence[object]) -> Inva
     """Return the error of a start with parameters that have no names."""
     names = list(job_type.request.model.model_fields)[: len(given)]
     call = ", ".join([job_type.type, *(f"{name}=…" for name in names)])
-    return InvalidRequest(f"parameters are passed by name, and {len(given)} came by position; write start({call})")
+    return InvalidRequest(
+        f"parameters are passed by name, and {len(given)} came by position; write start({call})"
+    )
 
 
 def refusal_of_session(given: Any, expected: str) -> InvalidRequest:

@@ -1,4 +1,6 @@
-"""What the methods of `Jobs` share: the parts of an application, a stored job, and further tries of a creation."""
+"""What the methods of `Jobs` share: the parts of an application, a stored job, and further tries of
+a creation.
+"""
 
 from datetime import timedelta
 from functools import partial
@@ -30,10 +32,17 @@ WORK: Final = work()
 class JobsBase(ListsFrom):
     """The parts of an application that the methods of `Jobs` use."""
 
-    def __init__(  # noqa: PLR0913 - the parts of an application
-        self, database: Database, registry: Registry, live: LiveStore, wakeup: WakeupChannel, *,
-        keep: timedelta, inline: RunsInline, limits: JobLimits = USUAL,
-    ) -> None:  # fmt: skip
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        live: LiveStore,
+        wakeup: WakeupChannel,
+        *,
+        keep: timedelta,
+        inline: RunsInline,
+        limits: JobLimits = USUAL,
+    ) -> None:
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline, self.limits = keep, inline, limits
         self._reads = database
@@ -44,13 +53,20 @@ class JobsBase(ListsFrom):
         self._canceller = JobCanceller(database, live, wakeup, self._hooks)
 
     def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
-        """Return the job with its live label and percentage. Raises `JobDoesNotExist`, also for another owner's job."""
+        """Return the job with its live label and percentage.
+
+        Raises `JobDoesNotExist`, also for another owner's job.
+        """
         return with_live_reports(self._live, [self._stored(job_id, owner)])[0]
 
     def _stored(self, job_id: int, whose: Whose) -> Job:
         owner = owner_of(whose)
         of_kind("job id", job_id, int, "a whole number")
-        job = self._database.autocommit(reading.get, JobId(job_id)) if abs(job_id) <= LARGEST_ID else None
+        job = (
+            self._database.autocommit(reading.get, JobId(job_id))
+            if abs(job_id) <= LARGEST_ID
+            else None
+        )
         if job is None or (owner is not None and job.owner != owner):
             raise JobDoesNotExist(job_id)
         return job

@@ -1,4 +1,6 @@
-"""The methods of `Jobs` that change many jobs: each creates a job that does it, or counts what it would change."""
+"""The methods of `Jobs` that change many jobs: each creates a job that does it, or counts what it
+would change.
+"""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -33,9 +35,10 @@ PREVIEW_TIME: Final = 5.0
 class BulkFilter(TypedDict, total=False):
     """Which jobs to change: those that meet every filter that is given.
 
-    `states`, `types`, `queues`, `owner` and `schedule_id` are those of `Jobs.list`; `query` has terms such as
-    `"error:timeout created:2026-11-01..2026-11-22"`. Without any of them nothing is changed, unless `all` is True.
-    `by`: who changes them, for the audit log. `technical`: whether the query searches error texts for developers, too.
+    `states`, `types`, `queues`, `owner` and `schedule_id` are those of `Jobs.list`; `query` has
+    terms such as `"error:timeout created:2026-11-01..2026-11-22"`. Without any of them nothing is
+    changed, unless `all` is True. `by`: who changes them, for the audit log. `technical`: whether
+    the query searches error texts for developers, too.
     """
 
     states: Iterable[str] | None
@@ -65,24 +68,40 @@ class NewTime(BulkFilter, total=False):
 class ChangesManyJobs(JobsBase):
     """The methods that change many jobs.
 
-    Each returns the job that makes the changes, or with `preview=True` what it would change. The job shows its progress
-    and can be cancelled; its result has the counts. It changes jobs that were created before it, the newest first.
+    Each returns the job that makes the changes, or with `preview=True` what it would change. The
+    job shows its progress and can be cancelled; its result has the counts. It changes jobs that
+    were created before it, the newest first.
     """
 
     @overload
-    def cancel_many(self, *, preview: Literal[True], **which: Unpack[BulkFilter]) -> BulkPreview: ...
+    def cancel_many(
+        self, *, preview: Literal[True], **which: Unpack[BulkFilter]
+    ) -> BulkPreview: ...
     @overload
-    def cancel_many(self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]) -> Job: ...
-    def cancel_many(self, *, preview: bool = False, **which: Unpack[BulkFilter]) -> Job | BulkPreview:
-        """Cancel the pending and started jobs that meet the filter. Raises `InvalidRequest`, also for no filter."""
+    def cancel_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
+    ) -> Job: ...
+    def cancel_many(
+        self, *, preview: bool = False, **which: Unpack[BulkFilter]
+    ) -> Job | BulkPreview:
+        """Cancel the pending and started jobs that meet the filter.
+
+        Raises `InvalidRequest`, also for no filter.
+        """
         return self._change_many(_order(BulkAction.CANCEL, which), preview=preview)
 
     @overload
     def retry_many(self, *, preview: Literal[True], **which: Unpack[BulkFilter]) -> BulkPreview: ...
     @overload
-    def retry_many(self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]) -> Job: ...
-    def retry_many(self, *, preview: bool = False, **which: Unpack[BulkFilter]) -> Job | BulkPreview:
-        """Retry the failed and cancelled jobs that meet the filter, except for those that were retried already."""
+    def retry_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
+    ) -> Job: ...
+    def retry_many(
+        self, *, preview: bool = False, **which: Unpack[BulkFilter]
+    ) -> Job | BulkPreview:
+        """Retry the failed and cancelled jobs that meet the filter, except for those that were
+        retried already.
+        """
         return self._change_many(_order(BulkAction.RETRY, which), preview=preview)
 
     @overload
@@ -90,21 +109,35 @@ class ChangesManyJobs(JobsBase):
     @overload
     def delete_many(self, *, preview: Literal[False] = False, **which: Unpack[Deletion]) -> Job: ...
     def delete_many(self, *, preview: bool = False, **which: Unpack[Deletion]) -> Job | BulkPreview:
-        """Delete the ended jobs that meet the filter, each after its `before_delete`; see `delete`."""
+        """Delete the ended jobs that meet the filter, each after its `before_delete`; see
+        `delete`.
+        """
         without_hooks = which.pop("without_hooks", False)
-        return self._change_many(_order(BulkAction.DELETE, which, without_hooks=without_hooks), preview=preview)
+        return self._change_many(
+            _order(BulkAction.DELETE, which, without_hooks=without_hooks), preview=preview
+        )
 
     @overload
-    def reschedule_many(self, *, preview: Literal[True], **which: Unpack[NewTime]) -> BulkPreview: ...
+    def reschedule_many(
+        self, *, preview: Literal[True], **which: Unpack[NewTime]
+    ) -> BulkPreview: ...
     @overload
-    def reschedule_many(self, *, preview: Literal[False] = False, **which: Unpack[NewTime]) -> Job: ...
-    def reschedule_many(self, *, preview: bool = False, **which: Unpack[NewTime]) -> Job | BulkPreview:
-        """Make the pending jobs that meet the filter due at `run_at`, or at `delay` from now, all at the same time."""
+    def reschedule_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[NewTime]
+    ) -> Job: ...
+    def reschedule_many(
+        self, *, preview: bool = False, **which: Unpack[NewTime]
+    ) -> Job | BulkPreview:
+        """Make the pending jobs that meet the filter due at `run_at`, or at `delay` from now, all
+        at the same time.
+        """
         run_at, delay = which.pop("run_at", None), which.pop("delay", None)
         if (run_at is None) == (delay is None):
             raise InvalidRequest("name the new time of the jobs: either run_at or delay")
         given = StartOptions(run_at=run_at, delay=delay)
-        when = given.run_at or self._database.autocommit(searching.moment_in, given.delay_seconds or 0.0)
+        when = given.run_at or self._database.autocommit(
+            searching.moment_in, given.delay_seconds or 0.0
+        )
         return self._change_many(_order(BulkAction.RESCHEDULE, which, run_at=when), preview=preview)
 
     def _change_many(self, order: BulkOrder, *, preview: bool) -> Job | BulkPreview:
@@ -115,20 +148,32 @@ class ChangesManyJobs(JobsBase):
         kind = self._registry.get(BULK_TYPE)
         values = order.model_dump(mode="json", exclude_none=True)
         wanted = creation.checked(kind, StartOptions(owner=order.owner), {"order": values})
-        shown = {name: value for name, value in values.items() if name not in ("action", "by", "technical")}
+        shown = {
+            name: value
+            for name, value in values.items()
+            if name not in ("action", "by", "technical")
+        }
         change = Change(
-            f"jobs.{order.action}_many", "jobs", after=lambda _, created: {"job": created[0].id, **shown},
+            f"jobs.{order.action}_many",
+            "jobs",
+            after=lambda _, created: {"job": created[0].id, **shown},
             actor=order.by or order.owner,
-        )  # fmt: skip
-        job, _ = self._database.transact(recorded(creation.create, change, changed=is_new), wanted=wanted)
+        )
+        job, _ = self._database.transact(
+            recorded(creation.create, change, changed=is_new), wanted=wanted
+        )
         self._wakeup.send(WORK)
         return job
 
     def _preview(self, order: BulkOrder) -> BulkPreview:
         search, also = order.search(self._registry, None), bulk.CHANGEABLE[order.action]
         wanted = order.wanted(None)
-        count, complete = self._database.autocommit(searching.count, wanted, search, seconds=PREVIEW_TIME, also=also)
-        found = self._database.autocommit(searching.find, wanted, search, limit=SHOWN, seconds=PREVIEW_TIME, also=also)
+        count, complete = self._database.autocommit(
+            searching.count, wanted, search, seconds=PREVIEW_TIME, also=also
+        )
+        found = self._database.autocommit(
+            searching.find, wanted, search, limit=SHOWN, seconds=PREVIEW_TIME, also=also
+        )
         shown = JobFilter(ids=found.ids, limit=None, most_bytes=self.limits.listed_bytes)
         return BulkPreview(count, complete, self._database.autocommit(reading.page, shown))
 
@@ -136,9 +181,14 @@ class ChangesManyJobs(JobsBase):
 def _order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
     """Check a filter. Raises `InvalidRequest`."""
     if unknown := which.keys() - BulkFilter.__annotations__.keys():
-        raise InvalidRequest(f"there is no filter {min(unknown)!r}; there are {', '.join(BulkFilter.__annotations__)}")
+        raise InvalidRequest(
+            f"there is no filter {min(unknown)!r}; there are"
+            f" {', '.join(BulkFilter.__annotations__)}"
+        )
     if is_empty(which) and which.get("all") is not True:
-        raise InvalidRequest(f"{action}_many without a filter would {action} every job; pass a filter, or all=True")
+        raise InvalidRequest(
+            f"{action}_many without a filter would {action} every job; pass a filter, or all=True"
+        )
     states = filters.wanted_states(which.get("states"))
     if (query := which.get("query")) is not None:
         parse_query(query)

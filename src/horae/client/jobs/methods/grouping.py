@@ -1,4 +1,6 @@
-"""The methods of `Jobs` for groups: jobs that are watched and cancelled together, and one that runs after them."""
+"""The methods of `Jobs` for groups: jobs that are watched and cancelled together, and one that runs
+after them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +15,13 @@ from horae.client.jobs.creating import creation
 from horae.client.jobs.creating import members as member_lists
 from horae.client.jobs.creating.contention import with_retries
 from horae.client.jobs.creating.creation import Creation
-from horae.client.jobs.creating.members import INSERTED_AT_ONCE, Batch, Member, MemberParser, size_of
+from horae.client.jobs.creating.members import (
+    INSERTED_AT_ONCE,
+    Batch,
+    Member,
+    MemberParser,
+    size_of,
+)
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.methods.reading import ReadsJobs
@@ -23,7 +31,13 @@ from horae.domain.jobs.groups import Group, GroupId, GroupState, OnFailure, prog
 from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id, owner_id
-from horae.errors import DatabaseBusy, GroupDoesNotExist, GroupNotCancellable, GroupNotOpen, InvalidRequest
+from horae.errors import (
+    DatabaseBusy,
+    GroupDoesNotExist,
+    GroupNotCancellable,
+    GroupNotOpen,
+    InvalidRequest,
+)
 from horae.quoting import quoted
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.failures import conflicts_as_busy
@@ -38,8 +52,10 @@ from horae.wakeup.channel import work
 
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
 ATOMIC: Final = 10_000
-"""Members up to which a group is inserted in one transaction. A larger one would hold SQLite's write lock for so long
-that nodes lose contact with their database."""
+"""Members up to which a group is inserted in one transaction.
+
+A larger one would hold SQLite's write lock for so long that nodes lose contact with their database.
+"""
 READ_AT_ONCE: Final = 500
 """Members that are read by one statement."""
 
@@ -47,22 +63,33 @@ READ_AT_ONCE: Final = 500
 class GroupsJobs(StartsJobs, ReadsJobs):
     """The methods that start, read, extend and cancel groups."""
 
-    def start_group(  # noqa: PLR0913 - the options of a group
-        self, members: Iterable[Member], /, *, then: Member | None = None, on_failure: OnFailureText = "continue",
-        owner: str | None = None, options: StartOptions | None = None, session: Within | None = None,
+    def start_group(
+        self,
+        members: Iterable[Member],
+        /,
+        *,
+        then: Member | None = None,
+        on_failure: OnFailureText = "continue",
+        owner: str | None = None,
+        options: StartOptions | None = None,
+        session: Within | None = None,
         counted: bool = False,
-    ) -> Group:  # fmt: skip
+    ) -> Group:
         """Start jobs as a group, and a job that runs once all of them have ended.
 
-        A member is `(job_type, parameters)`, or has `StartOptions` as a third element; `options` are those of the
-        others. `then` is written like a member; it runs exactly once, and at once if there are no members.
-        `on_failure`: whether the group goes on after a member failed or was cancelled (`"continue"`), or is cancelled
-        with `then` (`"cancel"`). Up to 10,000 members, or within `session`, all or none are created; more are inserted
-        in batches, and may begin before the last ones are inserted. `counted`: the `max_count` that public types have
-        by default holds for the members, as for jobs that users start one by one. Raises what `start` raises.
+        A member is `(job_type, parameters)`, or has `StartOptions` as a third element; `options`
+        are those of the others. `then` is written like a member; it runs exactly once, and at once
+        if there are no members. `on_failure`: whether the group goes on after a member failed or
+        was cancelled (`"continue"`), or is cancelled with `then` (`"cancel"`). Up to 10,000
+        members, or within `session`, all or none are created; more are inserted in batches, and may
+        begin before the last ones are inserted. `counted`: the `max_count` that public types have
+        by default holds for the members, as for jobs that users start one by one. Raises what
+        `start` raises.
         """
         if on_failure not in get_args(OnFailureText):
-            raise InvalidRequest(f"on_failure {quoted(on_failure)}: expected 'continue' or 'cancel'")
+            raise InvalidRequest(
+                f"on_failure {quoted(on_failure)}: expected 'continue' or 'cancel'"
+            )
         if owner is not None:
             owner_id(owner)
         parser = MemberParser(self._registry, owner, options, counted=counted)
@@ -84,12 +111,22 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         return self._until_done(started)
 
     def add_to_group(
-        self, group_id: int, members: Iterable[Member], /, *, options: StartOptions | None = None,
-        owner: Whose = EVERYBODY, session: Within | None = None, held: tuple[JobId, int] | None = None,
-    ) -> list[JobId]:  # fmt: skip
-        """Add members while the group is open, all or none; return their ids in order. Raises `GroupNotOpen`.
+        self,
+        group_id: int,
+        members: Iterable[Member],
+        /,
+        *,
+        options: StartOptions | None = None,
+        owner: Whose = EVERYBODY,
+        session: Within | None = None,
+        held: tuple[JobId, int] | None = None,
+    ) -> list[JobId]:
+        """Add members while the group is open, all or none; return their ids in order.
 
-        `held`: a member and its lease; they are added only while a node runs that member under that lease.
+        Raises `GroupNotOpen`.
+
+        `held`: a member and its lease; they are added only while a node runs that member under that
+        lease.
         """
         group = self._stored_group(group_id, owner)
         batches = self._parsed(group, members, options)
@@ -104,10 +141,15 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         return self._database.autocommit(groups.of_job, job_id)
 
     def get_group(self, group_id: int, *, owner: Whose = EVERYBODY) -> Group:
-        """Return the group with its progress, the mean of its members'. Raises `GroupDoesNotExist`."""
+        """Return the group with its progress, the mean of its members'.
+
+        Raises `GroupDoesNotExist`.
+        """
         return self._with_progress(self._stored_group(group_id, owner))
 
-    def members(self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False) -> Iterator[Job]:
+    def members(
+        self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False
+    ) -> Iterator[Job]:
         """Yield the members in the order in which they were added, reading them in batches.
 
         `finished`: only those that have finished.
@@ -119,14 +161,21 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         """Yield the results of the members that have finished, in their annotated types."""
         return map(self.result_of, self.members(group_id, owner=owner, finished=True))
 
-    def wait_for_group(self, group_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Group:
-        """Wait until all members and `then` have ended; return the group. Raises `WaitTimeout`, `GroupDoesNotExist`."""
+    def wait_for_group(
+        self, group_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY
+    ) -> Group:
+        """Wait until all members and `then` have ended; return the group.
+
+        Raises `WaitTimeout`, `GroupDoesNotExist`.
+        """
         seconds = seconds_of("timeout", timeout)
         group = self._stored_group(group_id, owner)
         until_group_ended(self.waits, self._wakeup, group.id, seconds)
         return self.get_group(group_id, owner=owner)
 
-    def cancel_group(self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Group:
+    def cancel_group(
+        self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None
+    ) -> Group:
         """Cancel the members that have not ended, and `then`. Cancelling twice is no error.
 
         Raises `GroupNotCancellable` if all of them have ended, `GroupDoesNotExist`.
@@ -143,7 +192,9 @@ class GroupsJobs(StartsJobs, ReadsJobs):
 
     def _cancel_open(self, group: Group, who: str | None) -> None:
         change = Change("group.cancel", str(group.id), lambda _: {"state": group.state}, actor=who)
-        cancel = recorded(follow_ups.cancel_group, change, changed=lambda result: result is not None)
+        cancel = recorded(
+            follow_ups.cancel_group, change, changed=lambda result: result is not None
+        )
         canceller = GroupCanceller(self._database, self._live, self._wakeup)
         try:
             cancelled = self._database.transact_at_once(cancel, group.id, who)
@@ -156,16 +207,22 @@ class GroupsJobs(StartsJobs, ReadsJobs):
 
     def _cancel_then(self, group: Group, who: str | None) -> None:
         """Cancel the job that runs after the members, which have all ended."""
-        then = None if group.then_id is None else self._database.autocommit(reading.get, group.then_id)
+        then = (
+            None if group.then_id is None else self._database.autocommit(reading.get, group.then_id)
+        )
         if then is None or then.ended:
             raise GroupNotCancellable(group.id)
         self._canceller.cancel(then, who)
 
-    def _parsed(self, group: Group, members: Iterable[Member], options: StartOptions | None) -> Sequence[Batch]:
+    def _parsed(
+        self, group: Group, members: Iterable[Member], options: StartOptions | None
+    ) -> Sequence[Batch]:
         return list(MemberParser(self._registry, group.owner, options).batches(members))
 
     def _group_within(self, session: Within, create: Callable[[Connection], GroupId]) -> Group:
-        """Create a group in the caller's transaction, without retries: what a first attempt inserted would stay."""
+        """Create a group in the caller's transaction, without retries: what a first attempt
+        inserted would stay.
+        """
         connection = self._within(session)
         with conflicts_as_busy():
             group = groups.get(connection, create(connection))
@@ -173,7 +230,9 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         assert group is not None  # noqa: S101 - it was just inserted
         return group
 
-    def _insert_rest(self, group_id: GroupId, batch: Batch | None, batches: Iterator[Batch]) -> None:
+    def _insert_rest(
+        self, group_id: GroupId, batch: Batch | None, batches: Iterator[Batch]
+    ) -> None:
         """Insert what is left of a large group, each batch in a transaction of its own."""
         try:
             while batch is not None:
@@ -182,7 +241,9 @@ class GroupsJobs(StartsJobs, ReadsJobs):
                 self._wakeup.send(work(None))
                 batch = next(batches, None)
         except BaseException:
-            self._cancel_open(self._stored_group(group_id, EVERYBODY), "the error that ended its creation")
+            self._cancel_open(
+                self._stored_group(group_id, EVERYBODY), "the error that ended its creation"
+            )
             raise
         self._database.transact(follow_ups.end_inserting, group_id)
 
@@ -201,7 +262,9 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         if group.unfinished == 0:
             return replace(group, progress_percentage=progress_of(group, ()))
         running = self._database.autocommit(groups.running, group.id)
-        return replace(group, progress_percentage=progress_of(group, live_percentages(self._live, running)))
+        return replace(
+            group, progress_percentage=progress_of(group, live_percentages(self._live, running))
+        )
 
     def _stored_group(self, group_id: int, whose: Whose) -> Group:
         owner = owner_of(whose)
@@ -214,9 +277,14 @@ class GroupsJobs(StartsJobs, ReadsJobs):
 
 
 def _create(
-    connection: Connection, *, owner: str | None, on_failure: OnFailure, then: Creation | None,
-    batches: Iterable[Batch], complete: bool = True,
-) -> GroupId:  # fmt: skip
+    connection: Connection,
+    *,
+    owner: str | None,
+    on_failure: OnFailure,
+    then: Creation | None,
+    batches: Iterable[Batch],
+    complete: bool = True,
+) -> GroupId:
     """Create a group with these members; `complete`: none are inserted later by the same call."""
     then_id = None if then is None else creation.create(connection, then)[0].id
     group_id = groups.create(connection, owner, on_failure, then_id)
@@ -229,17 +297,27 @@ def _create(
 
 
 def _add(
-    connection: Connection, *, group_id: GroupId, batches: Sequence[Batch], by_starter: bool = False,
+    connection: Connection,
+    *,
+    group_id: GroupId,
+    batches: Sequence[Batch],
+    by_starter: bool = False,
     held: tuple[JobId, int] | None = None,
-) -> list[JobId]:  # fmt: skip
+) -> list[JobId]:
     """Add members to an open group. Raises `GroupNotOpen`."""
     if held is not None and not groups.is_still_held(connection, *held):
-        raise GroupNotOpen(group_id, f"job {held[0]} does not run any more, or runs on another node now")
-    count_members(connection, group_id, sum(size_of(batch) for batch in batches), by_starter=by_starter)
+        raise GroupNotOpen(
+            group_id, f"job {held[0]} does not run any more, or runs on another node now"
+        )
+    count_members(
+        connection, group_id, sum(size_of(batch) for batch in batches), by_starter=by_starter
+    )
     return add_members(connection, group_id, batches)
 
 
-def count_members(connection: Connection, group_id: GroupId, size: int, *, by_starter: bool = False) -> None:
+def count_members(
+    connection: Connection, group_id: GroupId, size: int, *, by_starter: bool = False
+) -> None:
     """Count members that this transaction adds. Raises `GroupNotOpen`."""
     if not groups.count_added(connection, group_id, size, by_starter=by_starter):
         raise GroupNotOpen(group_id, "its last member has ended, or it was cancelled")
@@ -247,4 +325,6 @@ def count_members(connection: Connection, group_id: GroupId, size: int, *, by_st
 
 def add_members(connection: Connection, group_id: GroupId, batches: Iterable[Batch]) -> list[JobId]:
     """Insert members, which the same transaction counts; return their ids in order."""
-    return [job_id for batch in batches for job_id in member_lists.insert(connection, group_id, batch)]
+    return [
+        job_id for batch in batches for job_id in member_lists.insert(connection, group_id, batch)
+    ]

@@ -43,25 +43,41 @@ class ReadsJobs(JobsBase):
     """The methods that read jobs."""
 
     def list(  # noqa: PLR0913 - the filters of a list
-        self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
-        ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
-        schedule_id: int | None = None, group_id: int | None = None, query: str | Query | None = None,
-        limit: int = 100, cursor: str | None = None,
-    ) -> JobPage:  # fmt: skip
-        """List jobs, newest first; long values are `LEFT_OUT`. None is no filter, `[]` matches nothing.
+        self,
+        *,
+        states: Iterable[str] | None = None,
+        types: Collection[str] | None = None,
+        ids: Collection[int] | None = None,
+        queues: Collection[str] | None = None,
+        owner: Whose = EVERYBODY,
+        schedule_id: int | None = None,
+        group_id: int | None = None,
+        query: str | Query | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> JobPage:
+        """List jobs, newest first; long values are `LEFT_OUT`.
 
-        With `ids` all of them are returned, whatever the `limit`. `query`: terms that the jobs must all meet, such as
-        `"type:import* params.customer_id:4711 -state:finished"`; a page of it may have fewer jobs than `limit`, even
-        none, if there was not enough time to search all jobs; its `next` goes on from there.
+        None is no filter, `[]` matches nothing.
+
+        With `ids` all of them are returned, whatever the `limit`. `query`: terms that the jobs must
+        all meet, such as `"type:import* params.customer_id:4711 -state:finished"`; a page of it may
+        have fewer jobs than `limit`, even none, if there was not enough time to search all jobs;
+        its `next` goes on from there.
         """
         limit = filters.page_length(limit)
         wanted = JobFilter(
-            states=wanted_states(states), types=filters.names_of("types", types), ids=possible_ids(ids),
-            queues=filters.names_of("queues", queues), owner=owner_of(owner), before=before_cursor(cursor),
-            schedule_id=filters.possible_id(schedule_id), group_id=filters.possible_id(group_id, "group_id"),
+            states=wanted_states(states),
+            types=filters.names_of("types", types),
+            ids=possible_ids(ids),
+            queues=filters.names_of("queues", queues),
+            owner=owner_of(owner),
+            before=before_cursor(cursor),
+            schedule_id=filters.possible_id(schedule_id),
+            group_id=filters.possible_id(group_id, "group_id"),
             most_bytes=self.limits.listed_bytes,
             limit=None if ids is not None else limit + 1,
-        )  # fmt: skip
+        )
         search = search_for(query, self._registry)
         if search is not None or (ids is None and wanted.may_be_rare):
             return self._searched(wanted, search, limit if ids is None else len(ids))
@@ -72,7 +88,9 @@ class ReadsJobs(JobsBase):
 
     def _searched(self, wanted: JobFilter, search: Search | None, limit: int) -> JobPage:
         seconds = None if search is None else SEARCH_TIME
-        found = self._reads.autocommit(searching.find, wanted, search, limit=limit + 1, seconds=seconds)
+        found = self._reads.autocommit(
+            searching.find, wanted, search, limit=limit + 1, seconds=seconds
+        )
         shown = JobFilter(ids=found.ids[:limit], limit=None, most_bytes=wanted.most_bytes)
         page = with_live_reports(self._live, self._reads.autocommit(reading.page, shown))
         if len(found.ids) > limit:
@@ -80,7 +98,10 @@ class ReadsJobs(JobsBase):
         return JobPage(list(page), None if found.reached is None else str(found.reached))
 
     def waiting_reason(self, job_id: int, *, owner: Whose = EVERYBODY) -> str | None:
-        """Return in one sentence why a pending job has not started; None for other jobs. Raises `JobDoesNotExist`."""
+        """Return in one sentence why a pending job has not started; None for other jobs.
+
+        Raises `JobDoesNotExist`.
+        """
         return self._database.autocommit(waiting_reason, self._stored(job_id, owner))
 
     def weight(self, job_id: int, *, owner: Whose = EVERYBODY) -> int:
@@ -92,25 +113,34 @@ class ReadsJobs(JobsBase):
         return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
 
     def logs(
-        self, job_id: int, *, after: str | None = None, limit: int = 1000, level: str = "debug",
+        self,
+        job_id: int,
+        *,
+        after: str | None = None,
+        limit: int = 1000,
+        level: str = "debug",
         owner: Whose = EVERYBODY,
-    ) -> LogPage:  # fmt: skip
+    ) -> LogPage:
         """Return log lines of the job, of all its attempts, the oldest first.
 
-        `after`: the cursor of an earlier answer or line, to continue there; `level`: the lowest one. Lines appear
-        within a second after they were logged, those of a body in a transaction on SQLite after its end. Raises
-        `JobDoesNotExist`, `InvalidRequest`.
+        `after`: the cursor of an earlier answer or line, to continue there; `level`: the lowest
+        one. Lines appear within a second after they were logged, those of a body in a transaction
+        on SQLite after its end. Raises `JobDoesNotExist`, `InvalidRequest`.
         """
         check_level(level)
         of_kind("limit", limit, int, "a whole number")
         if not 1 <= limit <= MOST_AT_ONCE:
-            raise InvalidRequest(f"limit is {quoted(limit)}, expected a number from 1 to {MOST_AT_ONCE}")
+            raise InvalidRequest(
+                f"limit is {quoted(limit)}, expected a number from 1 to {MOST_AT_ONCE}"
+            )
         place = place_of(after)
         job = self._stored(job_id, owner)
         found = self._database.autocommit(logs.read, job.id, place, LEVELS[level], limit + 1)
         lines = found[:limit]
         dropped = self._database.autocommit(logs.dropped, job.id)
-        return LogPage(lines, dropped, lines[-1].cursor if lines else after, more=len(found) > limit)
+        return LogPage(
+            lines, dropped, lines[-1].cursor if lines else after, more=len(found) > limit
+        )
 
     def count(self) -> Mapping[JobState, int]:
         """Return the number of jobs in each state."""
@@ -119,8 +149,8 @@ class ReadsJobs(JobsBase):
     def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:
         """Wait until the job has ended, and return its result.
 
-        `timeout`: a timedelta or a text such as `"30s"`; None waits without a limit. Raises `WaitTimeout`, `JobFailed`,
-        `JobWasCancelled`, `JobDoesNotExist`.
+        `timeout`: a timedelta or a text such as `"30s"`; None waits without a limit. Raises
+        `WaitTimeout`, `JobFailed`, `JobWasCancelled`, `JobDoesNotExist`.
         """
         seconds = seconds_of("timeout", timeout)
         self._stored(job_id, owner)
@@ -128,7 +158,10 @@ class ReadsJobs(JobsBase):
         return self.result_of(self._stored(job_id, owner))
 
     def result_of(self, job: Job) -> Any:
-        """Return the result of an ended job in its annotated type. Raises `JobFailed`, `JobWasCancelled`."""
+        """Return the result of an ended job in its annotated type.
+
+        Raises `JobFailed`, `JobWasCancelled`.
+        """
         if job.result is LEFT_OUT:
             job = self._stored(job.id, EVERYBODY)
         match job.state:

@@ -1,8 +1,9 @@
 """Prevent the body of a job from ending the transaction in which its job finishes.
 
-What the body committed would remain if the job failed, and would be repeated by the next attempt. The body may use
-savepoints (nested transactions). If it rolls back the whole transaction, its job cannot finish in it. SQL that the body
-passes to the connection of the driver is not read; that it has ended the transaction is noticed afterwards.
+What the body committed would remain if the job failed, and would be repeated by the next attempt.
+The body may use savepoints (nested transactions). If it rolls back the whole transaction, its job
+cannot finish in it. SQL that the body passes to the connection of the driver is not read; that it
+has ended the transaction is noticed afterwards.
 """
 
 import re
@@ -22,17 +23,26 @@ from horae.storage.engine.dialect import POSTGRESQL
 _GUARDED: Final = "horae_transaction_of_a_body"
 _IDLE: Final = 0
 """What libpq calls the state of a connection without a transaction."""
-_ENDING: Final = r"COMMIT|ABORT|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b)"
-_ENDS_FIRST: Final = re.compile(rf"(?:\s|--[^\n]*\n|/\*.*?\*/|;)*(?:END|{_ENDING})\b", re.IGNORECASE | re.DOTALL)
+_ENDING: Final = (
+    r"COMMIT|ABORT|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b)"
+)
+_ENDS_FIRST: Final = re.compile(
+    rf"(?:\s|--[^\n]*\n|/\*.*?\*/|;)*(?:END|{_ENDING})\b", re.IGNORECASE | re.DOTALL
+)
 _ENDS_LATER: Final = re.compile(rf";\s*(?:{_ENDING})\b", re.IGNORECASE)
 
 _listened = WeakSet[Engine]()
 _listened_pools = WeakSet[Pool]()
-"""The pools of watched engines; variants made by `execution_options` share the pool and are watched with them."""
+"""The pools of watched engines; variants made by `execution_options` share the pool and are watched
+with them.
+"""
 
 
 def watch(engine: Engine) -> None:
-    """Watch the connections of an engine; may be repeated. The cost is negligible while commits are not forbidden."""
+    """Watch the connections of an engine; may be repeated.
+
+    The cost is negligible while commits are not forbidden.
+    """
     if engine in _listened or engine.pool in _listened_pools:
         return
     if type(engine) is Engine:
@@ -41,7 +51,8 @@ def watch(engine: Engine) -> None:
     event.listen(engine, "before_cursor_execute", _refuse_statement)
     event.listen(engine, "after_cursor_execute", _note_statement)
     if engine.dialect.name == POSTGRESQL:
-        # That of the driver's dialect rolls back afterwards if it was the first to ask in a transaction.
+        # That of the driver's dialect rolls back afterwards if it was the first to ask in a
+        # transaction.
         read_level = partial(PGDialect.get_isolation_level, cast("PGDialect", engine.dialect))
         engine.dialect.get_isolation_level = read_level  # type: ignore[method-assign]
     _listened.add(engine)
@@ -75,7 +86,8 @@ class _Transaction:
 
     @contextmanager
     def guarded(self) -> Generator[None]:
-        """Refuse `commit` of the driver's connection, which a body can reach, and notice its `rollback`.
+        """Refuse `commit` of the driver's connection, which a body can reach, and notice its
+        `rollback`.
 
         Does nothing for a connection that is implemented in C, whose methods cannot be replaced.
         """
@@ -97,14 +109,19 @@ class _Transaction:
 
 @contextmanager
 def forbid_commit(connection: Connection) -> Generator[None]:
-    """Refuse commits within the block. Raises `InvalidRequest` if the transaction was ended within it."""
+    """Refuse commits within the block.
+
+    Raises `InvalidRequest` if the transaction was ended within it.
+    """
     watch(connection.engine)
     connection.info[_GUARDED] = transaction = _Transaction(connection.connection.driver_connection)
     try:
         with transaction.guarded():
             yield
     finally:
-        transaction.is_over = True  # the body may have closed the connection, or detached it from its pool
+        transaction.is_over = (
+            True  # the body may have closed the connection, or detached it from its pool
+        )
     if not connection.invalidated:
         transaction.check()
     if not connection.in_transaction():
@@ -126,7 +143,8 @@ async def _refuse_async() -> None:
 
 def _refuse_commit(connection: Connection) -> None:
     if _guarded(connection) is not None:
-        connection.connection.rollback()  # SQLAlchemy considers the transaction ended, even if this raises
+        # SQLAlchemy considers the transaction ended, even if this raises
+        connection.connection.rollback()
         raise _refusal()
 
 
@@ -136,7 +154,9 @@ def _refuse_statement(connection: Connection, _cursor: Any, statement: str, *_: 
         return
     transaction.check()
     # Dollars may quote the body of a function, whose statements are not executed now.
-    if _ENDS_FIRST.match(statement) or (";" in statement and "$" not in statement and _ENDS_LATER.search(statement)):
+    if _ENDS_FIRST.match(statement) or (
+        ";" in statement and "$" not in statement and _ENDS_LATER.search(statement)
+    ):
         raise _refusal()
 
 
@@ -148,13 +168,13 @@ def _note_statement(connection: Connection, *_: Any) -> None:
 
 def _refusal() -> InvalidRequest:
     return InvalidRequest(
-        "the body of a job must not end its transaction, which is committed if the job finishes; use a savepoint "
-        "(begin_nested), or declare the job type without transaction="
+        "the body of a job must not end its transaction, which is committed if the job finishes;"
+        " use a savepoint (begin_nested), or declare the job type without transaction="
     )
 
 
 def _rolled_back() -> InvalidRequest:
     return InvalidRequest(
-        "the body has rolled back its transaction, so its job cannot finish; roll back a savepoint (begin_nested) "
-        "instead, or raise an error"
+        "the body has rolled back its transaction, so its job cannot finish; roll back a savepoint"
+        " (begin_nested) instead, or raise an error"
     )

@@ -1,12 +1,13 @@
-"""Connections that are kept open: a pool for statements and transactions, and replacing those that the server closed.
+"""Connections that are kept open: a pool for statements and transactions, and replacing those that
+the server closed.
 
-An engine checks out a connection, begins, commits and checks the connection in again around each use, which takes as
-long as a single insert into SQLite. In a `ConnectionPool` a connection stays checked out, and is passed from one use to
-the next.
+An engine checks out a connection, begins, commits and checks the connection in again around each
+use, which takes as long as a single insert into SQLite. In a `ConnectionPool` a connection stays
+checked out, and is passed from one use to the next.
 
-A call on a closed connection fails and is not repeated, because it may have taken effect. PostgreSQL sends a message on
-an idle connection only when it closes it. So checking whether data has arrived tells, in a microsecond and without a
-round trip.
+A call on a closed connection fails and is not repeated, because it may have taken effect.
+PostgreSQL sends a message on an idle connection only when it closes it. So checking whether data
+has arrived tells, in a microsecond and without a round trip.
 """
 
 import select
@@ -34,11 +35,15 @@ class ConnectionPool:
         self.is_sqlite = engine.dialect.name == SQLITE
 
     def statement(self) -> "Statement":
-        """Borrow a connection in autocommit mode for one statement, whose rows must all be read within the block."""
+        """Borrow a connection in autocommit mode for one statement, whose rows must all be read
+        within the block.
+        """
         return Statement(self)
 
     def transaction(self) -> "Transaction":
-        """Borrow a connection for a transaction: committed at the end of the block, rolled back if the block raises."""
+        """Borrow a connection for a transaction: committed at the end of the block, rolled back if
+        the block raises.
+        """
         return Transaction(self)
 
     def take(self) -> Connection:
@@ -63,8 +68,11 @@ class ConnectionPool:
     def drop(self, connection: Connection, error: BaseException) -> None:
         """Close a connection after an error, which rolls back what is open."""
         connection.close()
-        if isinstance(error, DatabaseReadOnly) or (isinstance(error, DBAPIError) and error.connection_invalidated):
-            self.close()  # the server is gone or a standby now, so the idle connections are no use, either
+        if isinstance(error, DatabaseReadOnly) or (
+            isinstance(error, DBAPIError) and error.connection_invalidated
+        ):
+            # The server is gone or a standby now, so the idle connections are no use, either
+            self.close()
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -72,7 +80,9 @@ class ConnectionPool:
             self._idle.pop().close()
 
     def abandon(self) -> object:
-        """Drop the idle connections without closing them; they stay open while the caller keeps the result."""
+        """Drop the idle connections without closing them; they stay open while the caller keeps the
+        result.
+        """
         abandoned, self._idle = self._idle, deque()
         return abandoned
 
@@ -99,7 +109,9 @@ class Statement(AbstractContextManager[Connection]):
 
 
 class Transaction(Statement):
-    """The use of a connection for a transaction, which on SQLite has the write lock from its start."""
+    """The use of a connection for a transaction, which on SQLite has the write lock from its
+    start.
+    """
 
     __slots__ = ()
 
@@ -107,7 +119,9 @@ class Transaction(Statement):
     def __enter__(self) -> Connection:
         connection = super().__enter__()
         try:
-            if connection.in_transaction():  # so SQLAlchemy calls it after a statement that has committed by itself
+            if (
+                connection.in_transaction()
+            ):  # so SQLAlchemy calls it after a statement that has committed by itself
                 connection.commit()
             connection.begin()
             if self._pool.is_sqlite:
@@ -123,7 +137,8 @@ class Transaction(Statement):
             try:
                 self._connection.commit()
             except BaseException as failure:
-                self._connection.invalidate()  # SQLAlchemy rolls back nothing after a commit that failed
+                # SQLAlchemy rolls back nothing after a commit that failed
+                self._connection.invalidate()
                 self._pool.drop(self._connection, failure)
                 raise
         super().__exit__(kind, error, traceback)
@@ -150,5 +165,7 @@ def _check_in(_connection: object, record: Any) -> None:
 
 def _check_out(connection: Any, record: Any, _proxy: object) -> None:
     # New connections are not checked: messages of TLS may be waiting to be read there.
-    if record.info.pop(WAS_IDLE, False) and is_stale(getattr(connection, "driver_connection", connection)):
+    if record.info.pop(WAS_IDLE, False) and is_stale(
+        getattr(connection, "driver_connection", connection)
+    ):
         raise DisconnectionError

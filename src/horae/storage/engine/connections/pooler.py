@@ -1,8 +1,9 @@
 """Detect a connection pooler, such as PgBouncer, between this process and PostgreSQL.
 
-In transaction mode a pooler may run each transaction in another session of the server. A statement that was prepared in
-one session is unknown in the next, or another statement has the same name there. So behind a pooler no statement is
-prepared unless the settings demand it, and nothing that belongs to a session (advisory session locks, LISTEN) is used.
+In transaction mode a pooler may run each transaction in another session of the server. A statement
+that was prepared in one session is unknown in the next, or another statement has the same name
+there. So behind a pooler no statement is prepared unless the settings demand it, and nothing that
+belongs to a session (advisory session locks, LISTEN) is used.
 """
 
 from typing import Any, Final
@@ -15,19 +16,27 @@ from horae.storage.engine.connections.timeouts import SET_BOUNDS, server_bounds
 UNPREPARED: Final = "no prepared statements, no session locks"
 PREPARED: Final = "prepared statements, as the settings demand, but no session locks"
 FIRST_QUERY: Final = f"""
-    SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = %s THEN ({SET_BOUNDS.format("%s", "%s")}) END
+    SELECT pg_backend_pid(),
+        CASE WHEN pg_backend_pid() = %s THEN ({SET_BOUNDS.format("%s", "%s")}) END
 """
 NO_TRANSACTIONS: Final = "statement pooling mode"
 """In the error of PgBouncer when a client begins a transaction in the mode that allows none."""
 PROBE: Final = "horae_probe"
-"""The statement by which `keeps_prepared_statements` finds out whether names are changed on their way."""
+"""The statement by which `keeps_prepared_statements` finds out whether names are changed on their
+way.
+"""
 
 
 class PoolerDetection:
-    """Whether connections go through a pooler; detected with each new connection, unless it is configured."""
+    """Whether connections go through a pooler; detected with each new connection, unless it is
+    configured.
+    """
 
-    def __init__(self, configured: bool | None, prepares: bool | None = None) -> None:  # noqa: FBT001 - settings of three values
-        """`prepares`: whether statements are prepared on the server; None for only where there is no pooler."""
+    # Settings of three values
+    def __init__(self, configured: bool | None, prepares: bool | None = None) -> None:  # noqa: FBT001
+        """`prepares`: whether statements are prepared on the server; None for only where there is
+        no pooler.
+        """
         self._configured, self._prepares = configured, prepares
         self.found = configured
 
@@ -53,10 +62,12 @@ class PoolerDetection:
 
 
 def is_pooled(connection: Any) -> bool:
-    """Return whether another server session answers than the one announced when this connection was made.
+    """Return whether another server session answers than the one announced when this connection was
+    made.
 
-    A pooler announces a session id of its own, because it cannot know yet which sessions will serve the connection. If
-    there is none, the session gets the time limits of the connection, in the same round trip (`server_bounds`).
+    A pooler announces a session id of its own, because it cannot know yet which sessions will serve
+    the connection. If there is none, the session gets the time limits of the connection, in the
+    same round trip (`server_bounds`).
     """
     driver = getattr(connection, "driver_connection", connection)
     announced: int = driver.info.backend_pid
@@ -72,36 +83,49 @@ def is_pooled(connection: Any) -> bool:
 
 
 def explain_statement_mode(context: ExceptionContext) -> Unavailable | None:
-    """Return what to change if a pooler refuses transactions: its own error does not say which setting that is."""
+    """Return what to change if a pooler refuses transactions: its own error does not say which
+    setting that is.
+    """
     if NO_TRANSACTIONS not in str(context.original_exception):
         return None
     return Unavailable(
-        "the pooler is in statement mode, which allows no transactions: set pool_mode = transaction in PgBouncer"
+        "the pooler is in statement mode, which allows no transactions: set pool_mode = transaction"
+        " in PgBouncer"
     )
 
 
 def check_driver() -> None:
-    """Raise `ConfigurationError` if the driver cannot drop a prepared statement in the way that poolers understand."""
+    """Raise `ConfigurationError` if the driver cannot drop a prepared statement in the way that
+    poolers understand.
+    """
     import psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
 
     if not psycopg.capabilities.has_send_close_prepared():
         raise ConfigurationError(
-            "prepared_statements (HORAE_PREPARED_STATEMENTS): behind a pooler this needs libpq 17 or newer, and this "
-            f"process has libpq {psycopg.pq.version() // 10_000}; install psycopg[binary], or leave the setting out"
+            "prepared_statements (HORAE_PREPARED_STATEMENTS): behind a pooler this needs libpq 17"
+            f" or newer, and this process has libpq {psycopg.pq.version() // 10_000}; install"
+            " psycopg[binary], or leave the setting out"
         )
 
 
 def keeps_prepared_statements(arguments: dict[str, Any]) -> bool:
-    """Return whether a pooler keeps track of prepared statements, as PgBouncer does with `max_prepared_statements`.
+    """Return whether a pooler keeps track of prepared statements, as PgBouncer does with
+    `max_prepared_statements`.
 
-    Such a pooler gives each statement a name of its own, under which it prepares it in every session that needs it.
-    `arguments`: those of a connection. Without this a statement is known only in the session that has prepared it.
+    Such a pooler gives each statement a name of its own, under which it prepares it in every
+    session that needs it. `arguments`: those of a connection. Without this a statement is known
+    only in the session that has prepared it.
     """
     import psycopg  # noqa: PLC0415 - as above
 
-    with psycopg.connect(**arguments, prepare_threshold=None) as connection, connection.transaction():
+    with (
+        psycopg.connect(**arguments, prepare_threshold=None) as connection,
+        connection.transaction(),
+    ):
         connection.pgconn.prepare(PROBE.encode(), b"SELECT 1")
-        name = connection.execute("SELECT name FROM pg_prepared_statements WHERE name = %s", [PROBE]).fetchone()
+        name = connection.execute(
+            "SELECT name FROM pg_prepared_statements WHERE name = %s", [PROBE]
+        ).fetchone()
         if name is not None:
             connection.execute(f"DEALLOCATE {PROBE}")  # the session stays, and serves other clients
         return name is None

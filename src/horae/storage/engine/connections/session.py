@@ -1,7 +1,9 @@
-"""Session settings that reading and writing depend on, set where a role, database or server has other defaults.
+"""Session settings that reading and writing depend on, set where a role, database or server has
+other defaults.
 
-The driver reads moments only in the ISO style. Any text must be storable, so the encoding is UTF-8. The server reports
-these settings when a connection is made, so checking them costs nothing. PgBouncer keeps both for each client.
+The driver reads moments only in the ISO style. Any text must be storable, so the encoding is UTF-8.
+The server reports these settings when a connection is made, so checking them costs nothing.
+PgBouncer keeps both for each client.
 """
 
 from typing import Any, Final

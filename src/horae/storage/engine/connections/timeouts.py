@@ -1,10 +1,13 @@
-"""Time limits of connections to PostgreSQL: how a dead server is noticed, and how waiting calls are ended.
+"""Time limits of connections to PostgreSQL: how a dead server is noticed, and how waiting calls are
+ended.
 
-A broken connection looks like a slow reply. The operating system notices a machine that is gone, by keepalives and
-unacknowledged data, but not a server that is reachable and does not reply. So a service that notices it, by a heartbeat
-or a deadline, shuts the socket down, and the calls that wait for a reply fail.
+A broken connection looks like a slow reply. The operating system notices a machine that is gone, by
+keepalives and unacknowledged data, but not a server that is reachable and does not reply. So a
+service that notices it, by a heartbeat or a deadline, shuts the socket down, and the calls that
+wait for a reply fail.
 
-The server has to notice a client that is gone as well: until then its locks are held, and its session counts.
+The server has to notice a client that is gone as well: until then its locks are held, and its
+session counts.
 """
 
 import os
@@ -27,9 +30,12 @@ from horae.storage.engine.url import has_several_hosts
 CONNECT_TIMEOUT: Final = 5
 """Seconds to open a connection; whole seconds, as libpq requires."""
 CONNECT_TIMEOUT_OF_SEVERAL: Final = 3
-"""The same for each host, if the URL names several: the first ones may be away for long after a fail-over."""
+"""The same for each host, if the URL names several: the first ones may be away for long after a
+fail-over.
+"""
 CALL_DEADLINE: Final = 60.0
-"""Seconds that a call of a node's service may take; all of them are short, so a longer one hangs."""
+"""Seconds that a call of a node's service may take; all of them are short, so a longer one hangs.
+"""
 CANCEL_TIMEOUT: Final = 3.0
 """Seconds for a cancelled statement to end before its connection is shut down."""
 
@@ -50,7 +56,9 @@ BODY_BOUNDS: Final = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-"""For bodies, whose transaction is lost with the connection: it survives a network failure of 30 seconds."""
+"""For bodies, whose transaction is lost with the connection: it survives a network failure of 30
+seconds.
+"""
 
 
 OF_SERVER: Final = {
@@ -59,29 +67,42 @@ OF_SERVER: Final = {
     "keepalives_count": "tcp_keepalives_count",
     "tcp_user_timeout": "tcp_user_timeout",
 }
-"""The settings of a server's session that correspond to arguments of the driver; both have the same units."""
+"""The settings of a server's session that correspond to arguments of the driver; both have the same
+units.
+"""
 CLIENT_CHECK: Final = "client_connection_check_interval"
-"""The setting of how often a session looks for its client while a statement runs or waits; since PostgreSQL 14."""
+"""The setting of how often a session looks for its client while a statement runs or waits; since
+PostgreSQL 14.
+"""
 SET_BOUNDS: Final = """
-    SELECT count(set_config(name, value, false)) FROM unnest({}::text[], {}::text[]) AS bound (name, value)
+    SELECT count(set_config(name, value, false))
+    FROM unnest({}::text[], {}::text[]) AS bound (name, value)
     WHERE current_setting(name, true) IS NOT NULL
     AND (name <> 'client_connection_check_interval' OR strpos(version(), 'linux') > 0)
 """
-"""Gives a session the limits of `server_bounds` that the server has; not every system can look for a client."""
+"""Gives a session the limits of `server_bounds` that the server has; not every system can look for
+a client.
+"""
 
 
 def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
     """Return those of the driver's arguments that the URL does not set itself."""
     several = {"connect_timeout": CONNECT_TIMEOUT_OF_SEVERAL} if has_several_hosts(url) else {}
-    return {name: value for name, value in {**ENCODING, **wanted, **several}.items() if name not in url.query}
+    return {
+        name: value
+        for name, value in {**ENCODING, **wanted, **several}.items()
+        if name not in url.query
+    }
 
 
 def server_bounds(driver: Any) -> dict[str, str]:
-    """Return the settings by which the server notices that this client is gone as soon as the client would notice it.
+    """Return the settings by which the server notices that this client is gone as soon as the
+    client would notice it.
 
-    The locks of a transaction last until the server ends it. If the machine of a client fails or is cut off, nothing
-    arrives at the server, which waits for hours by default, while the next attempt of a job may need these locks. And a
-    session that runs a statement, or waits for a lock, does not even notice that its client has closed the connection.
+    The locks of a transaction last until the server ends it. If the machine of a client fails or is
+    cut off, nothing arrives at the server, which waits for hours by default, while the next attempt
+    of a job may need these locks. And a session that runs a statement, or waits for a lock, does
+    not even notice that its client has closed the connection.
     """
     return bounds_from(driver.info.get_parameters())
 
@@ -94,9 +115,13 @@ def bounds_from(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def raw_bounds(given: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the statement that sets `bounds_from`, and its values as text, for a connection without SQLAlchemy."""
+    """Return the statement that sets `bounds_from`, and its values as text, for a connection
+    without SQLAlchemy.
+    """
     bounds = bounds_from(given)
-    return SET_BOUNDS.format("$1", "$2"), [f"{{{','.join(each)}}}" for each in (bounds.keys(), bounds.values())]
+    return SET_BOUNDS.format("$1", "$2"), [
+        f"{{{','.join(each)}}}" for each in (bounds.keys(), bounds.values())
+    ]
 
 
 class OpenConnections:
@@ -111,16 +136,29 @@ class OpenConnections:
         event.listen(engine, "connect", self._note)
 
     def call(self, connection: Connection) -> "TrackedCall":
-        """Track a call of a service, which has a deadline; the innermost call of nested ones counts."""
+        """Track a call of a service, which has a deadline; the innermost call of nested ones
+        counts.
+        """
         return TrackedCall(self._calls, connection)
 
     def end_overdue(self, now: float) -> int:
-        """End the statements of calls that have passed the deadline, and return their number; does not block."""
-        overdue = [(ident, call) for ident, call in list(self._calls.items()) if now - call[0] > CALL_DEADLINE]
+        """End the statements of calls that have passed the deadline, and return their number; does
+        not block.
+        """
+        overdue = [
+            (ident, call)
+            for ident, call in list(self._calls.items())
+            if now - call[0] > CALL_DEADLINE
+        ]
         for ident, call in overdue:
             if self._calls.get(ident) is call:
-                thread = threading.Thread(target=self._end, args=(ident, call[1]), name="horae-deadline", daemon=True)
-                self._calls[ident] = later = (now + CANCEL_TIMEOUT, call[1])  # not again with the next check
+                thread = threading.Thread(
+                    target=self._end, args=(ident, call[1]), name="horae-deadline", daemon=True
+                )
+                self._calls[ident] = later = (
+                    now + CANCEL_TIMEOUT,
+                    call[1],
+                )  # not again with the next check
                 if not starts(thread) and self._calls.get(ident) is later:
                     self._calls[ident] = call
         return len(overdue)
@@ -151,7 +189,9 @@ class OpenConnections:
             self._sockets[driver] = os.fstat(driver.fileno()).st_ino
 
     def _end(self, ident: int, connection: Connection) -> None:
-        """Cancel the statement, so that the server ends it cleanly; otherwise shut the connection down."""
+        """Cancel the statement, so that the server ends it cleanly; otherwise shut the connection
+        down.
+        """
         with suppress(Exception):
             driver = connection.connection.driver_connection
             call = self._calls.get(ident)
@@ -164,14 +204,19 @@ class OpenConnections:
                 self._shut_down(driver)
 
     def _shut_down(self, driver: Any) -> None:
-        """Shut a socket down by a duplicate descriptor: the driver may close its own, and the number may be reused."""
+        """Shut a socket down by a duplicate descriptor: the driver may close its own, and the
+        number may be reused.
+        """
         with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as ours:
             if os.fstat(ours.fileno()).st_ino == self._sockets.get(driver):
                 ours.shutdown(socket.SHUT_RDWR)
 
 
 class TrackedCall(AbstractContextManager[None]):
-    """Notes when a call of this thread began, until its end. A class, because a generator takes longer."""
+    """Notes when a call of this thread began, until its end.
+
+    A class, because a generator takes longer.
+    """
 
     __slots__ = ("_calls", "_connection", "_ident", "_outer")
 
@@ -200,9 +245,11 @@ def _driver_of(connection: Connection) -> Any:
 
 
 def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) -> None:
-    """Run a statement on a psycopg connection in autocommit mode, and wait at most `timeout` seconds for its end.
+    """Run a statement on a psycopg connection in autocommit mode, and wait at most `timeout`
+    seconds for its end.
 
-    Raises TimeoutError, after which the connection cannot be used. The driver's own functions wait without a limit.
+    Raises TimeoutError, after which the connection cannot be used. The driver's own functions wait
+    without a limit.
     """
     driver, deadline = connection.pgconn, time.monotonic() + timeout
     driver.send_query_params(statement.encode(), [value.encode() for value in values])
@@ -224,7 +271,8 @@ def _await(descriptor: int, events: int, deadline: float) -> None:
 
 
 def detach(descriptors: Iterable[int]) -> None:
-    """Redirect descriptors of a forked child to the null device; the parent's connections are not affected.
+    """Redirect descriptors of a forked child to the null device; the parent's connections are not
+    affected.
 
     The numbers stay in use, so that code which still refers to them cannot reach another file.
     """

@@ -1,1 +1,3 @@
-"""SQLite files: how they are opened, locked and protected, and whether they were moved or deleted."""
+"""SQLite files: how they are opened, locked and protected, and whether they were moved or
+deleted.
+"""

@@ -1,8 +1,9 @@
 """Takes SQLite's write lock for bodies, and lets other writers in between two of them.
 
-SQLite keeps no line of those who wait: each tries again, at last every tenth of a second, and whoever comes just after
-a release gets the lock. Where several bodies wait, a request that writes a row would often lose to all of them. So the
-bodies of a process leave the lock alone for a moment after one of them has held it.
+SQLite keeps no line of those who wait: each tries again, at last every tenth of a second, and
+whoever comes just after a release gets the lock. Where several bodies wait, a request that writes a
+row would often lose to all of them. So the bodies of a process leave the lock alone for a moment
+after one of them has held it.
 """
 
 import asyncio
@@ -23,7 +24,8 @@ LONGEST_PAUSE: Final = 0.05
 SHARE_OF_OTHERS: Final = 0.1
 """How long others may go first, as a part of the time for which the body has held the lock."""
 LONGEST_TURN_OF_OTHERS: Final = 0.11
-"""Seconds for which others may go first at most: slightly more than SQLite waits between two tries."""
+"""Seconds for which others may go first at most: slightly more than SQLite waits between two tries.
+"""
 
 
 class BodyTurns:
@@ -46,10 +48,14 @@ class BodyTurns:
         taken_at: float | None = record.info.pop(TAKEN_AT, None)
         if taken_at is not None:
             now = time.monotonic()
-            self._others_until = now + min(SHARE_OF_OTHERS * (now - taken_at), LONGEST_TURN_OF_OTHERS)
+            self._others_until = now + min(
+                SHARE_OF_OTHERS * (now - taken_at), LONGEST_TURN_OF_OTHERS
+            )
 
     def take(self, connection: Connection) -> None:
-        """Begin a transaction that may write; raises the driver's error if others hold the lock for too long."""
+        """Begin a transaction that may write; raises the driver's error if others hold the lock for
+        too long.
+        """
         cursor = connection.connection.cursor()
         deadline = time.monotonic() + self._patience
         pause = FIRST_PAUSE
@@ -58,7 +64,10 @@ class BodyTurns:
             while not self._taken(cursor, deadline):
                 _sleep(connection, max(pause, self._others_until - time.monotonic()))
                 pause = min(2 * pause, LONGEST_PAUSE)
-        except (Exception, asyncio.CancelledError):  # not if the loop of a coroutine has ended: it can await no more
+        except (
+            Exception,
+            asyncio.CancelledError,
+        ):  # not if the loop of a coroutine has ended: it can await no more
             self._restore(cursor)
             raise
         self._restore(cursor)
@@ -76,7 +85,10 @@ class BodyTurns:
         try:
             cursor.execute(BEGIN_IMMEDIATELY)
         except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or now >= deadline:
+            if (
+                getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY
+                or now >= deadline
+            ):
                 raise
             return False
         return True

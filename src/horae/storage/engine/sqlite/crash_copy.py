@@ -1,4 +1,6 @@
-"""Copies a SQLite database as a crash of its users would leave it: what was committed, and no open transaction."""
+"""Copies a SQLite database as a crash of its users would leave it: what was committed, and no open
+transaction.
+"""
 
 import shutil
 from pathlib import Path
@@ -8,7 +10,9 @@ WAL: Final = "-wal"
 
 
 def copy_after_crash(source: Path, target: Path) -> None:
-    """Copy the file and its write-ahead log, of which the next opening takes only what was committed."""
+    """Copy the file and its write-ahead log, of which the next opening takes only what was
+    committed.
+    """
     shutil.copy(source, target)
     log = Path(f"{source}{WAL}")
     if log.exists():

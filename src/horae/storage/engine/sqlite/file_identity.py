@@ -1,8 +1,9 @@
 """Check that the open files of a SQLite database are still the ones at their paths.
 
-SQLite silently continues with a file that was moved or deleted: its writes are lost, or go to the moved file, and a new
-connection creates an empty file at the path. The same holds for the write-ahead log and its index beside the database:
-a process that then opens the database does not see what the others write, and does not respect their locks.
+SQLite silently continues with a file that was moved or deleted: its writes are lost, or go to the
+moved file, and a new connection creates an empty file at the path. The same holds for the
+write-ahead log and its index beside the database: a process that then opens the database does not
+see what the others write, and does not respect their locks.
 """
 
 import os
@@ -32,23 +33,30 @@ class DatabaseFile:
         self._path = Path(path).absolute()
         self._identity: Identity | None = None
         real = str(self._path.resolve())  # SQLite keeps them beside the target of a symbolic link
-        self._companions: dict[Path, Identity | None] = {Path(real + suffix): None for suffix in COMPANIONS}
+        self._companions: dict[Path, Identity | None] = {
+            Path(real + suffix): None for suffix in COMPANIONS
+        }
         self._next_check = 0.0
 
     def make(self, *_: object) -> None:
-        """Create the file before the first connection, readable by its user only (a listener of SQLAlchemy's event)."""
+        """Create the file before the first connection, readable by its user only (a listener of
+        SQLAlchemy's event).
+        """
         if self._identity is None and not self._path.name.startswith("file:"):
             make_file(self._path)
 
     def opened(self, *_: object) -> None:
-        """Remember the file that the first connection has opened (a listener of SQLAlchemy's event)."""
+        """Remember the file that the first connection has opened (a listener of SQLAlchemy's
+        event).
+        """
         if self._identity is None:
             self._identity = _identity_of(self._path)
 
     def check(self, *, now: bool = False) -> None:
         """Raise `DatabaseUnavailable` if the file is gone or was replaced.
 
-        With `now`, look even if it was checked a moment ago. If the file is put back, the following checks succeed.
+        With `now`, look even if it was checked a moment ago. If the file is put back, the following
+        checks succeed.
         """
         moment = time.monotonic()
         if self._identity is None or (moment < self._next_check and not now):
@@ -57,18 +65,22 @@ class DatabaseFile:
             change = "was moved or deleted" if found is None else "was replaced by another one"
             raise DatabaseUnavailable(
                 f"the database file {self._path}",
-                f"it {change} while this process had it open: writes would be lost. Put the file back, or restart "
-                "this process",
+                f"it {change} while this process had it open: writes would be lost. Put the file"
+                " back, or restart this process",
             )
         self._check_companions()
         self._next_check = moment + self._check_interval
 
     def reset_after_fork(self) -> None:
-        """Forget the companions in a forked child, whose copies of the parent's descriptors cannot be interpreted."""
+        """Forget the companions in a forked child, whose copies of the parent's descriptors cannot
+        be interpreted.
+        """
         self._companions = {}
 
     def _check_companions(self) -> None:
-        """Raise if a companion was removed while it is open here; the last connection to close removes them itself."""
+        """Raise if a companion was removed while it is open here; the last connection to close
+        removes them itself.
+        """
         for file, known in self._companions.items():
             found = _identity_of(file)
             if found == known:
@@ -76,9 +88,10 @@ class DatabaseFile:
             if known is not None and _is_open_elsewhere(file, known):
                 raise DatabaseUnavailable(
                     f"the database file {self._path}",
-                    f"{file.name} was removed while this process had it open: a process that opens the database now "
-                    "does not see its content, and may damage the database. End every process that has the database "
-                    "open, this one included, before it is opened again",
+                    f"{file.name} was removed while this process had it open: a process that opens"
+                    " the database now does not see its content, and may damage the database. End"
+                    " every process that has the database open, this one included, before it is"
+                    " opened again",
                 )
             self._companions[file] = found
 
@@ -92,7 +105,8 @@ def _identity_of(file: Path) -> Identity | None:
 
 
 def _is_open_elsewhere(file: Path, identity: Identity) -> bool:
-    """Return whether this process has the file open under another path; False if the system cannot tell.
+    """Return whether this process has the file open under another path; False if the system cannot
+    tell.
 
     The inode number alone does not prove it, because the system soon reuses it for another file.
     """

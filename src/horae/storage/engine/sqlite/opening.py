@@ -1,11 +1,11 @@
 """Open a SQLite file, and take its one write lock.
 
-The driver's own transaction control is off. An option of the connection decides how a transaction begins. `IMMEDIATE`
-takes the write lock at the start and waits for it up to the timeout; a lock taken later may be refused without waiting,
-if the snapshot is stale. `AT_ONCE` takes the lock only if it is free. `LAZY` takes it before the first statement that
-is not a plain read, so that a job's transaction does not block others before it writes. `SNAPSHOT` takes no lock: all
-reads see the state at the start. `NONE` makes each statement a
-transaction of its own.
+The driver's own transaction control is off. An option of the connection decides how a transaction
+begins. `IMMEDIATE` takes the write lock at the start and waits for it up to the timeout; a lock
+taken later may be refused without waiting, if the snapshot is stale. `AT_ONCE` takes the lock only
+if it is free. `LAZY` takes it before the first statement that is not a plain read, so that a job's
+transaction does not block others before it writes. `SNAPSHOT` takes no lock: all reads see the
+state at the start. `NONE` makes each statement a transaction of its own.
 """
 
 import random
@@ -26,9 +26,11 @@ LAZY: Final = "LAZY"
 SNAPSHOT: Final = "SNAPSHOT"
 NONE: Final = "NONE"
 WAL_TIMEOUT: Final = 30.0
-"""Seconds to switch a file to WAL mode, while other processes open the new file at the same time."""
+"""Seconds to switch a file to WAL mode, while other processes open the new file at the same time.
+"""
 
-# A savepoint counts as a write: it would begin a transaction whose lock, taken later, may be refused.
+# A savepoint counts as a write: it would begin a transaction whose lock, taken later, may be
+# refused.
 _READS: Final = re.compile(
     r"\s*(SELECT|PRAGMA|EXPLAIN|VALUES|RELEASE|ROLLBACK|WITH(?!.*\b(INSERT|UPDATE|DELETE|REPLACE)\b))\b",
     re.IGNORECASE | re.DOTALL,
@@ -48,13 +50,17 @@ def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     """Set up a new driver connection: WAL, durable commits, foreign keys, the clock."""
     connection.isolation_level = None
     _use_wal(connection)
-    connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits in a power failure
+    connection.execute(
+        "PRAGMA synchronous = FULL"
+    )  # NORMAL may lose the last commits in a power failure
     connection.execute("PRAGMA foreign_keys = ON")
     register_clock(connection)
 
 
 def _use_wal(connection: Any) -> None:
-    """Turn WAL mode on; if several processes open a new file at once, SQLite refuses all but one without waiting."""
+    """Turn WAL mode on; if several processes open a new file at once, SQLite refuses all but one
+    without waiting.
+    """
     deadline = time.monotonic() + WAL_TIMEOUT
     while True:
         try:
@@ -72,16 +78,20 @@ def register_clock(connection: Any) -> None:
 
     With `deterministic`, SQLite calls it once for each statement instead of once for each row.
     """
-    connection.create_function("horae_now", 0, lambda: now(), deterministic=True)  # noqa: PLW0108 - late binding is the point
+    # Late binding is the point
+    connection.create_function("horae_now", 0, lambda: now(), deterministic=True)  # noqa: PLW0108
 
 
 def begins(engine: Engine) -> bool:
-    """Return whether an engine begins transactions, unless an option of a connection says otherwise."""
+    """Return whether an engine begins transactions, unless an option of a connection says
+    otherwise.
+    """
     return engine.get_execution_options().get(BEGIN_OPTION) != NONE
 
 
 def take_write_lock(connection: Connection) -> None:
-    """Begin a transaction that may write, by the driver: SQLAlchemy takes longer for the statement than SQLite.
+    """Begin a transaction that may write, by the driver: SQLAlchemy takes longer for the statement
+    than SQLite.
 
     Not on the connection of an event loop, whose driver returns a coroutine.
     """
@@ -111,13 +121,17 @@ def begin(connection: Connection) -> None:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout}")
         case "SNAPSHOT":
             connection.exec_driver_sql("BEGIN")
-            connection.exec_driver_sql("SELECT 1 FROM sqlite_master")  # the first read decides what is seen
+            connection.exec_driver_sql(
+                "SELECT 1 FROM sqlite_master"
+            )  # the first read decides what is seen
         case _:
             pass
 
 
 def begin_at_first_write(connection: Connection, _cursor: object, statement: str, *_: Any) -> None:
-    """Take the write lock before the first statement that may write (a `before_cursor_execute` listener of bodies)."""
+    """Take the write lock before the first statement that may write (a `before_cursor_execute`
+    listener of bodies).
+    """
     if connection.get_execution_options().get(BEGIN_OPTION) != LAZY:
         return
     driver: Any = (

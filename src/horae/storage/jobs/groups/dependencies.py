@@ -21,7 +21,8 @@ class Dependency(NamedTuple):
     state: JobState
 
 
-# In the order of the ids, as settling does, so that two transactions wait for each other only in one direction.
+# In the order of the ids, as settling does, so that two transactions wait for each other only in
+# one direction.
 AWAIT: Final = PerDialect(
     lambda dialect: (
         select(jobs.c.id)
@@ -31,7 +32,11 @@ AWAIT: Final = PerDialect(
     )
 )
 MARK_AWAITED: Final = among(
-    update(jobs).where(jobs.c.finished_at.is_(None)).values(awaited=AWAITED_BY_JOBS).returning(jobs.c.id), jobs.c.id
+    update(jobs)
+    .where(jobs.c.finished_at.is_(None))
+    .values(awaited=AWAITED_BY_JOBS)
+    .returning(jobs.c.id),
+    jobs.c.id,
 )
 STATES: Final = among(select(jobs.c.id, jobs.c.owner, jobs.c.state), jobs.c.id)
 ADD: Final = insert(dependencies)
@@ -44,7 +49,8 @@ FORGET: Final = among(delete(dependencies), dependencies.c.after_id)
 
 
 def await_jobs(connection: Connection, job_ids: Collection[JobId]) -> list[Dependency]:
-    """Have the transactions that end these jobs notify those that wait; return the jobs as they are now.
+    """Have the transactions that end these jobs notify those that wait; return the jobs as they are
+    now.
 
     Their rows stay locked until this transaction ends, so none of them ends meanwhile.
     """
@@ -56,13 +62,21 @@ def await_jobs(connection: Connection, job_ids: Collection[JobId]) -> list[Depen
 
 
 def hold_back(
-    connection: Connection, job_id: JobId, after: Sequence[Dependency], on_failure: OnDependencyFailure
+    connection: Connection,
+    job_id: JobId,
+    after: Sequence[Dependency],
+    on_failure: OnDependencyFailure,
 ) -> None:
     """Let a new job of this transaction wait for these jobs, which `await_jobs` has returned."""
     connection.execute(HOLD_BACK, {"job_id": job_id})
     ended = {JobState.FINISHED, JobState.FAILED, JobState.CANCELLED}
     rows = [
-        {"after_id": each.id, "job_id": job_id, "on_failure": on_failure.value, "ended": each.state in ended}
+        {
+            "after_id": each.id,
+            "job_id": job_id,
+            "on_failure": on_failure.value,
+            "ended": each.state in ended,
+        }
         for each in after
     ]
     connection.execute(ADD, rows)

@@ -39,8 +39,8 @@ from horae.storage.jobs.tables import IS_HELD, jobs, nodes
 class Unsettled(NamedTuple):
     """What is left to do for groups.
 
-    `unreported`: whether jobs have ended whose ends are not reported; `cancelled`: groups with members that have not
-    ended; `abandoned`: groups whose members were not inserted completely.
+    `unreported`: whether jobs have ended whose ends are not reported; `cancelled`: groups with
+    members that have not ended; `abandoned`: groups whose members were not inserted completely.
     """
 
     unreported: bool
@@ -56,7 +56,9 @@ class RunningMember(NamedTuple):
     progress_percentage: int
 
 
-GROUP_COLUMNS: Final = tuple(groups.c[field.name] for field in fields(Group) if field.name in groups.c)
+GROUP_COLUMNS: Final = tuple(
+    groups.c[field.name] for field in fields(Group) if field.name in groups.c
+)
 _group_id: Final = bindparam("group_id", type_=BigInteger())
 _job_id: Final = bindparam("job_id", type_=BigInteger())
 _size: Final = bindparam("size", type_=BigInteger())
@@ -64,11 +66,14 @@ _size: Final = bindparam("size", type_=BigInteger())
 CREATE: Final = (
     insert(groups)
     .values(
-        owner=bindparam("owner", type_=String()), on_failure=bindparam("on_failure", type_=String()),
-        then_id=bindparam("then_id", type_=BigInteger()), created_at=database_now(), inserting_at=database_now(),
+        owner=bindparam("owner", type_=String()),
+        on_failure=bindparam("on_failure", type_=String()),
+        then_id=bindparam("then_id", type_=BigInteger()),
+        created_at=database_now(),
+        inserting_at=database_now(),
     )
     .returning(groups.c.id)
-)  # fmt: skip
+)
 GET: Final = select(*GROUP_COLUMNS).where(groups.c.id == _group_id)
 LIST: Final = (
     select(*GROUP_COLUMNS)
@@ -78,26 +83,44 @@ LIST: Final = (
 )
 LIST_OF_OWNER: Final = LIST.where(groups.c.owner == bindparam("owner", type_=String()))
 _its_group = select(jobs.c.group_id).where(jobs.c.id == _job_id).scalar_subquery()
-_repeats = select(jobs.c.retry_of.label("id")).where(jobs.c.id == _job_id).cte("repeats", recursive=True)
+_repeats = (
+    select(jobs.c.retry_of.label("id")).where(jobs.c.id == _job_id).cte("repeats", recursive=True)
+)
 _repeated = _repeats.union(select(jobs.c.retry_of).where(jobs.c.id == _repeats.c.id))
 OF_JOB: Final = union_all(
     select(groups.c.id).where(or_(groups.c.then_id == _job_id, groups.c.id == _its_group)),
     # A retry of the job after the group, which reads the same results.
-    select(groups.c.id).where(groups.c.then_id.in_(select(_repeated.c.id)), groups.c.ended_at.is_not(None)),
+    select(groups.c.id).where(
+        groups.c.then_id.in_(select(_repeated.c.id)), groups.c.ended_at.is_not(None)
+    ),
 )
-_is_open: Final = and_(groups.c.id == _group_id, groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None))
+_is_open: Final = and_(
+    groups.c.id == _group_id, groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None)
+)
 _add = update(groups).values(total=groups.c.total + _size).returning(groups.c.id)
 ADD: Final = _add.where(_is_open)
-INSERT_MORE: Final = _add.where(_is_open, groups.c.inserting_at.is_not(None)).values(inserting_at=database_now())
+INSERT_MORE: Final = _add.where(_is_open, groups.c.inserting_at.is_not(None)).values(
+    inserting_at=database_now()
+)
 HOLD_BACK: Final = update(jobs).where(jobs.c.id == _job_id).values(waits_for=WaitsFor.JOBS.value)
 _after: Final = bindparam("after", type_=BigInteger())
 _parts = group_parts.c.group_id == _group_id
-_first = select(func.min(group_parts.c.first_id)).where(_parts, group_parts.c.last_id > _after).scalar_subquery()
+_first = (
+    select(func.min(group_parts.c.first_id))
+    .where(_parts, group_parts.c.last_id > _after)
+    .scalar_subquery()
+)
 _last = select(func.max(group_parts.c.last_id)).where(_parts).scalar_subquery()
-IS_MEMBER_AFTER: Final = and_(jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id >= _first, jobs.c.id <= _last)
-"""The job is a member of the group, and has a larger id than `after`; reads only the ids among which members are."""
+IS_MEMBER_AFTER: Final = and_(
+    jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id >= _first, jobs.c.id <= _last
+)
+"""The job is a member of the group, and has a larger id than `after`; reads only the ids among
+which members are.
+"""
 IS_MEMBER_BETWEEN: Final = and_(
-    jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id <= bindparam("last", type_=BigInteger())
+    jobs.c.group_id == _group_id,
+    jobs.c.id > _after,
+    jobs.c.id <= bindparam("last", type_=BigInteger()),
 )
 """The job is a member of the group, with an id in this range; for `read_members`."""
 _next_parts = (
@@ -112,23 +135,29 @@ MOST_PARTS: Final = 256
 """Parts of a group whose members one statement reads."""
 ADD_PART: Final = insert(group_parts)
 MEMBERS: Final = (
-    select(*COLUMNS).where(IS_MEMBER_BETWEEN).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+    select(*COLUMNS)
+    .where(IS_MEMBER_BETWEEN)
+    .order_by(jobs.c.id)
+    .limit(bindparam("limit", type_=Integer()))
 )
 FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
 
 
 def _running(dialect: str) -> Executable:
-    """Select the running members by the index of claimed jobs, which are few; a group may have a million members.
+    """Select the running members by the index of claimed jobs, which are few; a group may have a
+    million members.
 
-    Without statistics PostgreSQL takes every job for claimed, and would read all of them. So it reads the jobs of one
-    node at a time; OFFSET keeps it from merging the two queries.
+    Without statistics PostgreSQL takes every job for claimed, and would read all of them. So it
+    reads the jobs of one node at a time; OFFSET keeps it from merging the two queries.
     """
     running = select(jobs.c.id, jobs.c.lease, jobs.c.progress_percentage).where(
         jobs.c.state == JobState.STARTED, jobs.c.group_id == _group_id
     )
     if dialect != POSTGRESQL:
         return running.where(IS_HELD)
-    of_node = running.where(jobs.c.node_id == nodes.c.id).offset(literal_column("0")).lateral("of_node")
+    of_node = (
+        running.where(jobs.c.node_id == nodes.c.id).offset(literal_column("0")).lateral("of_node")
+    )
     return select(of_node).select_from(nodes.join(of_node, true()))
 
 
@@ -146,25 +175,36 @@ _cancelled = select(literal("cancelled").label("kind"), groups.c.id).where(
     groups.c.ended_at.is_(None), groups.c.cancelled_at.is_not(None)
 )
 _abandoned = select(literal("abandoned").label("kind"), groups.c.id).where(
-    groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None), groups.c.inserting_at < seconds_ago("seconds")
+    groups.c.ended_at.is_(None),
+    groups.c.cancelled_at.is_(None),
+    groups.c.inserting_at < seconds_ago("seconds"),
 )
 UNSETTLED: Final = union_all(select(_unreported.limit(1).subquery()), _cancelled, _abandoned)
 _between = jobs.c.id.between(group_parts.c.first_id, group_parts.c.last_id)
 _member_left = (
-    select(jobs.c.id).where(group_parts.c.group_id == groups.c.id, _between, jobs.c.group_id == groups.c.id).exists()
+    select(jobs.c.id)
+    .where(group_parts.c.group_id == groups.c.id, _between, jobs.c.group_id == groups.c.id)
+    .exists()
 )
 _then_left = select(jobs.c.id).where(jobs.c.id == groups.c.then_id).exists()
 FORGET_PARTS: Final = delete(group_parts).where(group_parts.c.group_id.not_in(select(groups.c.id)))
-FORGET_ENDED: Final = delete(groups).where(groups.c.ended_at < seconds_ago("seconds"), ~_member_left, ~_then_left)
+FORGET_ENDED: Final = delete(groups).where(
+    groups.c.ended_at < seconds_ago("seconds"), ~_member_left, ~_then_left
+)
 STILL_HELD: Final = (
     select(jobs.c.id)
-    .where(jobs.c.id == _job_id, jobs.c.lease == bindparam("lease"), jobs.c.state == JobState.STARTED)
+    .where(
+        jobs.c.id == _job_id, jobs.c.lease == bindparam("lease"), jobs.c.state == JobState.STARTED
+    )
     .with_for_update()
 )
 
 
-def create(connection: Connection, owner: str | None, on_failure: OnFailure, then_id: JobId | None) -> GroupId:
-    """Insert a group without members; it stays open until the call that starts it has inserted all of them.
+def create(
+    connection: Connection, owner: str | None, on_failure: OnFailure, then_id: JobId | None
+) -> GroupId:
+    """Insert a group without members; it stays open until the call that starts it has inserted all
+    of them.
 
     `then_id`: a new job of the same transaction, which waits for the members.
     """
@@ -174,13 +214,19 @@ def create(connection: Connection, owner: str | None, on_failure: OnFailure, the
     return GroupId(connection.execute(CREATE, values).scalar_one())
 
 
-def count_added(connection: Connection, group_id: GroupId, size: int, *, by_starter: bool = False) -> bool:
+def count_added(
+    connection: Connection, group_id: GroupId, size: int, *, by_starter: bool = False
+) -> bool:
     """Count members that this transaction inserts; return False if the group is not open.
 
-    The row of the group stays locked until the transaction ends. `by_starter`: the call that starts the group.
+    The row of the group stays locked until the transaction ends. `by_starter`: the call that starts
+    the group.
     """
     statement = INSERT_MORE if by_starter else ADD
-    return connection.execute(statement, {"group_id": group_id, "size": size}).one_or_none() is not None
+    return (
+        connection.execute(statement, {"group_id": group_id, "size": size}).one_or_none()
+        is not None
+    )
 
 
 def add_part(connection: Connection, group_id: GroupId, job_ids: Sequence[JobId]) -> None:
@@ -191,7 +237,9 @@ def add_part(connection: Connection, group_id: GroupId, job_ids: Sequence[JobId]
 
 def is_still_held(connection: Connection, job_id: JobId, lease: int) -> bool:
     """Lock a running job; return False if it has ended, or belongs to another node."""
-    return connection.execute(STILL_HELD, {"job_id": job_id, "lease": lease}).one_or_none() is not None
+    return (
+        connection.execute(STILL_HELD, {"job_id": job_id, "lease": lease}).one_or_none() is not None
+    )
 
 
 def get(connection: Connection, group_id: GroupId) -> Group | None:
@@ -201,7 +249,9 @@ def get(connection: Connection, group_id: GroupId) -> Group | None:
 
 
 def page(connection: Connection, owner: str | None, before: GroupId, limit: int) -> list[Group]:
-    """Return groups, the newest first; `before` continues after the last one of the previous page."""
+    """Return groups, the newest first; `before` continues after the last one of the previous
+    page.
+    """
     values: Mapping[str, Any] = {"before": before, "limit": limit}
     statement = LIST if owner is None else LIST_OF_OWNER
     rows = connection.execute(statement, values if owner is None else {**values, "owner": owner})
@@ -217,27 +267,39 @@ def of_job(connection: Connection, job_id: JobId) -> GroupId | None:
 def members(
     connection: Connection, group_id: GroupId, *, after: JobId, limit: int, finished: bool = False
 ) -> list[Job]:
-    """Return a page of members in the order in which they were added; `finished`: only those that have finished."""
-    rows = read_members(connection, FINISHED_MEMBERS if finished else MEMBERS, group_id, after=after, limit=limit)
+    """Return a page of members in the order in which they were added; `finished`: only those that
+    have finished.
+    """
+    rows = read_members(
+        connection, FINISHED_MEMBERS if finished else MEMBERS, group_id, after=after, limit=limit
+    )
     return readable(jobs.name, rows, job_from)
 
 
 def read_members(
     connection: Connection, statement: Select[Any], group_id: GroupId, *, after: JobId, limit: int
 ) -> list[Row[Any]]:
-    """Return rows of members, in the order of their ids, from a statement about `IS_MEMBER_BETWEEN` and a `limit`.
+    """Return rows of members, in the order of their ids, from a statement about `IS_MEMBER_BETWEEN`
+    and a `limit`.
 
-    It reads some parts of the group at a time: without statistics PostgreSQL would read and sort all members that are
-    left, for each batch.
+    It reads some parts of the group at a time: without statistics PostgreSQL would read and sort
+    all members that are left, for each batch.
     """
     found: list[Row[Any]] = []
     reached, parts = int(after), 1
     while len(found) < limit:
-        bounds = connection.execute(NEXT_PARTS, {"group_id": group_id, "after": reached, "parts": parts}).one()
+        bounds = connection.execute(
+            NEXT_PARTS, {"group_id": group_id, "after": reached, "parts": parts}
+        ).one()
         first, last = bounds
         if last is None:
             break
-        values = {"group_id": group_id, "after": max(reached, first - 1), "last": last, "limit": limit - len(found)}
+        values = {
+            "group_id": group_id,
+            "after": max(reached, first - 1),
+            "last": last,
+            "limit": limit - len(found),
+        }
         found += connection.execute(statement, values).all()
         reached, parts = last, min(parts * 4, MOST_PARTS)
     return found
@@ -245,11 +307,16 @@ def read_members(
 
 def running(connection: Connection, group_id: GroupId) -> list[RunningMember]:
     """Return the members that nodes are running."""
-    return [RunningMember._make(row) for row in connection.execute(RUNNING.on(connection), {"group_id": group_id})]
+    return [
+        RunningMember._make(row)
+        for row in connection.execute(RUNNING.on(connection), {"group_id": group_id})
+    ]
 
 
 def have_all_ended(connection: Connection, group_id: GroupId) -> bool | None:
-    """Return whether all members and the job after them have ended; None if there is no such group."""
+    """Return whether all members and the job after them have ended; None if there is no such
+    group.
+    """
     row = connection.execute(ENDS, {"group_id": group_id}).one_or_none()
     if row is None:
         return None
@@ -263,7 +330,10 @@ def unsettled(connection: Connection, seconds: float) -> Unsettled:
     `seconds`: after which no more members are expected from a call that starts a group.
     """
     rows = connection.execute(UNSETTLED, {"seconds": seconds}).all()
-    found = {kind: [GroupId(row.id) for row in rows if row.kind == kind] for kind in ("cancelled", "abandoned")}
+    found = {
+        kind: [GroupId(row.id) for row in rows if row.kind == kind]
+        for kind in ("cancelled", "abandoned")
+    }
     return Unsettled(any(row.kind == "unreported" for row in rows), **found)
 
 
@@ -274,8 +344,11 @@ def forget_ended(connection: Connection, seconds: float) -> None:
 
 
 def group_from(row: Row[Any], *more: str) -> Group:
-    """Return a row of `GROUP_COLUMNS` as a group; `more`: columns of the row that are no part of it."""
-    values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+    """Return a row of `GROUP_COLUMNS` as a group; `more`: columns of the row that are no part of
+    it.
+    """
+    # The public name of a Row's mapping
+    values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     for name in more:
         del values[name]
     values["on_failure"] = OnFailure(values["on_failure"])

@@ -1,4 +1,6 @@
-"""What keeps the jobs from ending for which bodies wait: jobs that come first, and limits that other bodies take up."""
+"""What keeps the jobs from ending for which bodies wait: jobs that come first, and limits that
+other bodies take up.
+"""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -22,10 +24,12 @@ def _prerequisites(dialect: str) -> Any:
     unended = dependencies.c.ended == false()
     first = select(jobs.c.id.label("job_id")).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
     reached = first.cte("reached", recursive=True)
-    reached = reached.union(select(dependencies.c.after_id).where(dependencies.c.job_id == reached.c.job_id, unended))
-    awaited_jobs = select(dependencies.c.job_id, dependencies.c.after_id, null().label("group_id")).where(
-        dependencies.c.job_id.in_(select(reached.c.job_id)), unended
+    reached = reached.union(
+        select(dependencies.c.after_id).where(dependencies.c.job_id == reached.c.job_id, unended)
     )
+    awaited_jobs = select(
+        dependencies.c.job_id, dependencies.c.after_id, null().label("group_id")
+    ).where(dependencies.c.job_id.in_(select(reached.c.job_id)), unended)
     awaited_groups = select(groups.c.then_id, null(), groups.c.id).where(
         groups.c.then_id.in_(select(reached.c.job_id)), groups.c.ended_at.is_(None)
     )
@@ -43,29 +47,49 @@ _of_bucket = (
         .join(lane_buckets, lane_buckets.c.bucket_id == buckets.c.id)
         .join(_holder, _holder.c.lane_id == lane_buckets.c.lane_id)
     )
-    .where(jobs.c.id == _job_id, WAITS_FOR_LIMIT, buckets.c.opens_at.is_(None), _holder.c.node_id.is_not(None))
+    .where(
+        jobs.c.id == _job_id,
+        WAITS_FOR_LIMIT,
+        buckets.c.opens_at.is_(None),
+        _holder.c.node_id.is_not(None),
+    )
 )
 _of_queue = (
     select(null(), queues.c.concurrency_limit, _holder.c.id)
-    .select_from(jobs.join(queues, queues.c.name == jobs.c.queue).join(_holder, _holder.c.queue == queues.c.name))
+    .select_from(
+        jobs.join(queues, queues.c.name == jobs.c.queue).join(
+            _holder, _holder.c.queue == queues.c.name
+        )
+    )
     .where(
-        jobs.c.id == _job_id, jobs.c.state == JobState.PENDING, queues.c.concurrency_limit.is_not(None),
+        jobs.c.id == _job_id,
+        jobs.c.state == JobState.PENDING,
+        queues.c.concurrency_limit.is_not(None),
         _holder.c.node_id.is_not(None),
     )
-)  # fmt: skip
+)
 HOLDERS: Final = union_all(_of_bucket, _of_queue)
 IN_FORCE: Final = select(jobs.c.id).where(
-    jobs.c.id == _job_id, jobs.c.lease == bindparam("lease", type_=BigInteger()), jobs.c.state == JobState.STARTED
+    jobs.c.id == _job_id,
+    jobs.c.lease == bindparam("lease", type_=BigInteger()),
+    jobs.c.state == JobState.STARTED,
 )
 
 
 def prerequisites(connection: Connection, awaited: Collection[WaitTarget]) -> list[Prerequisite]:
-    """Return what these jobs wait for before they begin, and what that waits for, unless it has ended."""
+    """Return what these jobs wait for before they begin, and what that waits for, unless it has
+    ended.
+    """
     ids = sorted({each.id for each in awaited if each.kind == "job"})
     rows = connection.execute(PREREQUISITES.on(connection), {"ids": ids}) if ids else ()
     return [
         Prerequisite(
-            row.job_id, WaitTarget.group(row.group_id) if row.after_id is None else WaitTarget.job(row.after_id)
+            row.job_id,
+            (
+                WaitTarget.group(row.group_id)
+                if row.after_id is None
+                else WaitTarget.job(row.after_id)
+            ),
         )
         for row in rows
     ]
@@ -73,21 +97,40 @@ def prerequisites(connection: Connection, awaited: Collection[WaitTarget]) -> li
 
 def is_in_force(connection: Connection, wait: Wait) -> bool:
     """Return whether the attempt still runs whose body waits."""
-    return connection.execute(IN_FORCE, {"job_id": wait.job_id, "lease": wait.lease}).first() is not None
+    return (
+        connection.execute(IN_FORCE, {"job_id": wait.job_id, "lease": wait.lease}).first()
+        is not None
+    )
 
 
-def why_held_by_waiting(connection: Connection, job_id: JobId, waiting: Collection[JobId]) -> str | None:
-    """Return why a job cannot start: a limit whose jobs at a time are all bodies that wait. None otherwise."""
+def why_held_by_waiting(
+    connection: Connection, job_id: JobId, waiting: Collection[JobId]
+) -> str | None:
+    """Return why a job cannot start: a limit whose jobs at a time are all bodies that wait.
+
+    None otherwise.
+    """
     holders: dict[tuple[str | None, int | None], list[JobId]] = {}
     for name, most, holder in connection.execute(HOLDERS, {"job_id": job_id}):
         holders.setdefault((name, most), []).append(holder)
     for (name, most), held in holders.items():
         if (most is None or len(held) >= most) and set(held) <= set(waiting):
-            what = f"limit {quoted(name)}" if name is not None else f"the limit of its queue, {most} at a time,"
-            return f"job {job_id} cannot start: {what} is taken up by bodies that wait ({_listed(held)})"
+            what = (
+                f"limit {quoted(name)}"
+                if name is not None
+                else f"the limit of its queue, {most} at a time,"
+            )
+            return (
+                f"job {job_id} cannot start: {what} is taken up by bodies that wait"
+                f" ({_listed(held)})"
+            )
     return None
 
 
 def _listed(held: Collection[JobId]) -> str:
     named = ", ".join(map(str, sorted(held)[:MOST_NAMED]))
-    return f"jobs {named} and others" if len(held) > MOST_NAMED else f"{'jobs' if len(held) > 1 else 'job'} {named}"
+    return (
+        f"jobs {named} and others"
+        if len(held) > MOST_NAMED
+        else f"{'jobs' if len(held) > 1 else 'job'} {named}"
+    )

@@ -1,1 +1,3 @@
-"""Limits by key, limits of queues and fair queues: the lanes in which jobs wait, and their claims."""
+"""Limits by key, limits of queues and fair queues: the lanes in which jobs wait, and their
+claims.
+"""

@@ -1,8 +1,9 @@
 """Puts jobs into lanes: new ones, and those that became pending again.
 
-The statement that creates a job only writes down its limits, because it may be part of a caller's transaction, which
-may stay open for any time and must not lock a row that other callers or nodes need. The nodes put the job into its
-lane afterwards, in short transactions of their own, and create the lane and the buckets of its limits if they are new.
+The statement that creates a job only writes down its limits, because it may be part of a caller's
+transaction, which may stay open for any time and must not lock a row that other callers or nodes
+need. The nodes put the job into its lane afterwards, in short transactions of their own, and create
+the lane and the buckets of its limits if they are new.
 """
 
 import hashlib
@@ -89,16 +90,31 @@ class _LaneOfJob:
 _needs_params = queues.c.limits.is_not(None) | (queues.c.fair_by != OWNER)
 _unfiled = (
     select(
-        jobs.c.id, jobs.c.type, jobs.c.queue, jobs.c.priority, jobs.c.owner, cast(jobs.c.limits, Text()),
-        microseconds_of(jobs.c.run_at), queues.c.fair_by, cast(queues.c.limits, Text()),
-        case((_needs_params, cast(jobs.c.params, Text()))), microseconds_now(),
+        jobs.c.id,
+        jobs.c.type,
+        jobs.c.queue,
+        jobs.c.priority,
+        jobs.c.owner,
+        cast(jobs.c.limits, Text()),
+        microseconds_of(jobs.c.run_at),
+        queues.c.fair_by,
+        cast(queues.c.limits, Text()),
+        case((_needs_params, cast(jobs.c.params, Text()))),
+        microseconds_now(),
     )
     .select_from(jobs.outerjoin(queues, queues.c.name == jobs.c.queue))
     .where(IS_UNFILED)
     .with_for_update(skip_locked=True, of=jobs)
-)  # fmt: skip
+)
 UNFILED: Final = _unfiled.order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
-_newest = select(jobs.c.id).where(IS_UNFILED).order_by(jobs.c.id.desc()).offset(NEWEST).limit(1).scalar_subquery()
+_newest = (
+    select(jobs.c.id)
+    .where(IS_UNFILED)
+    .order_by(jobs.c.id.desc())
+    .offset(NEWEST)
+    .limit(1)
+    .scalar_subquery()
+)
 NEWEST_UNFILED: Final = _unfiled.where(
     queues.c.fair_by.is_not(None),
     jobs.c.id > bindparam("after", type_=BigInteger()),
@@ -114,9 +130,17 @@ def _limits(dialect: str) -> Select[*tuple[Any, ...]]:
 
 def _put_limits(dialect: str) -> Any:
     row = json_rows(dialect, "rows", name=Text(), declared=Text(), concurrency=Integer())
-    values = select(row.c.name, cast(row.c.declared, Json()), row.c.concurrency).where(true()).order_by(row.c.name)
-    new = INSERT[dialect](limits).from_select(["name", "declared", "concurrency"], values, include_defaults=False)
-    in_force = case((limits.c.changed.is_(None), new.excluded.concurrency), else_=limits.c.concurrency)
+    values = (
+        select(row.c.name, cast(row.c.declared, Json()), row.c.concurrency)
+        .where(true())
+        .order_by(row.c.name)
+    )
+    new = INSERT[dialect](limits).from_select(
+        ["name", "declared", "concurrency"], values, include_defaults=False
+    )
+    in_force = case(
+        (limits.c.changed.is_(None), new.excluded.concurrency), else_=limits.c.concurrency
+    )
     changed = {"declared": new.excluded.declared, "concurrency": in_force}
     return new.on_conflict_do_update(index_elements=[limits.c.name], set_=changed)
 
@@ -136,7 +160,9 @@ def _find_buckets(dialect: str) -> Select[*tuple[Any, ...]]:
 def _add_buckets(dialect: str) -> Any:
     pair = _pairs(dialect)
     values = select(pair.c.name, pair.c.key).where(true()).order_by(pair.c.name, pair.c.key)
-    new = INSERT[dialect](buckets).from_select(["limit_name", "key"], values, include_defaults=False)
+    new = INSERT[dialect](buckets).from_select(
+        ["limit_name", "key"], values, include_defaults=False
+    )
     return new.on_conflict_do_nothing(index_elements=[buckets.c.limit_name, buckets.c.key])
 
 
@@ -144,8 +170,13 @@ _LANE: Final = ("identity", "queue", "type", "priority", "owner", "weight", "pla
 
 
 def _put_lanes(dialect: str) -> Any:
-    """Create lanes, or let those that exist be read when their new jobs are due; in one order, against deadlocks."""
-    kinds = {name: lanes.c[name].type if name in ("priority", "weight", "place") else Text() for name in _LANE}
+    """Create lanes, or let those that exist be read when their new jobs are due; in one order,
+    against deadlocks.
+    """
+    kinds = {
+        name: lanes.c[name].type if name in ("priority", "weight", "place") else Text()
+        for name in _LANE
+    }
     row = json_rows(dialect, "rows", **kinds)
     values = select(*(row.c[name] for name in _LANE)).where(true()).order_by(row.c.identity)
     new = INSERT[dialect](lanes).from_select(list(_LANE), values, include_defaults=False)
@@ -157,7 +188,9 @@ def _put_lanes(dialect: str) -> Any:
 def _put_lane_buckets(dialect: str) -> Any:
     row = json_rows(dialect, "rows", lane=BigInteger(), bucket=BigInteger())
     values = select(row.c.lane, row.c.bucket).where(true())
-    new = INSERT[dialect](lane_buckets).from_select(["lane_id", "bucket_id"], values, include_defaults=False)
+    new = INSERT[dialect](lane_buckets).from_select(
+        ["lane_id", "bucket_id"], values, include_defaults=False
+    )
     return new.on_conflict_do_nothing()
 
 
@@ -176,21 +209,30 @@ FILE: Final = PerDialect(_file)
 
 
 def file(connection: Connection, most: int = MOST_FILED) -> int:
-    """Put up to so many jobs into their lanes, the oldest ones, and a few more; return their number.
+    """Put up to so many jobs into their lanes, the oldest ones, and a few more; return their
+    number.
 
-    If that leaves some, the newest ones in fair queues are put into lanes as well: an owner who starts a hundred
-    thousand jobs must not delay the turn of the next owner until all of these are in their lane.
+    If that leaves some, the newest ones in fair queues are put into lanes as well: an owner who
+    starts a hundred thousand jobs must not delay the turn of the next owner until all of these are
+    in their lane.
     """
     found = [_Unfiled(*row) for row in connection.execute(UNFILED, {"limit": most})]
     if not found:
         return 0
     if len(found) == most:
-        found += [_Unfiled(*row) for row in connection.execute(NEWEST_UNFILED, {"after": found[-1].id})]
+        found += [
+            _Unfiled(*row) for row in connection.execute(NEWEST_UNFILED, {"after": found[-1].id})
+        ]
     lane_of = {job.id: _lane_of(job) for job in found}
-    _put_declared(connection, {name: each for lane in lane_of.values() for name, each in lane.declared.items()})
+    _put_declared(
+        connection,
+        {name: each for lane in lane_of.values() for name, each in lane.declared.items()},
+    )
     newest_first = sorted(lane_of.items(), key=lambda item: (item[1].place, item[0]), reverse=True)
     for number, (_, lane) in enumerate(newest_first):
-        if lane.owner is not None:  # they begin to wait now, one after the other, whenever their jobs were due
+        if (
+            lane.owner is not None
+        ):  # they begin to wait now, one after the other, whenever their jobs were due
             lane.place = max(lane.place, found[0].now - number)
     by_identity: dict[str, _LaneOfJob] = {}
     identity_of: dict[int, str] = {}
@@ -198,9 +240,14 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
         identity = identity_of[job_id] = lane.identity
         known = by_identity.setdefault(identity, lane)
         known.place = min(known.place, lane.place)
-    bucket_ids = _buckets_of(connection, sorted({pair for lane in by_identity.values() for pair in lane.pairs}))
+    bucket_ids = _buckets_of(
+        connection, sorted({pair for lane in by_identity.values() for pair in lane.pairs})
+    )
     rows = [{name: getattr(lane, name) for name in _LANE} for lane in by_identity.values()]
-    ids = {row.identity: row.id for row in connection.execute(PUT_LANES.on(connection), {"rows": json.dumps(rows)})}
+    ids = {
+        row.identity: row.id
+        for row in connection.execute(PUT_LANES.on(connection), {"rows": json.dumps(rows)})
+    }
     under = [
         {"lane": ids[identity], "bucket": bucket_ids[pair]}
         for identity, lane in by_identity.items()
@@ -244,19 +291,32 @@ def _buckets_of(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int
 
 
 def _lane_of(job: _Unfiled) -> _LaneOfJob:
-    """Return the lane of a job. What cannot be read limits nothing: no bad row may stop the others."""
+    """Return the lane of a job.
+
+    What cannot be read limits nothing: no bad row may stop the others.
+    """
     weight, entries = own_limits(job.limits)
     params = object_in(job.params)
     for name, limit in object_in(job.queue_limits).items():
         if isinstance(limit, dict):
             key = key_of(limit.get("key"), None, params, job.owner)
             entries.append((name, key or "", limit.get("numbers")))
-    readable = [(name, key, read) for name, key, numbers in entries if (read := _readable(numbers)) is not None]
+    readable = [
+        (name, key, read)
+        for name, key, numbers in entries
+        if (read := _readable(numbers)) is not None
+    ]
     owner = None if job.fair_by is None else _turn_taker(job, params)
     return _LaneOfJob(
-        job.queue, job.type, job.priority, owner, weight, sorted({(name, key) for name, key, _ in readable}),
-        job.due, {name: numbers for name, _, numbers in readable},
-    )  # fmt: skip
+        job.queue,
+        job.type,
+        job.priority,
+        owner,
+        weight,
+        sorted({(name, key) for name, key, _ in readable}),
+        job.due,
+        {name: numbers for name, _, numbers in readable},
+    )
 
 
 def _turn_taker(job: _Unfiled, params: Mapping[str, Any]) -> str:

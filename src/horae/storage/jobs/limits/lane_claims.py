@@ -1,16 +1,18 @@
-"""Claims of jobs that have limits by key, or that wait in a fair queue; limits hold for the jobs of all nodes together.
+"""Claims of jobs that have limits by key, or that wait in a fair queue; limits hold for the jobs of
+all nodes together.
 
-Two nodes that decide at the same time would both find room. So a node locks the lanes that come first, and the buckets
-of their limits; then it reads in further statements, whose snapshots show all that earlier holders of these locks have
-committed, what runs and what was started. It waits for no lock: lanes and buckets that another node has locked are left
-to a later claim.
+Two nodes that decide at the same time would both find room. So a node locks the lanes that come
+first, and the buckets of their limits; then it reads in further statements, whose snapshots show
+all that earlier holders of these locks have committed, what runs and what was started. It waits for
+no lock: lanes and buckets that another node has locked are left to a later claim.
 
-A lane that a limit holds back is marked with the bucket that does so, and is not read again before that bucket allows
-another start: at a moment that is known, for a rate, or when fewer jobs run than allowed, which is counted from the
-rows of the jobs. So nothing has to be written when a job ends, and no crash can leave a limit closed.
+A lane that a limit holds back is marked with the bucket that does so, and is not read again before
+that bucket allows another start: at a moment that is known, for a rate, or when fewer jobs run than
+allowed, which is counted from the rows of the jobs. So nothing has to be written when a job ends,
+and no crash can leave a limit closed.
 
-Starts of a rate are counted when a job is claimed. A job that is handed back before it begins has used up its start: a
-start that was returned could be made a second time within the same window.
+Starts of a rate are counted when a job is claimed. A job that is handed back before it begins has
+used up its start: a start that was returned could be made a second time within the same window.
 """
 
 import json
@@ -33,17 +35,23 @@ from horae.storage.jobs.limits import lane_statements as sql
 FEWEST_LANES: Final = 200
 """Lanes that a claim reads at least: so many can be found to be held back at once."""
 MOST_ROUNDS: Final = 5
-"""How often a claim reads the first lanes again after it has moved back owners who had a turn through another lane."""
+"""How often a claim reads the first lanes again after it has moved back owners who had a turn
+through another lane.
+"""
 LATEST_MOMENT: Final = (LATEST - EPOCH) // MICROSECOND
-"""Of a rate: a start of the heaviest job under the slowest one would be paid off later than a column can hold."""
+"""Of a rate: a start of the heaviest job under the slowest one would be paid off later than a
+column can hold.
+"""
 _SECOND: Final = 1_000_000
 _NOW: Final = select(microseconds_now())
 
 
 class LanesAhead(NamedTuple):
-    """Whether jobs wait to be put into lanes, and the seconds until a lane may be claimed: infinite if none waits.
+    """Whether jobs wait to be put into lanes, and the seconds until a lane may be claimed: infinite
+    if none waits.
 
-    `next_in`: the seconds until further lanes become due or a rate allows starts again, whatever is due already.
+    `next_in`: the seconds until further lanes become due or a rate allows starts again, whatever is
+    due already.
     """
 
     unfiled: bool
@@ -54,10 +62,11 @@ class LanesAhead(NamedTuple):
 class LaneClaims(NamedTuple):
     """The claimed jobs, and for how many plain jobs there is room before the next job of a lane.
 
-    `skipped`: lanes were due and nothing was claimed from them, because another node had locked them, a job is heavier
-    than what is free, or the queue may run no more jobs: the next claim would find the same. `rest`: for
-    how many seconds starts may gather until the next claim; 0 if there may be more to claim now. `rated`: the lanes of
-    these jobs that are only under rates, so that the end of a job makes no room in them.
+    `skipped`: lanes were due and nothing was claimed from them, because another node had locked
+    them, a job is heavier than what is free, or the queue may run no more jobs: the next claim
+    would find the same. `rest`: for how many seconds starts may gather until the next claim; 0 if
+    there may be more to claim now. `rated`: the lanes of these jobs that are only under rates, so
+    that the end of a job makes no room in them.
     """
 
     claims: list[Claim]
@@ -81,7 +90,9 @@ class _Locked:
 
 
 def ahead(connection: Connection) -> LanesAhead:
-    """Return whether a claim from lanes may find something, with one statement that reads the ends of indexes."""
+    """Return whether a claim from lanes may find something, with one statement that reads the ends
+    of indexes.
+    """
     unfiled, has_room, place, opens_at, now = connection.execute(sql.AHEAD).one()
     moments = [moment for moment in (place, opens_at) if moment is not None]
     seconds = 0.0 if has_room else (min(moments) - now) / _SECOND if moments else math.inf
@@ -90,18 +101,31 @@ def ahead(connection: Connection) -> LanesAhead:
 
 
 def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> LaneClaims:
-    """Claim up to `most` jobs of lanes; `room`: how many jobs of both kinds the node has room for."""
+    """Claim up to `most` jobs of lanes; `room`: how many jobs of both kinds the node has room
+    for.
+    """
     locked = _lock(connection, scope, most)
     if not locked.rows:
         return LaneClaims([], room, skipped=True)
-    rows = connection.execute(sql.PLAIN_PLACES.on(connection), {"limit": room, **scope_parameters(scope)})
-    plain = [(-priority, due) for priority, due in rows]  # not in SQL, where the least priority has no opposite
-    choice = Chooser(locked.lanes, locked.buckets, locked.now).choose(room, plain, most=most, once=locked.truncated)
+    rows = connection.execute(
+        sql.PLAIN_PLACES.on(connection), {"limit": room, **scope_parameters(scope)}
+    )
+    plain = [
+        (-priority, due) for priority, due in rows
+    ]  # not in SQL, where the least priority has no opposite
+    choice = Chooser(locked.lanes, locked.buckets, locked.now).choose(
+        room, plain, most=most, once=locked.truncated
+    )
     claims = _start(connection, scope, choice, locked.now)
     _write(connection, locked, choice)
-    # If fewer plain jobs than there is room for were found, others may become due until they are claimed.
+    # If fewer plain jobs than there is room for were found, others may become due until they are
+    # claimed.
     plain_room = room - len(choice.jobs) if len(plain) < room else choice.plain
-    took_all = len(choice.jobs) < most and len(choice.jobs) + choice.plain < room and not _leaves_jobs(locked, choice)
+    took_all = (
+        len(choice.jobs) < most
+        and len(choice.jobs) + choice.plain < room
+        and not _leaves_jobs(locked, choice)
+    )
     return LaneClaims(
         claims,
         plain_room,
@@ -112,24 +136,31 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
 
 
 def _is_new(locked: _Locked, choice: Choice) -> bool:
-    """Return whether this claim stored something new about a full limit, so that the next claim finds another state.
+    """Return whether this claim stored something new about a full limit, so that the next claim
+    finds another state.
 
-    New is which limit holds a lane back, or until when. Nothing is stored about the limit of a queue, which has a
-    negative id. A lane whose first job is too heavy for the room under a concurrency is read, and held, each time.
+    New is which limit holds a lane back, or until when. Nothing is stored about the limit of a
+    queue, which has a negative id. A lane whose first job is too heavy for the room under a
+    concurrency is read, and held, each time.
     """
     return any(
-        bucket_id > 0 and (locked.rows[lane_id].held_by != bucket_id or choice.closed[bucket_id] is not None)
+        bucket_id > 0
+        and (locked.rows[lane_id].held_by != bucket_id or choice.closed[bucket_id] is not None)
         for lane_id, bucket_id in choice.held.items()
     )
 
 
 def _leaves_jobs(locked: _Locked, choice: Choice) -> bool:
-    """Return whether jobs were not read that might start now: of a lane with many, or of a lane that comes later."""
+    """Return whether jobs were not read that might start now: of a lane with many, or of a lane
+    that comes later.
+    """
     return locked.truncated or any(taken >= locked.each for taken in choice.taken.values())
 
 
 def _rest(locked: _Locked, choice: Choice) -> float:
-    """Return for how many seconds starts may gather; 0 if a limit opens when a job ends, or if none is closed."""
+    """Return for how many seconds starts may gather; 0 if a limit opens when a job ends, or if none
+    is closed.
+    """
     gathering: list[int] = []
     for bucket_id, wait in choice.closed.items():
         bucket = locked.buckets[bucket_id]
@@ -143,7 +174,8 @@ def _rated(locked: _Locked, choice: Choice) -> frozenset[int]:
     return frozenset(
         lane.id
         for lane in locked.lanes
-        if lane.id in choice.taken and all(locked.buckets[bucket].rate is not None for bucket in lane.buckets)
+        if lane.id in choice.taken
+        and all(locked.buckets[bucket].rate is not None for bucket in lane.buckets)
     )
 
 
@@ -158,7 +190,8 @@ def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
     ids = [
         lane_id
         for lane_id, row in locked.rows.items()
-        if row.queue not in closed_queues and all(bucket in locked.buckets for bucket in under.get(lane_id, ()))
+        if row.queue not in closed_queues
+        and all(bucket in locked.buckets for bucket in under.get(lane_id, ()))
     ]
     locked.rows = {lane_id: locked.rows[lane_id] for lane_id in ids}
     if not ids:
@@ -167,7 +200,10 @@ def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
     heads: dict[int, list[tuple[int, int]]] = {}
     for row in connection.execute(sql.FIRST_JOBS.on(connection), {"ids": ids, "each": locked.each}):
         heads.setdefault(row.lane_id, []).append((row.id, row.due))
-    locked.lanes = [_lane(row, under.get(lane_id, ()), heads.get(lane_id, ())) for lane_id, row in locked.rows.items()]
+    locked.lanes = [
+        _lane(row, under.get(lane_id, ()), heads.get(lane_id, ()))
+        for lane_id, row in locked.rows.items()
+    ]
     return locked
 
 
@@ -184,7 +220,9 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
         late = [row for row in rows if _had_turn(row)]
         if not late or len(rows) < count:
             return rows, len(rows) >= count
-        moved = [{"id": row.id, "held_by": row.held_by, "turn": 0, "earliest": row.turn} for row in late]
+        moved = [
+            {"id": row.id, "held_by": row.held_by, "turn": 0, "earliest": row.turn} for row in late
+        ]
         _write_lanes(connection, moved)
     return [row for row in rows if not _had_turn(row)], True
 
@@ -197,17 +235,22 @@ def _had_turn(lane: Any) -> bool:
 def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int]]:
     """Lock the buckets of these lanes and read their states; return the buckets of each lane."""
     under: dict[int, list[int]] = {}
-    for lane_id, bucket_id in connection.execute(sql.BUCKETS_OF.on(connection), {"ids": list(locked.rows)}):
+    for lane_id, bucket_id in connection.execute(
+        sql.BUCKETS_OF.on(connection), {"ids": list(locked.rows)}
+    ):
         under.setdefault(lane_id, []).append(bucket_id)
     if not under:
         locked.now = connection.scalar(_NOW) or 0
         return {}
     ids = sorted({bucket_id for each in under.values() for bucket_id in each})
     rows = connection.execute(sql.LOCK_BUCKETS.on(connection), {"buckets": ids}).all()
-    # By a further statement: the snapshot of the one that locks may be older than the last change under the lock.
+    # By a further statement: the snapshot of the one that locks may be older than the last change
+    # under the lock.
     held = connection.execute(sql.RUNNING.on(connection), {"buckets": [row.id for row in rows]})
     running: dict[int, int] = {bucket_id: int(weight) for bucket_id, weight in held}
-    locked.now = connection.scalar(_NOW) or 0  # after the locks: no other claim has counted starts at a later moment
+    locked.now = (
+        connection.scalar(_NOW) or 0
+    )  # after the locks: no other claim has counted starts at a later moment
     for row in rows:
         numbers = LimitNumbers.from_json(row.declared if row.changed is None else row.changed)
         rate = state_now(numbers, row.state, locked.now) if numbers.is_rate else None
@@ -218,17 +261,23 @@ def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int
 
 
 def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[int]]) -> set[str]:
-    """Count the limits of whole queues as further buckets; return the queues whose limits another node has locked."""
+    """Count the limits of whole queues as further buckets; return the queues whose limits another
+    node has locked.
+    """
     names = sorted({row.queue for row in locked.rows.values()})
     limited = set(connection.execute(sql.LIMITED_QUEUES.on(connection), {"names": names}).scalars())
     if not limited:
         return set()
     rows = connection.execute(sql.LOCK_QUEUES.on(connection), {"names": sorted(limited)}).all()
-    held = connection.execute(sql.RUNNING_IN_QUEUES.on(connection), {"names": [row.name for row in rows]})
+    held = connection.execute(
+        sql.RUNNING_IN_QUEUES.on(connection), {"names": [row.name for row in rows]}
+    )
     running = {str(row.queue): int(row.running) for row in held}
     for number, row in enumerate(rows, 1):
         numbers = LimitNumbers(concurrency=row.concurrency_limit)
-        locked.buckets[-number] = Bucket(-number, numbers, None, running.get(row.name, 0), counts_weight=False)
+        locked.buckets[-number] = Bucket(
+            -number, numbers, None, running.get(row.name, 0), counts_weight=False
+        )
         for lane_id, lane in locked.rows.items():
             if lane.queue == row.name:
                 under.setdefault(lane_id, []).append(-number)
@@ -237,7 +286,16 @@ def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[
 
 def _lane(row: Any, under: Sequence[int], heads: Sequence[tuple[int, int]]) -> Lane:
     owner = None if row.owner is None else (row.queue, row.priority, row.owner)
-    return Lane(row.id, row.priority, row.place or 0, row.weight, tuple(under), tuple(heads), owner, row.turn)
+    return Lane(
+        row.id,
+        row.priority,
+        row.place or 0,
+        row.weight,
+        tuple(under),
+        tuple(heads),
+        owner,
+        row.turn,
+    )
 
 
 def _start(connection: Connection, scope: ClaimScope, choice: Choice, now: int) -> list[Claim]:
@@ -258,7 +316,11 @@ def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
         if not taken and bucket is None and lane.jobs:
             continue  # its turn did not come, or only the limit of its queue holds it back
         turn = lane.turn if taken and lane.owner is not None else 0
-        earliest = None if lane.owner is None else max(lane.place, choice.turns[lane.owner] if taken else 0)
+        earliest = (
+            None
+            if lane.owner is None
+            else max(lane.place, choice.turns[lane.owner] if taken else 0)
+        )
         changed.append({"id": lane.id, "held_by": bucket, "turn": turn, "earliest": earliest})
     if changed:
         _write_lanes(connection, changed)
@@ -280,7 +342,12 @@ def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
         opens_at = min(locked.now + (choice.closed.get(bucket_id) or 0), LATEST_MOMENT)
         fresh_at = min(rate.fresh_at(bucket.numbers), LATEST_MOMENT)
         changed.append(
-            {"id": bucket_id, "state": json.dumps(rate.to_json()), "opens_at": opens_at, "fresh_at": fresh_at}
+            {
+                "id": bucket_id,
+                "state": json.dumps(rate.to_json()),
+                "opens_at": opens_at,
+                "fresh_at": fresh_at,
+            }
         )
     return changed
 

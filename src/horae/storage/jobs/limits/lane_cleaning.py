@@ -1,6 +1,8 @@
-"""Deletes lanes in which nothing waits or runs, and buckets of limits that hold nothing back and remember nothing.
+"""Deletes lanes in which nothing waits or runs, and buckets of limits that hold nothing back and
+remember nothing.
 
-Rows are locked by one statement and deleted by the next, which sees what other transactions did until the lock.
+Rows are locked by one statement and deleted by the next, which sees what other transactions did
+until the lock.
 """
 
 from collections.abc import Sequence
@@ -40,12 +42,16 @@ def _delete_lanes(dialect: str) -> Sequence[Any]:
 
 DELETE_LANES: Final = PerDialect(_delete_lanes)
 DELETE_BUCKETS: Final = PerDialect(
-    lambda dialect: delete(buckets).where(member_of(dialect, buckets.c.id, "ids", of=IdList), _is_fresh)
+    lambda dialect: delete(buckets).where(
+        member_of(dialect, buckets.c.id, "ids", of=IdList), _is_fresh
+    )
 )
 
 
 def clean(connection: Connection, most: int = MOST_CLEANED) -> bool:
-    """Delete up to so many lanes and buckets that are not needed; return whether there may be more."""
+    """Delete up to so many lanes and buckets that are not needed; return whether there may be
+    more.
+    """
     idle = list(connection.execute(IDLE_LANES, {"limit": most}).scalars())
     if idle:
         lanes_statement, pairs_statement = DELETE_LANES.on(connection)

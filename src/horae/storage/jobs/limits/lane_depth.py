@@ -1,8 +1,9 @@
 """The due jobs with limits, or of fair queues, that could start now if there were slots for them.
 
-What limits allow is estimated from above, without locks: a rate that is open counts with as many starts as it allows at
-once. Jobs that no node has put into a lane yet count as well, else nothing would start the first node for them; of the
-limits, those that the job itself carries are known by then.
+What limits allow is estimated from above, without locks: a rate that is open counts with as many
+starts as it allows at once. Jobs that no node has put into a lane yet count as well, else nothing
+would start the first node for them; of the limits, those that the job itself carries are known by
+then.
 """
 
 from collections import defaultdict
@@ -38,19 +39,28 @@ FILED: Final = (
 )
 _own: Final = cast(jobs.c.limits, Text()).label("limits")
 UNFILED: Final = (
-    select(jobs.c.queue, jobs.c.type, *_COUNT, _own).where(IS_UNFILED, _DUE).group_by(jobs.c.queue, jobs.c.type, _own)
+    select(jobs.c.queue, jobs.c.type, *_COUNT, _own)
+    .where(IS_UNFILED, _DUE)
+    .group_by(jobs.c.queue, jobs.c.type, _own)
 )
 _closed: Final = and_(HOLDS_LANES, buckets.c.opens_at > microseconds_now())
 BUCKETS: Final = (
     select(
-        lane_buckets.c.lane_id, buckets.c.id, buckets.c.limit_name, buckets.c.key, _closed.label("closed"),
-        limits.c.declared, limits.c.changed,
+        lane_buckets.c.lane_id,
+        buckets.c.id,
+        buckets.c.limit_name,
+        buckets.c.key,
+        _closed.label("closed"),
+        limits.c.declared,
+        limits.c.changed,
     )
-    .select_from(lane_buckets.join(buckets, buckets.c.id == lane_buckets.c.bucket_id).join(
-        limits, limits.c.name == buckets.c.limit_name
-    ))
+    .select_from(
+        lane_buckets.join(buckets, buckets.c.id == lane_buckets.c.bucket_id).join(
+            limits, limits.c.name == buckets.c.limit_name
+        )
+    )
     .where(lane_buckets.c.lane_id.in_(select(lanes.c.id).where(lanes.c.place.is_not(None))))
-)  # fmt: skip
+)
 
 
 @dataclass(slots=True)
@@ -66,7 +76,9 @@ class _Group:
 
 
 def startable(connection: Connection) -> dict[tuple[str, str], tuple[int, float]]:
-    """Return how many jobs could start by queue and type, and for how many seconds the oldest of them has been due."""
+    """Return how many jobs could start by queue and type, and for how many seconds the oldest of
+    them has been due.
+    """
     room: dict[Pair, int] = {}
     groups = [*_filed(connection, room), *_unfiled(connection, room)]
     found: dict[tuple[str, str], tuple[int, float]] = {}
@@ -86,12 +98,18 @@ def _filed(connection: Connection, room: dict[Pair, int]) -> Iterator[_Group]:
     rows = connection.execute(FILED).all()
     if not rows:
         return
-    running = {bucket_id: int(weight) for bucket_id, weight in connection.execute(running_weights())}
+    running = {
+        bucket_id: int(weight) for bucket_id, weight in connection.execute(running_weights())
+    }
     pairs = defaultdict[int, list[Pair]](list)
     for bucket in connection.execute(BUCKETS):
         pair = bucket.limit_name, bucket.key
         pairs[bucket.lane_id].append(pair)
-        room[pair] = 0 if bucket.closed else _room(bucket.changed or bucket.declared, running.get(bucket.id, 0))
+        room[pair] = (
+            0
+            if bucket.closed
+            else _room(bucket.changed or bucket.declared, running.get(bucket.id, 0))
+        )
     for queue, kind, count, oldest, weight, lane_id in rows:
         yield _Group(queue, kind, count, oldest, weight, pairs[lane_id])
 

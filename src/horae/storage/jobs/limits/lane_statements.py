@@ -57,7 +57,8 @@ from horae.storage.jobs.tables import has_not_expired, jobs, queues
 MOST_OPEN: Final = 100
 """Buckets in one claim whose lanes are read because they allow starts again."""
 
-# In a form that fits no index: PostgreSQL would read all jobs that wait for the few whose ids are known.
+# In a form that fits no index: PostgreSQL would read all jobs that wait for the few whose ids are
+# known.
 _STILL_WAITS: Final = and_(
     func.coalesce(jobs.c.state, "") == JobState.PENDING.value,
     func.coalesce(jobs.c.waits_for, "") == WaitsFor.LIMIT.value,
@@ -69,8 +70,13 @@ _held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))
 
 
 def running_weights(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """Select what the jobs weigh that nodes hold, by bucket. Counted from the rows, so it cannot drift."""
-    source = jobs.join(lanes, lanes.c.id == jobs.c.lane_id).join(lane_buckets, lane_buckets.c.lane_id == jobs.c.lane_id)
+    """Select what the jobs weigh that nodes hold, by bucket.
+
+    Counted from the rows, so it cannot drift.
+    """
+    source = jobs.join(lanes, lanes.c.id == jobs.c.lane_id).join(
+        lane_buckets, lane_buckets.c.lane_id == jobs.c.lane_id
+    )
     weight = func.sum(lanes.c.weight).label("weight")
     return (
         select(lane_buckets.c.bucket_id, weight)
@@ -96,23 +102,35 @@ AHEAD: Final = select(
     select(func.min(buckets.c.opens_at)).where(_closed).scalar_subquery(),
     microseconds_now(),
 )
-"""Whether jobs wait to be put into lanes, whether a full limit has room again, and when a lane may be claimed next."""
+"""Whether jobs wait to be put into lanes, whether a full limit has room again, and when a lane may
+be claimed next.
+"""
 
 
 def _is_served(dialect: str, lane: Any) -> ColumnElement[bool]:
-    served = or_(bindparam("every_queue", type_=Boolean()), member_of(dialect, lane.c.queue, "queues"))
+    served = or_(
+        bindparam("every_queue", type_=Boolean()), member_of(dialect, lane.c.queue, "queues")
+    )
     return and_(member_of(dialect, lane.c.type, "types"), served, lane.c.queue.not_in(_CLOSED))
 
 
 def _free_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
     due = lanes.c.place <= microseconds_now()
-    chosen = select(lanes.c.id).where(IS_FREE, due, _is_served(dialect, lanes)).order_by(*lane_order(lanes))
+    chosen = (
+        select(lanes.c.id)
+        .where(IS_FREE, due, _is_served(dialect, lanes))
+        .order_by(*lane_order(lanes))
+    )
     return chosen.limit(select(bindparam("lanes", type_=Integer())).scalar_subquery())
 
 
 def _opened_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
     """Select the first lanes behind each bucket that allows starts again."""
-    opened = select(buckets.c.id).where(_closed, buckets.c.opens_at <= microseconds_now()).order_by(buckets.c.opens_at)
+    opened = (
+        select(buckets.c.id)
+        .where(_closed, buckets.c.opens_at <= microseconds_now())
+        .order_by(buckets.c.opens_at)
+    )
     either = select(opened.limit(MOST_OPEN).subquery("opened").c.id).union_all(
         select(_with_room().limit(MOST_OPEN).subquery("with_room").c.id)
     )
@@ -127,7 +145,9 @@ def _opened_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
     if dialect != SQLITE:
         of_bucket = first.lateral("of_bucket")
         return select(of_bucket.c.id).select_from(bucket.join(of_bucket, true()))
-    found = lanes.alias("found")  # SQLite has no LATERAL; for each bucket it looks up the ids of this subquery
+    found = lanes.alias(
+        "found"
+    )  # SQLite has no LATERAL; for each bucket it looks up the ids of this subquery
     return select(found.c.id).select_from(bucket.join(found, found.c.id.in_(first)))
 
 
@@ -139,10 +159,23 @@ def _lock_lanes(dialect: str) -> Executable:
     )
     other = lanes.alias("other")
     same_owner = and_(
-        other.c.queue == lanes.c.queue, other.c.priority == lanes.c.priority, other.c.owner == lanes.c.owner
+        other.c.queue == lanes.c.queue,
+        other.c.priority == lanes.c.priority,
+        other.c.owner == lanes.c.owner,
     )
-    turn = select(func.max(other.c.turn)).where(same_owner, lanes.c.owner.is_not(None)).scalar_subquery()
-    columns = (lanes.c.id, lanes.c.queue, lanes.c.priority, lanes.c.owner, lanes.c.weight, lanes.c.place)
+    turn = (
+        select(func.max(other.c.turn))
+        .where(same_owner, lanes.c.owner.is_not(None))
+        .scalar_subquery()
+    )
+    columns = (
+        lanes.c.id,
+        lanes.c.queue,
+        lanes.c.priority,
+        lanes.c.owner,
+        lanes.c.weight,
+        lanes.c.place,
+    )
     return (
         select(*columns, lanes.c.held_by, func.coalesce(turn, 0).label("turn"))
         .where(one_of(dialect, lanes.c.id, select(chosen.c.id)))
@@ -151,7 +184,9 @@ def _lock_lanes(dialect: str) -> Executable:
 
 
 LOCK_LANES: Final = PerDialect(_lock_lanes)
-"""Lock the lanes that come first, with the last turn of their owner; not those that another node has locked."""
+"""Lock the lanes that come first, with the last turn of their owner; not those that another node
+has locked.
+"""
 
 
 def _lanes_of(dialect: str) -> ColumnElement[bool]:
@@ -159,14 +194,18 @@ def _lanes_of(dialect: str) -> ColumnElement[bool]:
 
 
 BUCKETS_OF: Final = PerDialect(
-    lambda dialect: select(lane_buckets.c.lane_id, lane_buckets.c.bucket_id).where(_lanes_of(dialect))
+    lambda dialect: select(lane_buckets.c.lane_id, lane_buckets.c.bucket_id).where(
+        _lanes_of(dialect)
+    )
 )
 
 
 def locked_buckets(dialect: str) -> Select[*tuple[Any, ...]]:
     """Lock buckets and read their states; not those that another node has locked."""
     return (
-        select(buckets.c.id, buckets.c.state, buckets.c.waiting, limits.c.declared, limits.c.changed)
+        select(
+            buckets.c.id, buckets.c.state, buckets.c.waiting, limits.c.declared, limits.c.changed
+        )
         .select_from(buckets.join(limits, limits.c.name == buckets.c.limit_name))
         .where(member_of(dialect, buckets.c.id, "buckets", of=IdList))
         .order_by(buckets.c.id)
@@ -189,7 +228,9 @@ LIMITED_QUEUES: Final = PerDialect(
     )
 )
 RUNNING: Final = PerDialect(
-    lambda dialect: running_weights(member_of(dialect, lane_buckets.c.bucket_id, "buckets", of=IdList))
+    lambda dialect: running_weights(
+        member_of(dialect, lane_buckets.c.bucket_id, "buckets", of=IdList)
+    )
 )
 RUNNING_IN_QUEUES: Final = PerDialect(
     lambda dialect: (
@@ -246,7 +287,8 @@ START: Final = PerDialect(
     lambda dialect: (
         update(jobs)
         .where(member_of(dialect, jobs.c.id, "ids", of=IdList), _STILL_WAITS)
-        # The moment at which the rates were counted: from one statement to the next the clock advances.
+        # The moment at which the rates were counted: from one statement to the next the clock
+        # advances.
         .values({**STARTED, "started_at": bindparam("now", type_=Instant())})
         .returning(*CLAIMED)
     )
@@ -254,9 +296,23 @@ START: Final = PerDialect(
 
 
 def _write_lanes(dialect: str) -> Update:
-    """Write what a claim has found out about lanes; the place of a lane follows from the job that is first now."""
-    row = json_rows(dialect, "rows", id=BigInteger(), held_by=BigInteger(), turn=BigInteger(), earliest=BigInteger())
-    first = select(jobs.c.run_at).where(jobs.c.lane_id == lanes.c.id, WAITS_IN_LANE).order_by(jobs.c.run_at).limit(1)
+    """Write what a claim has found out about lanes; the place of a lane follows from the job that
+    is first now.
+    """
+    row = json_rows(
+        dialect,
+        "rows",
+        id=BigInteger(),
+        held_by=BigInteger(),
+        turn=BigInteger(),
+        earliest=BigInteger(),
+    )
+    first = (
+        select(jobs.c.run_at)
+        .where(jobs.c.lane_id == lanes.c.id, WAITS_IN_LANE)
+        .order_by(jobs.c.run_at)
+        .limit(1)
+    )
     due = microseconds_of(first.correlate(lanes).scalar_subquery())
     values: dict[str, Any] = {
         "held_by": case((due.is_(None), null()), else_=row.c.held_by),
@@ -267,7 +323,9 @@ def _write_lanes(dialect: str) -> Update:
 
 
 def _write_buckets(dialect: str) -> Update:
-    row = json_rows(dialect, "rows", id=BigInteger(), state=Text(), opens_at=BigInteger(), fresh_at=BigInteger())
+    row = json_rows(
+        dialect, "rows", id=BigInteger(), state=Text(), opens_at=BigInteger(), fresh_at=BigInteger()
+    )
     waiting = select(lanes.c.id).where(lanes.c.held_by == buckets.c.id).exists()
     values: dict[str, Any] = {
         "state": cast(row.c.state, Json()),
@@ -279,7 +337,9 @@ def _write_buckets(dialect: str) -> Update:
 
 
 def by_rows(dialect: str, table: Table, row: Any) -> Update:
-    """Change the rows with these ids, which are found by the primary key, whatever the size of the table is."""
+    """Change the rows with these ids, which are found by the primary key, whatever the size of the
+    table is.
+    """
     found = update(table).where(table.c.id == row.c.id)
     if dialect == SQLITE:
         return found  # with a list of ids it would search the list of values for each of them

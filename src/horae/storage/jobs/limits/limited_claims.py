@@ -1,11 +1,12 @@
 """Claims from queues with a concurrency limit, which holds for the jobs of all nodes together.
 
-A job counts while a node holds it: once it is started, even while it waits there for a slot, and after it was cancelled
-or failed until its body has stopped.
+A job counts while a node holds it: once it is started, even while it waits there for a slot, and
+after it was cancelled or failed until its body has stopped.
 
-Two nodes that count at the same time would both find room. So a node that claims from such a queue locks the row of the
-queue first, and counts in a second statement, whose snapshot shows all that the previous holder has started. It does
-not wait for the lock: queues that another node has locked are left out of the claim.
+Two nodes that count at the same time would both find room. So a node that claims from such a queue
+locks the row of the queue first, and counts in a second statement, whose snapshot shows all that
+the previous holder has started. It does not wait for the lock: queues that another node has locked
+are left out of the claim.
 """
 
 from collections.abc import Collection
@@ -16,12 +17,22 @@ from sqlalchemy import Connection, Executable, Select, Subquery, func, or_, sele
 from horae.domain.jobs.job import Claim
 from horae.storage.engine.dialect import PerDialect, member_of
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import IS_CLOSED, ClaimScope, due_jobs, is_readable, scope_parameters, start_jobs
+from horae.storage.jobs.claims import (
+    IS_CLOSED,
+    ClaimScope,
+    due_jobs,
+    is_readable,
+    scope_parameters,
+    start_jobs,
+)
 from horae.storage.jobs.tables import jobs, queues
 
 
 class LimitedClaims(NamedTuple):
-    """The claimed jobs. `contended`: another node had locked one of the queues, so another claim soon may find more."""
+    """The claimed jobs.
+
+    `contended`: another node had locked one of the queues, so another claim soon may find more.
+    """
 
     claims: list[Claim]
     contended: bool
@@ -42,7 +53,11 @@ def _limited_queues_with_room(dialect: str) -> Select[tuple[str]]:
     )
     first = due_jobs(dialect, closed, jobs.c.queue).where(is_readable(dialect)).subquery("first")
     limited = queues.c.concurrency_limit.is_not(None)
-    return select(queues.c.name).where(limited, queues.c.name.in_(select(first.c.queue))).order_by(queues.c.name)
+    return (
+        select(queues.c.name)
+        .where(limited, queues.c.name.in_(select(first.c.queue)))
+        .order_by(queues.c.name)
+    )
 
 
 LIMITED_QUEUES_WITH_ROOM: Final = PerDialect(_limited_queues_with_room)
@@ -66,13 +81,20 @@ def _claim(dialect: str) -> Executable:
     open_to_all = ~IS_CLOSED & queues.c.concurrency_limit.is_(None)
     closed = select(queues.c.name).where(~or_(locked, open_to_all))
     columns = (jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
-    due = due_jobs(dialect, closed, *columns).where(is_readable(dialect)).with_for_update(skip_locked=True).cte("due")
+    due = (
+        due_jobs(dialect, closed, *columns)
+        .where(is_readable(dialect))
+        .with_for_update(skip_locked=True)
+        .cte("due")
+    )
     order = (due.c.priority.desc(), due.c.run_at, due.c.id)
     place = func.row_number().over(partition_by=due.c.queue, order_by=order)
     ranked = select(due.c.id, due.c.queue, place.label("place")).subquery("ranked")
     held = _held()
     left = queues.c.concurrency_limit - func.coalesce(held.c.running, 0)
-    rows = ranked.outerjoin(queues, queues.c.name == ranked.c.queue).outerjoin(held, held.c.queue == ranked.c.queue)
+    rows = ranked.outerjoin(queues, queues.c.name == ranked.c.queue).outerjoin(
+        held, held.c.queue == ranked.c.queue
+    )
     fits = or_(queues.c.concurrency_limit.is_(None), ranked.c.place <= left)
     return start_jobs(dialect, select(ranked.c.id).select_from(rows).where(fits))
 
@@ -82,14 +104,20 @@ CLAIM: Final = PerDialect(_claim)
 
 def limited_queues_with_room(connection: Connection, scope: ClaimScope, limit: int) -> list[str]:
     """Return the queues with a limit and room that have a job among the next `limit` ones."""
-    rows = connection.execute(LIMITED_QUEUES_WITH_ROOM.on(connection), {"limit": limit, **scope_parameters(scope)})
+    rows = connection.execute(
+        LIMITED_QUEUES_WITH_ROOM.on(connection), {"limit": limit, **scope_parameters(scope)}
+    )
     return [str(name) for name in rows.scalars()]
 
 
-def claim(connection: Connection, scope: ClaimScope, limit: int, names: Collection[str]) -> LimitedClaims:
-    """Claim up to `limit` due jobs in their order, and from these queues no more than they have room for.
+def claim(
+    connection: Connection, scope: ClaimScope, limit: int, names: Collection[str]
+) -> LimitedClaims:
+    """Claim up to `limit` due jobs in their order, and from these queues no more than they have
+    room for.
 
-    It may claim fewer jobs than possible: those behind a job without room are left to the next claim.
+    It may claim fewer jobs than possible: those behind a job without room are left to the next
+    claim.
     """
     locked = list(connection.execute(LOCK.on(connection), {"names": names}).scalars())
     if not locked:

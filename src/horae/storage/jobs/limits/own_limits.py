@@ -1,7 +1,8 @@
 """The limits that a job was created under, and its weight, as they are stored with it.
 
-A role of the database that may only start jobs writes them as well, and one statement puts the jobs of all programs
-into lanes. So each value is checked here, and what no limit can have limits nothing.
+A role of the database that may only start jobs writes them as well, and one statement puts the jobs
+of all programs into lanes. So each value is checked here, and what no limit can have limits
+nothing.
 """
 
 import json
@@ -20,7 +21,9 @@ ENTRY: Final = 3
 
 
 def weight_of(connection: Connection, job_id: JobId) -> int:
-    """Return how much the job counts under its limits: 1 unless it was started with another weight."""
+    """Return how much the job counts under its limits: 1 unless it was started with another
+    weight.
+    """
     return own_limits(reading.limits(connection, job_id))[0]
 
 
@@ -28,17 +31,30 @@ def own_limits(stored: str | None) -> tuple[int, list[tuple[str, str, Any]]]:
     """Return the weight of a job, and the names, keys and numbers of its own limits."""
     given = object_in(stored)
     weight, entries = given.get("weight", 1), given.get("limits", [])
-    if not isinstance(weight, int) or not 0 < weight <= LARGEST_AMOUNT or not isinstance(entries, list):
+    if (
+        not isinstance(weight, int)
+        or not 0 < weight <= LARGEST_AMOUNT
+        or not isinstance(entries, list)
+    ):
         return 1, []
     return weight, [(name, key, numbers) for name, key, numbers in filter(_is_entry, entries)]
 
 
 def _is_entry(stored: Any) -> bool:
     """Return whether this has the form of one limit; whoever uses the numbers checks them."""
-    if not isinstance(stored, list) or len(stored) != ENTRY or not all(isinstance(text, str) for text in stored[:2]):
+    if (
+        not isinstance(stored, list)
+        or len(stored) != ENTRY
+        or not all(isinstance(text, str) for text in stored[:2])
+    ):
         return False
     name, key, _ = stored
-    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and len(key) <= LONGEST_NAME and is_storable(key)
+    return (
+        0 < len(name) <= LONGEST_NAME
+        and name.isprintable()
+        and len(key) <= LONGEST_NAME
+        and is_storable(key)
+    )
 
 
 def object_in(text: str | None) -> dict[str, Any]:

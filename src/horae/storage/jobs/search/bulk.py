@@ -1,11 +1,13 @@
 """How far each change of many jobs has come, and which jobs it may change.
 
-A job of this type changes nothing unless its row is here, which the call that creates the job writes with it: a role of
-the database that may only start jobs can insert a job with any parameters, but no row of this table.
+A job of this type changes nothing unless its row is here, which the call that creates the job
+writes with it: a role of the database that may only start jobs can insert a job with any
+parameters, but no row of this table.
 
-A change of one job and the note of it are written in one transaction, so a job that runs again after a crash goes on
-behind the last job that was changed. The note also carries the lease: an attempt that was replaced by another changes
-nothing any more, because its transaction is rolled back.
+A change of one job and the note of it are written in one transaction, so a job that runs again
+after a crash goes on behind the last job that was changed. The note also carries the lease: an
+attempt that was replaced by another changes nothing any more, because its transaction is rolled
+back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,8 +47,12 @@ bulk_runs = Table(
     metadata,
     Column("job_id", row_id, primary_key=True, autoincrement=False),
     Column("lease", BigInteger, nullable=False),
-    Column("reached", row_id, nullable=False),  # the last job that was looked at; those before it are still to come
-    Column("total", BigInteger),  # the number of jobs at the start; null: they could not be counted in time
+    Column(
+        "reached", row_id, nullable=False
+    ),  # the last job that was looked at; those before it are still to come
+    Column(
+        "total", BigInteger
+    ),  # the number of jobs at the start; null: they could not be counted in time
     *(Column(name, BigInteger, nullable=False, server_default=text("0")) for name in _counts),
 )
 
@@ -64,7 +70,9 @@ class BulkRun(NamedTuple):
 _COLUMNS: Final = tuple(bulk_runs.c[name] for name in BulkRun._fields)
 
 
-ORDER: Final = insert(bulk_runs).values(job_id=bindparam("of_job"), reached=bindparam("of_job"), lease=0)
+ORDER: Final = insert(bulk_runs).values(
+    job_id=bindparam("of_job"), reached=bindparam("of_job"), lease=0
+)
 _is_first = bulk_runs.c.lease == 0
 BEGIN: Final = (
     update(bulk_runs)
@@ -89,7 +97,9 @@ FORGET: Final = delete(bulk_runs).where(bulk_runs.c.job_id == bindparam("of_job"
 
 _retry = jobs.alias("retry")
 CHANGEABLE: Final[Mapping[BulkAction, Conditions]] = {
-    BulkAction.CANCEL: [or_(IS_READY, IS_SENT, IS_WAITING, (jobs.c.state == JobState.STARTED) & IS_HELD)],
+    BulkAction.CANCEL: [
+        or_(IS_READY, IS_SENT, IS_WAITING, (jobs.c.state == JobState.STARTED) & IS_HELD)
+    ],
     BulkAction.RETRY: [
         jobs.c.state.in_([JobState.FAILED, JobState.CANCELLED]),
         not_(exists().where(_retry.c.retry_of == jobs.c.id)),
@@ -105,36 +115,50 @@ CHANGEABLE: Final[Mapping[BulkAction, Conditions]] = {
 
 
 def began_since(moment: datetime, unless_due_at: datetime | None = None) -> Conditions:
-    """Return the conditions of the jobs that began at a moment or later, but for those that are due at another one."""
+    """Return the conditions of the jobs that began at a moment or later, but for those that are due
+    at another one.
+    """
     began = [jobs.c.started_at >= moment, or_(IS_HELD, jobs.c.finished_at >= moment)]
     return began if unless_due_at is None else [*began, jobs.c.run_at != unless_due_at]
 
 
 def order(connection: Connection, job_id: JobId) -> None:
-    """Write the row of a new job, in the transaction that creates it: without it the job changes nothing."""
+    """Write the row of a new job, in the transaction that creates it: without it the job changes
+    nothing.
+    """
     connection.execute(ORDER, {"of_job": job_id})
 
 
 def last_lease(connection: Connection, job_id: JobId) -> int | None:
-    """Return the lease of the last attempt that has begun, 0 before the first; None if the job has no row."""
+    """Return the lease of the last attempt that has begun, 0 before the first; None if the job has
+    no row.
+    """
     return connection.execute(LEASE, {"of_job": job_id}).scalar_one_or_none()
 
 
 def begin(connection: Connection, job_id: JobId, lease: int, total: int | None) -> BulkRun:
     """Begin, or go on where an earlier attempt has stopped. Raises `LeaseLost`."""
-    row = connection.execute(BEGIN, {"of_job": job_id, "of_lease": lease, "counted": total}).one_or_none()
+    row = connection.execute(
+        BEGIN, {"of_job": job_id, "of_lease": lease, "counted": total}
+    ).one_or_none()
     if row is None:
         raise LeaseLost
     return BulkRun(*row)
 
 
-def note(connection: Connection, job_id: JobId, lease: int, reached: JobId, **counts: int) -> BulkRun:
-    """Add to the counts, in the transaction of what is counted. Raises `LeaseLost` if another attempt has begun.
+def note(
+    connection: Connection, job_id: JobId, lease: int, reached: JobId, **counts: int
+) -> BulkRun:
+    """Add to the counts, in the transaction of what is counted.
+
+    Raises `LeaseLost` if another attempt has begun.
 
     `counts`: how many jobs were `changed`, `skipped` and `failed`.
     """
     added = {f"{name}_now": counts.get(name, 0) for name in _counts}
-    row = connection.execute(NOTE, {"of_job": job_id, "of_lease": lease, "reached_now": reached, **added}).one_or_none()
+    row = connection.execute(
+        NOTE, {"of_job": job_id, "of_lease": lease, "reached_now": reached, **added}
+    ).one_or_none()
     if row is None:
         raise LeaseLost
     return BulkRun(*row)

@@ -11,7 +11,9 @@ from horae.errors import InvalidJobType
 
 @dataclass(frozen=True, slots=True)
 class MappedAttribute:
-    """A parameter: its column, the attribute it is mapped to, its type, and whether it may be null or left out."""
+    """A parameter: its column, the attribute it is mapped to, its type, and whether it may be null
+    or left out.
+    """
 
     column: str
     name: str
@@ -31,7 +33,9 @@ class MappedTable:
 
     @classmethod
     def of(cls, mapped: type[Any]) -> Self:
-        """Inspect the mapping; raises `InvalidJobType` if the primary key does not refer to a job."""
+        """Inspect the mapping; raises `InvalidJobType` if the primary key does not refer to a
+        job.
+        """
         mapper = mapping_of(mapped)
         table: Table = mapper.local_table
         key = _job_key(mapped.__name__, table)
@@ -62,7 +66,8 @@ def _kind(column: Column[Any]) -> type[Any]:
 
 
 def _job_key(name: str, table: Table) -> Column[Any]:
-    from horae.storage.jobs.tables import jobs  # noqa: PLC0415 - few job types are mapped; `import horae` is lighter
+    # Few job types are mapped; `import horae` is lighter
+    from horae.storage.jobs.tables import jobs  # noqa: PLC0415
 
     key = list(table.primary_key)
     if len(key) == 1 and any(foreign.references(jobs) for foreign in key[0].foreign_keys):

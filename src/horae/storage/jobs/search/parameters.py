@@ -14,9 +14,12 @@ from horae.storage.jobs.search.mapped import MappedTable
 M = TypeVar("M")
 
 
-def add(connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId, Mapping[str, Any]]]) -> None:
+def add(
+    connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId, Mapping[str, Any]]]
+) -> None:
     """Write the parameters of new jobs."""
-    # A statement writes only the columns of its first row, so rows with the same columns are inserted together.
+    # A statement writes only the columns of its first row, so rows with the same columns are
+    # inserted together.
     batches: dict[frozenset[str], list[dict[str, Any]]] = {}
     for job_id, row in rows:
         batches.setdefault(frozenset(row), []).append({joined.key: job_id, **row})
@@ -24,12 +27,21 @@ def add(connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId,
         connection.execute(insert(joined.table), batch)
 
 
-def load_many(connection: Connection, joined: MappedTable, job_ids: Sequence[JobId]) -> dict[JobId, Any]:
-    """Load the parameters of many jobs in one statement, detached from any session; missing ones are left out."""
+def load_many(
+    connection: Connection, joined: MappedTable, job_ids: Sequence[JobId]
+) -> dict[JobId, Any]:
+    """Load the parameters of many jobs in one statement, detached from any session; missing ones
+    are left out.
+    """
     key = joined.table.c[joined.key]
-    wanted = select(joined.mapped, key).where(member_of(connection.dialect.name, key, "ids", of=IdList))
+    wanted = select(joined.mapped, key).where(
+        member_of(connection.dialect.name, key, "ids", of=IdList)
+    )
     with Session(connection, expire_on_commit=False) as session:
-        found = {JobId(job_id): row for row, job_id in session.execute(wanted, {"ids": list(job_ids)}).unique()}
+        found = {
+            JobId(job_id): row
+            for row, job_id in session.execute(wanted, {"ids": list(job_ids)}).unique()
+        }
         session.expunge_all()
     return found
 

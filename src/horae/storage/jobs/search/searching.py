@@ -1,9 +1,10 @@
-"""The conditions of a search, and how its jobs are found: from the newest on, in ranges of ids that grow.
+"""The conditions of a search, and how its jobs are found: from the newest on, in ranges of ids that
+grow.
 
-A search reads one range of ids after another until it has enough jobs, so that a search that matches many jobs is over
-after the first, small range. Each statement is planned for its own range, and PostgreSQL chooses the index for it
-without regard to the order of the ids: for the sake of that order it would read the whole table from its end, in the
-hope of finding enough jobs soon.
+A search reads one range of ids after another until it has enough jobs, so that a search that
+matches many jobs is over after the first, small range. Each statement is planned for its own range,
+and PostgreSQL chooses the index for it without regard to the order of the ids: for the sake of that
+order it would read the whole table from its end, in the hope of finding enough jobs soon.
 """
 
 import json
@@ -51,14 +52,25 @@ from horae.domain.jobs.query import (
     Query,
     Term,
 )
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, seconds_between, seconds_from_now
+from horae.storage.engine.dialect import (
+    POSTGRESQL,
+    SQLITE,
+    Instant,
+    Json,
+    seconds_between,
+    seconds_from_now,
+)
 from horae.storage.jobs.reading import OPEN_PARTS, JobFilter, conditions_of, lists_of
 from horae.storage.jobs.tables import IS_SLOW, SLOW_SECONDS, job_tags, jobs
 
 RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
-"""Ids in a range: the first one takes some milliseconds; long ones let PostgreSQL read a table in parallel."""
+"""Ids in a range: the first one takes some milliseconds; long ones let PostgreSQL read a table in
+parallel.
+"""
 SLOW: Final = 0.5
-"""Seconds after which a range is followed by a shorter one, so that the last one ends soon after the deadline."""
+"""Seconds after which a range is followed by a shorter one, so that the last one ends soon after
+the deadline.
+"""
 _WILDCARD: Final = re.compile(r"[\\%_]")
 EXPONENTS_FROM: Final = 10**15
 """Floats from a little above on may be written with an exponent."""
@@ -72,20 +84,26 @@ _COLUMNS: Final = {
     Field.FINISHED: jobs.c.finished_at,
 }
 # Two queries in one: for both values in one query SQLite would read the whole table.
-BOUNDS: Final = select(select(func.min(jobs.c.id)).scalar_subquery(), select(func.max(jobs.c.id)).scalar_subquery())
-# Written into the statement: PostgreSQL would reuse a plan that was made for a range of another length.
+BOUNDS: Final = select(
+    select(func.min(jobs.c.id)).scalar_subquery(), select(func.max(jobs.c.id)).scalar_subquery()
+)
+# Written into the statement: PostgreSQL would reuse a plan that was made for a range of another
+# length.
 _low: Final = bindparam("low", type_=BigInteger(), literal_execute=True)
 _high: Final = bindparam("high", type_=BigInteger(), literal_execute=True)
 _IS_ENDED: Final = jobs.c.finished_at.is_not(None)
 _IN_RANGE: Final = and_(jobs.c.id >= _low, jobs.c.id < _high)
 _plain_id = literal_column("+horae_jobs.id", BigInteger())
 _AFTER_INDEX: Final = and_(_plain_id >= _low, _plain_id < _high)
-"""The range for SQLite where a small index fits: to a plain column it would prefer the primary key."""
+"""The range for SQLite where a small index fits: to a plain column it would prefer the primary key.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A query, and for the path of each parameter in it the job types in which that parameter may be searched."""
+    """A query, and for the path of each parameter in it the job types in which that parameter may
+    be searched.
+    """
 
     query: Query
     types: Mapping[tuple[str, ...], Sequence[str]]
@@ -93,7 +111,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Jobs, the newest first; `reached`: where the search stopped for lack of time, None if it was complete."""
+    """Jobs, the newest first; `reached`: where the search stopped for lack of time, None if it was
+    complete.
+    """
 
     ids: list[JobId]
     reached: JobId | None = None
@@ -158,7 +178,9 @@ def _read_ranges(
     read: Callable[[Mapping[str, int]], bool],
     seconds: float | None,
 ) -> JobId | None:
-    """Read one range of ids after another while `read` returns True; return the last id if the time ran out."""
+    """Read one range of ids after another while `read` returns True; return the last id if the time
+    ran out.
+    """
     first, high = _bounds(connection, wanted, search)
     deadline = None if seconds is None else time.monotonic() + seconds
     level = 0
@@ -201,7 +223,9 @@ def _matching(
     parts: list[ColumnElement[bool]] = []
     if JobState.FINISHED not in states:
         parts = [*_open_parts(states), *_unsuccessful(dialect, states)] or [false()]
-    elif dialect == POSTGRESQL and is_narrow:  # the indexes hold ended jobs; each of the others is in a small one
+    elif (
+        dialect == POSTGRESQL and is_narrow
+    ):  # the indexes hold ended jobs; each of the others is in a small one
         parts = [_IS_ENDED, *_open_parts(states)]
     in_range = _AFTER_INDEX if parts and dialect == SQLITE else _IN_RANGE
     chosen = select(jobs.c.id).where(in_range, *conditions)
@@ -212,7 +236,9 @@ def _matching(
 
 
 def _possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobState]:
-    """Return the states that the filter and the terms allow; none: no job matches, whatever its state."""
+    """Return the states that the filter and the terms allow; none: no job matches, whatever its
+    state.
+    """
     possible = frozenset(JobState) if wanted.states is None else frozenset(wanted.states)
     for condition, negated in ((term.condition, term.negated) for term in terms):
         if isinstance(condition, Is) and condition.field is Field.STATE:
@@ -224,18 +250,26 @@ def _possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobS
 
 
 def _open_parts(states: Collection[JobState]) -> list[ColumnElement[bool]]:
-    """Return the conditions of the indexes that have the jobs in these states that have not ended, each once."""
+    """Return the conditions of the indexes that have the jobs in these states that have not ended,
+    each once.
+    """
     return [part for state, parts in OPEN_PARTS.items() if state in states for part in parts]
 
 
 def _as_indexed(condition: str) -> ColumnElement[bool]:
-    """Return the condition of an index in the words of the index, which SQLAlchemy would compare with 1 on SQLite."""
+    """Return the condition of an index in the words of the index, which SQLAlchemy would compare
+    with 1 on SQLite.
+    """
     return and_(text(f"({condition})"))
 
 
 def _unsuccessful(dialect: str, states: Collection[JobState]) -> list[ColumnElement[bool]]:
-    """Return the condition of the index of jobs that failed or were cancelled, for those of these states."""
-    named = " OR ".join(f"state = '{state}'" for state in (JobState.FAILED, JobState.CANCELLED) if state in states)
+    """Return the condition of the index of jobs that failed or were cancelled, for those of these
+    states.
+    """
+    named = " OR ".join(
+        f"state = '{state}'" for state in (JobState.FAILED, JobState.CANCELLED) if state in states
+    )
     if not named:
         return []
     condition = _as_indexed(named)
@@ -244,7 +278,9 @@ def _unsuccessful(dialect: str, states: Collection[JobState]) -> list[ColumnElem
 
 
 def _has_own_index(terms: Sequence[Term]) -> bool:
-    """Return whether a term can be met by few ended jobs, which PostgreSQL finds by an index of ended jobs."""
+    """Return whether a term can be met by few ended jobs, which PostgreSQL finds by an index of
+    ended jobs.
+    """
     return any(
         isinstance(term.condition, HasParameter)
         or (isinstance(term.condition, Is) and term.condition.field in {Field.TYPE, Field.QUEUE})
@@ -269,7 +305,9 @@ def _of_condition(dialect: str, condition: Condition, search: Search) -> ColumnE
         case InTime(field=field, start=start, end=end):
             column = _COLUMNS[field]
             bounds = [] if start is None else [column >= _moment(start)]
-            return and_(column.is_not(None), *bounds, *([] if end is None else [column < _moment(end)]))
+            return and_(
+                column.is_not(None), *bounds, *([] if end is None else [column < _moment(end)])
+            )
         case Lasted():
             return _lasted(dialect, condition)
         case HasParameter():
@@ -283,12 +321,17 @@ def _is(dialect: str, condition: Is, search: Search) -> ColumnElement[bool]:
     if condition.field is Field.ERROR:
         return _has_error(wanted, technical=search.query.technical)
     if condition.field is Field.TAG:
-        # The range again: PostgreSQL does not conclude it, and would read all jobs that have the tag.
+        # The range again: PostgreSQL does not conclude it, and would read all jobs that have the
+        # tag.
         having = select(job_tags.c.job_id).where(
             job_tags.c.tag == wanted, job_tags.c.job_id >= _low, job_tags.c.job_id < _high
         )
         # SQLite would look the tag up for each job in the range.
-        return jobs.c.id.in_(having) if dialect == SQLITE else exists(having.where(job_tags.c.job_id == jobs.c.id))
+        return (
+            jobs.c.id.in_(having)
+            if dialect == SQLITE
+            else exists(having.where(job_tags.c.job_id == jobs.c.id))
+        )
     column = _COLUMNS[condition.field]
     if not condition.prefix:
         return column == wanted
@@ -304,7 +347,9 @@ def _moment(bound: Bound) -> ColumnElement[datetime]:
 
 
 def _has_error(part: str, *, technical: bool) -> ColumnElement[bool]:
-    columns = (jobs.c.error, jobs.c.human_readable_error) if technical else (jobs.c.human_readable_error,)
+    columns = (
+        (jobs.c.error, jobs.c.human_readable_error) if technical else (jobs.c.human_readable_error,)
+    )
     # The state is that of the index of failed jobs.
     return and_(
         jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
@@ -314,7 +359,10 @@ def _has_error(part: str, *, technical: bool) -> ColumnElement[bool]:
 
 def _lasted(dialect: str, condition: Lasted) -> ColumnElement[bool]:
     took = seconds_between(jobs.c.finished_at, jobs.c.started_at)
-    conditions: list[ColumnElement[bool]] = [jobs.c.finished_at.is_not(None), jobs.c.started_at.is_not(None)]
+    conditions: list[ColumnElement[bool]] = [
+        jobs.c.finished_at.is_not(None),
+        jobs.c.started_at.is_not(None),
+    ]
     if condition.least is not None:
         least = condition.least.total_seconds()
         conditions.append(took > least if condition.strictly else took >= least)
@@ -326,16 +374,22 @@ def _lasted(dialect: str, condition: Lasted) -> ColumnElement[bool]:
     return and_(*conditions)
 
 
-def _has_parameter(dialect: str, condition: HasParameter, types: Collection[str]) -> ColumnElement[bool]:
+def _has_parameter(
+    dialect: str, condition: HasParameter, types: Collection[str]
+) -> ColumnElement[bool]:
     one = _parameter_on_sqlite if dialect == SQLITE else _parameter_on_postgresql
-    return and_(jobs.c.type.in_(types), or_(*(one(condition.path, value) for value in condition.values)))
+    return and_(
+        jobs.c.type.in_(types), or_(*(one(condition.path, value) for value in condition.values))
+    )
 
 
 def _parameter_on_postgresql(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
     document: Any = value
     for name in reversed(path):
         document = {name: document}
-    return jobs.c.params.op("@>", is_comparison=True)(cast(literal(json.dumps(document), Text()), Json()))
+    return jobs.c.params.op("@>", is_comparison=True)(
+        cast(literal(json.dumps(document), Text()), Json())
+    )
 
 
 def _parameter_on_sqlite(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
@@ -356,8 +410,14 @@ def _parameter_on_sqlite(path: Sequence[str], value: Literal) -> ColumnElement[b
 
 
 def _as_written(value: Literal) -> str | None:
-    """Return a text that occurs in any JSON that contains the value, None if there may be several forms of it."""
-    if isinstance(value, str) and value.isascii() and value.replace("-", "").replace("_", "").isalnum():
+    """Return a text that occurs in any JSON that contains the value, None if there may be several
+    forms of it.
+    """
+    if (
+        isinstance(value, str)
+        and value.isascii()
+        and value.replace("-", "").replace("_", "").isalnum()
+    ):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < EXPONENTS_FROM:
         return str(value)  # also within 4711.0, which is equal

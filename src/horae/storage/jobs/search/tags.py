@@ -1,6 +1,7 @@
 """The tags of jobs: in the job's row to be shown, and in a table of their own to be searched.
 
-They are written after the job, in its transaction, so that the insert of a job without tags does nothing for them.
+They are written after the job, in its transaction, so that the insert of a job without tags does
+nothing for them.
 """
 
 import json
@@ -13,7 +14,9 @@ from horae.domain.jobs.job import JobId
 from horae.storage.engine.dialect import Json, PerDialect, among, json_rows
 from horae.storage.jobs.tables import job_tags, jobs
 
-SET: Final = among(update(jobs).values(tags=cast(bindparam("tags", type_=Text()), Json())), jobs.c.id)
+SET: Final = among(
+    update(jobs).values(tags=cast(bindparam("tags", type_=Text()), Json())), jobs.c.id
+)
 
 
 def _add(dialect: str) -> Any:
@@ -30,7 +33,9 @@ def write(connection: Connection, job_ids: Sequence[JobId], tags: Sequence[str])
     write_each(connection, [(job_id, tags) for job_id in job_ids])
 
 
-def write_each(connection: Connection, jobs_with_tags: Sequence[tuple[JobId, Sequence[str]]]) -> None:
+def write_each(
+    connection: Connection, jobs_with_tags: Sequence[tuple[JobId, Sequence[str]]]
+) -> None:
     """Write the tags of new jobs, each with its own."""
     rows = [{"tag": tag, "job_id": job_id} for job_id, given in jobs_with_tags for tag in given]
     connection.execute(ADD.on(connection), {"rows": json.dumps(rows)})

@@ -1,4 +1,6 @@
-"""Jobs and their attempts, nodes, queues; on PostgreSQL the live tables too (on SQLite a side-car file holds them)."""
+"""Jobs and their attempts, nodes, queues; on PostgreSQL the live tables too (on SQLite a side-car
+file holds them).
+"""
 
 from typing import Final
 
@@ -47,7 +49,9 @@ def _create_jobs() -> None:
         sa.Column("priority", sa.Integer, nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("label", sa.String(128)),
-        sa.Column("progress_percentage", sa.SmallInteger, nullable=False, server_default=sa.text("0")),
+        sa.Column(
+            "progress_percentage", sa.SmallInteger, nullable=False, server_default=sa.text("0")
+        ),
         sa.Column("owner", sa.String(200)),
         sa.Column("params", json),
         sa.Column("result", json),
@@ -76,10 +80,13 @@ def _job_checks() -> list[sa.CheckConstraint]:
     checks = {
         # Not IN, for which SQLite would build a table of the values for each row that it checks.
         "state": _is_one_of("state", "pending", "started", "finished", "failed", "cancelled"),
-        "ended": f"(finished_at IS NOT NULL) = ({_is_one_of('state', 'finished', 'failed', 'cancelled')})",
+        "ended": (
+            "(finished_at IS NOT NULL) ="
+            f" ({_is_one_of('state', 'finished', 'failed', 'cancelled')})"
+        ),
         "held": (
-            "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL "
-            "WHEN 'finished' THEN node_id IS NULL ELSE TRUE END"
+            "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL"
+            " WHEN 'finished' THEN node_id IS NULL ELSE TRUE END"
         ),
         "progress": "progress_percentage BETWEEN 0 AND 100",
         "attempts": "attempt >= 0 AND max_attempts >= 1 AND lease >= attempt",
@@ -173,7 +180,9 @@ def _create_queues() -> None:
 
 
 def _create_live_tables() -> None:
-    """Unlogged: what they hold may be lost with the server, and is written ten times a second a job."""
+    """Unlogged: what they hold may be lost with the server, and is written ten times a second a
+    job.
+    """
     op.create_table(
         "horae_live_jobs",
         sa.Column("job_id", row_id, autoincrement=False),

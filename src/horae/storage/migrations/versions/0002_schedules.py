@@ -28,7 +28,14 @@ def upgrade() -> None:
         sa.Column("deployment_id", row_id),
     ):
         op.add_column("horae_jobs", column)
-    _index("horae_jobs_tick", "horae_jobs", "nominal_time IS NOT NULL", "schedule_id", "nominal_time", unique=True)
+    _index(
+        "horae_jobs_tick",
+        "horae_jobs",
+        "nominal_time IS NOT NULL",
+        "schedule_id",
+        "nominal_time",
+        unique=True,
+    )
     _index("horae_jobs_schedule", "horae_jobs", "schedule_id IS NOT NULL", "schedule_id", "id")
 
 
@@ -61,7 +68,9 @@ def _create_deployments() -> None:
         _deployment_key("deployments", "replaced_by"),
         sqlite_autoincrement=True,
     )
-    _index("horae_deployments_current", "horae_deployments", "ended_at IS NULL", "module", unique=True)
+    _index(
+        "horae_deployments_current", "horae_deployments", "ended_at IS NULL", "module", unique=True
+    )
 
 
 def _create_schedules() -> None:
@@ -94,7 +103,11 @@ def _create_schedules() -> None:
         sa.PrimaryKeyConstraint("id", name="horae_schedules_pkey"),
         _check("schedules", "trigger_kind", "trigger_kind IN ('cron', 'interval')"),
         _check("schedules", "state", "state IN ('idle', 'executing', 'terminating', 'disabled')"),
-        _check("schedules", "running", "(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))"),
+        _check(
+            "schedules",
+            "running",
+            "(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))",
+        ),
         _check("schedules", "enabled", "enabled = (disabled_reason IS NULL)"),
         _check("schedules", "partition", "partition BETWEEN 0 AND 1023"),
         _check("schedules", "waiting", "state <> 'idle' OR (enabled AND next_start IS NOT NULL)"),
@@ -124,7 +137,11 @@ def _create_statistics() -> None:
         sa.Column("consecutive_crashes", sa.Integer, nullable=False, server_default=_ZERO),
         sa.PrimaryKeyConstraint("schedule_id", name="horae_schedule_statistics_pkey"),
         _schedule_key("schedule_statistics"),
-        _check("schedule_statistics", "total_runs", "total_runs = total_successes + total_failures + total_crashes"),
+        _check(
+            "schedule_statistics",
+            "total_runs",
+            "total_runs = total_successes + total_failures + total_crashes",
+        ),
     )
 
 
@@ -151,12 +168,16 @@ def _create_ticks() -> None:
 
 def _schedule_key(table: str) -> sa.ForeignKeyConstraint:
     name = f"horae_{table}_schedule_id_fkey"
-    return sa.ForeignKeyConstraint(["schedule_id"], ["horae_schedules.id"], ondelete="CASCADE", name=name)
+    return sa.ForeignKeyConstraint(
+        ["schedule_id"], ["horae_schedules.id"], ondelete="CASCADE", name=name
+    )
 
 
 def _deployment_key(table: str, column: str) -> sa.ForeignKeyConstraint:
     name = f"horae_{table}_{column}_fkey"
-    return sa.ForeignKeyConstraint([column], ["horae_deployments.id"], ondelete="SET NULL", name=name)
+    return sa.ForeignKeyConstraint(
+        [column], ["horae_deployments.id"], ondelete="SET NULL", name=name
+    )
 
 
 def _check(table: str, name: str, text: str) -> sa.CheckConstraint:
@@ -165,4 +186,11 @@ def _check(table: str, name: str, text: str) -> sa.CheckConstraint:
 
 def _index(name: str, table: str, where: str, *columns: str, unique: bool = False) -> None:
     condition = sa.text(where)
-    op.create_index(name, table, list(columns), unique=unique, postgresql_where=condition, sqlite_where=condition)
+    op.create_index(
+        name,
+        table,
+        list(columns),
+        unique=unique,
+        postgresql_where=condition,
+        sqlite_where=condition,
+    )

@@ -1,4 +1,6 @@
-"""Attempts that do not count, because the job was snoozed or its node stopped; why a job is pending again."""
+"""Attempts that do not count, because the job was snoozed or its node stopped; why a job is pending
+again.
+"""
 
 from typing import Final
 
@@ -21,7 +23,10 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Take back."""
-    op.execute("UPDATE horae_job_attempts SET outcome = 'failed' WHERE outcome IN ('snoozed', 'interrupted')")
+    op.execute(
+        "UPDATE horae_job_attempts SET outcome = 'failed' WHERE outcome IN ('snoozed',"
+        " 'interrupted')"
+    )
     _restrict_outcomes(_BEFORE)
     op.drop_column("horae_jobs", "retry_reason")
 

@@ -15,7 +15,9 @@ def upgrade() -> None:
         "CONSTRAINT horae_jobs_waits_for CHECK (waits_for IN ('jobs', 'limit'))"
     )
     op.drop_index("horae_jobs_ready", "horae_jobs")
-    _index("ready", "priority DESC, run_at, id, queue, type", "state = 'pending' AND waits_for IS NULL")
+    _index(
+        "ready", "priority DESC, run_at, id, queue, type", "state = 'pending' AND waits_for IS NULL"
+    )
     _index("waiting", "waits_for, run_at, id", "state = 'pending' AND waits_for IS NOT NULL")
 
 

@@ -21,8 +21,18 @@ def upgrade() -> None:
     op.add_column("horae_queues", sa.Column("limits", json))
     unfiled = "waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL"
     _index("horae_jobs_unfiled", "horae_jobs", "id", unfiled)
-    _index("horae_jobs_lane", "horae_jobs", "lane_id, run_at, id", "state = 'pending' AND lane_id IS NOT NULL")
-    _index("horae_jobs_lane_held", "horae_jobs", "lane_id", "node_id IS NOT NULL AND lane_id IS NOT NULL")
+    _index(
+        "horae_jobs_lane",
+        "horae_jobs",
+        "lane_id, run_at, id",
+        "state = 'pending' AND lane_id IS NOT NULL",
+    )
+    _index(
+        "horae_jobs_lane_held",
+        "horae_jobs",
+        "lane_id",
+        "node_id IS NOT NULL AND lane_id IS NOT NULL",
+    )
     _create_limits()
     _create_lanes()
 
@@ -62,7 +72,12 @@ def _create_limits() -> None:
         sa.UniqueConstraint("limit_name", "key", name="horae_limit_buckets_limit_name_key_key"),
         sqlite_autoincrement=True,
     )
-    _index("horae_limit_buckets_closed", "horae_limit_buckets", "opens_at", "waiting AND opens_at IS NOT NULL")
+    _index(
+        "horae_limit_buckets_closed",
+        "horae_limit_buckets",
+        "opens_at",
+        "waiting AND opens_at IS NOT NULL",
+    )
     _index("horae_limit_buckets_full", "horae_limit_buckets", "id", "waiting AND opens_at IS NULL")
 
 
@@ -86,7 +101,12 @@ def _create_lanes() -> None:
     free = "held_by IS NULL AND place IS NOT NULL"
     _index("horae_lanes_next", "horae_lanes", "priority DESC, place, id", free)
     _index("horae_lanes_due", "horae_lanes", "place", free)
-    _index("horae_lanes_held", "horae_lanes", "held_by, priority DESC, place, id", "held_by IS NOT NULL")
+    _index(
+        "horae_lanes_held",
+        "horae_lanes",
+        "held_by, priority DESC, place, id",
+        "held_by IS NOT NULL",
+    )
     _index("horae_lanes_owner", "horae_lanes", "queue, priority, owner, turn", "owner IS NOT NULL")
     op.create_table(
         "horae_lane_buckets",

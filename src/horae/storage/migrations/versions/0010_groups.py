@@ -25,7 +25,9 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Take back; jobs that wait for others may be claimed."""
-    op.execute("UPDATE horae_jobs SET waits_for = NULL WHERE state = 'pending' AND waits_for = 'jobs'")
+    op.execute(
+        "UPDATE horae_jobs SET waits_for = NULL WHERE state = 'pending' AND waits_for = 'jobs'"
+    )
     op.drop_table("horae_dependencies")
     op.drop_table("horae_group_parts")
     op.drop_table("horae_groups")
@@ -52,7 +54,8 @@ def _create_groups() -> None:
         sa.Column("ended_at", instant),
         sa.CheckConstraint("on_failure IN ('continue', 'cancel')", name="horae_groups_on_failure"),
         sa.CheckConstraint(
-            "finished >= 0 AND failed >= 0 AND cancelled >= 0 AND finished + failed + cancelled <= total",
+            "finished >= 0 AND failed >= 0 AND cancelled >= 0 AND finished + failed + cancelled <="
+            " total",
             name="horae_groups_counts",
         ),
         sa.CheckConstraint(
@@ -82,7 +85,9 @@ def _create_dependencies() -> None:
         sa.Column("job_id", row_id, nullable=False, autoincrement=False),
         sa.Column("on_failure", sa.String(16), nullable=False),
         sa.Column("ended", sa.Boolean, nullable=False, server_default=sa.false()),
-        sa.CheckConstraint("on_failure IN ('cancel', 'fail', 'run')", name="horae_dependencies_on_failure"),
+        sa.CheckConstraint(
+            "on_failure IN ('cancel', 'fail', 'run')", name="horae_dependencies_on_failure"
+        ),
         sa.PrimaryKeyConstraint("after_id", "job_id", name="horae_dependencies_pkey"),
     )
     op.create_index("horae_dependencies_job_id_ended", "horae_dependencies", ["job_id", "ended"])

@@ -1,4 +1,6 @@
-"""Unique keys that several active jobs may share, and the moment after which a job may not begin."""
+"""Unique keys that several active jobs may share, and the moment after which a job may not
+begin.
+"""
 
 from typing import Final
 
@@ -21,7 +23,8 @@ def upgrade() -> None:
     kind = "TIMESTAMP WITH TIME ZONE" if dialect == "postgresql" else "BIGINT"
     op.add_column("horae_jobs", sa.Column("key_is_shared", sa.Boolean))
     op.execute(
-        f"ALTER TABLE horae_jobs ADD COLUMN expires_at {kind} CONSTRAINT horae_jobs_expiry CHECK ({_READABLE[dialect]})"
+        f"ALTER TABLE horae_jobs ADD COLUMN expires_at {kind} CONSTRAINT horae_jobs_expiry CHECK"
+        f" ({_READABLE[dialect]})"
     )
     op.drop_index("horae_jobs_unique_key", "horae_jobs")
     active = "unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL"
@@ -34,10 +37,17 @@ def downgrade() -> None:
     """Take back; active jobs that share a key lose it, and no job expires."""
     for name in ("expiring", "same_key", "unique_key"):
         op.drop_index(f"horae_jobs_{name}", "horae_jobs")
-    op.execute("UPDATE horae_jobs SET unique_key = NULL WHERE key_is_shared AND finished_at IS NULL")
+    op.execute(
+        "UPDATE horae_jobs SET unique_key = NULL WHERE key_is_shared AND finished_at IS NULL"
+    )
     op.drop_column("horae_jobs", "expires_at")
     op.drop_column("horae_jobs", "key_is_shared")
-    _index("unique_key", "type, unique_key", "unique_key IS NOT NULL AND finished_at IS NULL", unique=True)
+    _index(
+        "unique_key",
+        "type, unique_key",
+        "unique_key IS NOT NULL AND finished_at IS NULL",
+        unique=True,
+    )
 
 
 def _index(name: str, columns: str, condition: str, *, unique: bool = False) -> None:

@@ -19,7 +19,9 @@ _SLOW: Final = {
 def upgrade() -> None:
     """Apply."""
     dialect = op.get_context().dialect.name
-    op.execute(f"ALTER TABLE horae_jobs ADD COLUMN tags {'JSONB' if dialect == 'postgresql' else 'TEXT'}")
+    op.execute(
+        f"ALTER TABLE horae_jobs ADD COLUMN tags {'JSONB' if dialect == 'postgresql' else 'TEXT'}"
+    )
     op.create_table(
         "horae_job_tags",
         sa.Column("tag", sa.String(200), nullable=False),
@@ -43,8 +45,8 @@ def upgrade() -> None:
     op.execute(f"CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE {_SLOW[dialect]}")
     if dialect == "postgresql":
         op.execute(
-            "CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) "
-            "WITH (gin_pending_list_limit = 512) WHERE params IS NOT NULL AND finished_at IS NOT NULL"
+            "CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH"
+            " (gin_pending_list_limit = 512) WHERE params IS NOT NULL AND finished_at IS NOT NULL"
         )
 
 

@@ -1,4 +1,6 @@
-"""What was changed of a declared schedule at run time; one-time changes of its next start; calendars; backfills."""
+"""What was changed of a declared schedule at run time; one-time changes of its next start;
+calendars; backfills.
+"""
 
 from typing import Final
 
@@ -14,7 +16,14 @@ row_id: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 instant: Final = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 json: Final = JSONB().with_variant(sa.Text(), "sqlite")
 
-_COLUMNS: Final = ("overrides", "calendar_days", "skip_until", "skip_reason", "moved_start", "backfill_next")
+_COLUMNS: Final = (
+    "overrides",
+    "calendar_days",
+    "skip_until",
+    "skip_reason",
+    "moved_start",
+    "backfill_next",
+)
 
 
 def upgrade() -> None:
@@ -47,7 +56,9 @@ def downgrade() -> None:
     """Take back; schedules with an exclusion calendar lose it."""
     op.drop_table("horae_backfill_times")
     without = (
-        "rules - 'exclude'" if op.get_context().dialect.name == "postgresql" else "json_remove(rules, '$.exclude')"
+        "rules - 'exclude'"
+        if op.get_context().dialect.name == "postgresql"
+        else "json_remove(rules, '$.exclude')"
     )
     op.execute(f"UPDATE horae_schedules SET rules = {without}")  # noqa: S608 - one of two constants
     for name in reversed(_COLUMNS):

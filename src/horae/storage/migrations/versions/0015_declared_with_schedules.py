@@ -1,4 +1,6 @@
-"""Limits and tags of schedules' jobs, declarations about queues, jobs that other systems run, and compatibility."""
+"""Limits and tags of schedules' jobs, declarations about queues, jobs that other systems run, and
+compatibility.
+"""
 
 from typing import Final
 
@@ -15,7 +17,11 @@ row_id: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 # Whole microseconds since 1970, in UTC, where there is no type for a moment.
 instant: Final = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 
-_COLUMNS: Final = (("horae_schedules", "limits"), ("horae_schedules", "tags"), ("horae_queues", "declared"))
+_COLUMNS: Final = (
+    ("horae_schedules", "limits"),
+    ("horae_schedules", "tags"),
+    ("horae_queues", "declared"),
+)
 
 _READY: Final = "priority DESC, run_at, id, queue, type"
 _IS_READY: Final = "state = 'pending' AND waits_for IS NULL"
@@ -57,7 +63,9 @@ def upgrade() -> None:
     if _is_postgresql():
         _create_live_waits()
         op.drop_index("horae_jobs_ended", "horae_jobs")
-        _create_index("ended_values", "finished_at, type text_pattern_ops, queue, created_at, id", _ENDED)
+        _create_index(
+            "ended_values", "finished_at, type text_pattern_ops, queue, created_at, id", _ENDED
+        )
 
 
 def downgrade() -> None:
@@ -105,4 +113,6 @@ def _is_postgresql() -> bool:
 
 
 def _took_longer(seconds: int) -> str:
-    return "finished_at - started_at > " + (f"interval '{seconds} seconds'" if _is_postgresql() else f"{seconds}000000")
+    return "finished_at - started_at > " + (
+        f"interval '{seconds} seconds'" if _is_postgresql() else f"{seconds}000000"
+    )

@@ -1,4 +1,6 @@
-"""Runs of schedules that are repeated: the attempts of their jobs, and retries that keep the nominal time."""
+"""Runs of schedules that are repeated: the attempts of their jobs, and retries that keep the
+nominal time.
+"""
 
 from typing import Final
 
@@ -20,11 +22,16 @@ def upgrade() -> None:
     op.add_column("horae_ticks", sa.Column("retried_as", row_id))
     _index_runs("nominal_time IS NOT NULL AND retry_of IS NULL")
     retried = "retry_of IS NOT NULL AND nominal_time IS NOT NULL"
-    op.execute(f"CREATE INDEX horae_jobs_retried_tick ON horae_jobs (schedule_id, nominal_time) WHERE {retried}")
+    op.execute(
+        "CREATE INDEX horae_jobs_retried_tick ON horae_jobs (schedule_id, nominal_time) WHERE"
+        f" {retried}"
+    )
 
 
 def downgrade() -> None:
-    """Take back; each run has one attempt again, and retries are no runs of their schedule any more."""
+    """Take back; each run has one attempt again, and retries are no runs of their schedule any
+    more.
+    """
     op.execute(
         "UPDATE horae_jobs SET schedule_id = NULL, nominal_time = NULL "
         "WHERE nominal_time IS NOT NULL AND retry_of IS NOT NULL"
@@ -43,4 +50,7 @@ def _index_options(condition: str) -> None:
 
 def _index_runs(condition: str) -> None:
     op.drop_index("horae_jobs_tick", "horae_jobs")
-    op.execute(f"CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE {condition}")
+    op.execute(
+        "CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE"
+        f" {condition}"
+    )
