@@ -42,3 +42,17 @@ def test_a_diagram_of_states_shows_every_move_and_no_other(
     assert drawn == {
         (before.value, event.value, after.value) for (before, event), after in moves.items()
     }
+
+
+def test_the_table_of_events_shows_every_move_of_a_job_and_no_other() -> None:
+    page = (ROOT / "docs/concepts/architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) → `(\w+)` \|", page, re.MULTILINE)
+    shown = {
+        (before, event, after)
+        for event, states, after in rows
+        for before in re.findall(r"`(\w+)`", states)
+    }
+    assert shown == {
+        (before.value, event.value, after.value)
+        for (before, event), after in job.NEXT_STATE.items()
+    }
