@@ -65,7 +65,7 @@ def _measured(name: str, url: str, application: Any, scale: Scale) -> Figure:
         "jobs/s",
         Samples.of(jobs),
         Samples.of(plain),
-        Budget("ratio at least", 1.0),
+        Budget("ratio at least", 0.8),
         note=f"{PROCESSES} processes, results in PostgreSQL",
     )
 

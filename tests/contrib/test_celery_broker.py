@@ -11,9 +11,9 @@ from redis import Redis
 from horae import Horae
 from horae.contrib.celery import setup
 from horae.contrib.celery.broker import NO_LIMIT, RUN_JOB, CeleryBackend, queue_of
-from horae.contrib.celery.ended_timers import forget_ended_timers
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.tasks import percentage_in
+from horae.contrib.celery.workarounds import forget_ended_timers
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError
 from horae.storage.engine.database import Database

@@ -94,27 +94,6 @@ async def test_a_killed_worker_is_rescued_by_another(
     check(horae, database, log)
 
 
-async def test_a_child_with_an_unread_result_does_not_delay_the_stop(
-    horae: Horae, database: Database, start_worker: MakeWorker, log: Path
-) -> None:
-    """Celery forgets a task that was not acknowledged; its child waits 30 s for the result to be read."""
-    worker = start_worker(concurrency=1, options=("-l", "debug"))
-    assert worker.process is not None
-    (child,) = worker.children
-    os.kill(
-        child, signal.SIGSTOP
-    )  # it has the task when the worker stops, but has not acknowledged it
-    horae.jobs.start("charge", number=1)
-    await until(lambda: "TaskPool: Apply" in worker.log)
-    worker.process.terminate()
-    await until(lambda: "Stopping Pool" in worker.log)
-    os.kill(child, signal.SIGCONT)
-    began = time.monotonic()
-    assert worker.process.wait(60) == 0
-    assert time.monotonic() - began < 15
-    check(horae, database, log)
-
-
 async def test_a_worker_that_is_stopped_at_once_interrupts_its_jobs(
     horae: Horae, database: Database, start_worker: MakeWorker, log: Path
 ) -> None:

@@ -58,8 +58,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Dispatcher._send_limited": "only with another backend: tests/runtime/test_dispatching_limits.py",
     "Dispatcher._send_lost": "only with another backend: tests/runtime/test_dispatching.py",
     "Dispatcher._take_back_unrouted": "only with another backend: tests/runtime/test_dispatching.py",
-    "MessageNode._claim_joined": "only for messages of another backend: tests/runtime/test_joined_ends.py",
-    "MessageNode._claim_sent": "only for messages of another backend: tests/contrib/test_celery_jobs.py",
+    "MessageNode._claim": "only for messages of another backend: tests/contrib/test_celery_jobs.py",
     "Peers.run": "only after some seconds, and only with other nodes: tests/runtime/test_peers.py",
     "Heartbeat._beat_here": "only while the server accepts no new connection: tests/runtime/test_used_up_connections.py",
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from horae import Horae
-from horae.runtime.inline.message_node import MessageNode
+from horae.contrib.celery.message_node import MessageNode
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
 
@@ -20,6 +20,6 @@ def horae(database: Database) -> Iterator[Horae]:
 @pytest.fixture
 def worker(horae: Horae) -> Iterator[MessageNode]:
     """What runs the jobs of another system, by their ids."""
-    node = MessageNode(horae.components, "celery")
+    node = MessageNode(horae.components)
     yield node
     node.close()

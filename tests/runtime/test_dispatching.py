@@ -17,11 +17,11 @@ from sqlalchemy import event
 from horae import Backoff, Horae, JobContext, Limit
 from horae.client.doctor.other_systems import check_other_systems
 from horae.client.doctor.system import system_findings
+from horae.contrib.celery.message_node import MessageNode
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError, DatabaseUnavailable, InvalidJobType, InvalidRequest
 from horae.runtime.backends.checks import check_backends
 from horae.runtime.backends.dispatcher import Dispatcher
-from horae.runtime.inline.message_node import MessageNode
 from horae.runtime.signals import Signals
 from horae.runtime.timing import DispatcherTiming
 from horae.storage.engine.database import Database

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from horae import Horae
+from horae.contrib.celery.message_node import MessageNode
 from horae.runtime.backends.dispatcher import Dispatcher
-from horae.runtime.inline.message_node import MessageNode
 from horae.runtime.signals import Signals
 from horae.runtime.timing import DispatcherTiming
 from horae.storage.engine.database import Database
@@ -202,7 +202,7 @@ async def test_a_node_learns_of_ends_in_other_processes(
         other.job(name="export", backend="celery", max_count=None)(lambda: None)
         async with running_node(horae):
             await until(lambda: len(backend.sent) == 1)
-            node = MessageNode(other.components, "celery")
+            node = MessageNode(other.components)
             try:
                 await asyncio.to_thread(node.run_job, jobs[0])
                 await until(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from horae import Horae, JobContext
+from horae.contrib.celery.message_node import OWN_PROCESS, MessageNode
+from horae.contrib.celery.own_process import OwnProcess
 from horae.domain.jobs.job import Job, JobId
-from horae.runtime.inline.message_node import OWN_PROCESS, MessageNode
-from horae.runtime.inline.own_process import OwnProcess
 from horae.storage.engine.database import Database
 from horae.storage.jobs import dispatching
 from horae.storage.outcomes import settling
@@ -55,7 +55,7 @@ def ending(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
 @pytest.fixture
 def worker(horae: Horae) -> Iterator[MessageNode]:
     """The node of a process that may be ended to stop a body."""
-    node = MessageNode(horae.components, "celery", OWN_PROCESS)
+    node = MessageNode(horae.components, OWN_PROCESS)
     yield node
     node.close()
 

@@ -1,6 +1,7 @@
 """Ends of inline jobs that the database does not take at once: repeated as a node repeats them, and never forgotten."""
 
 import threading
+from typing import Any
 
 import psycopg
 import pytest
@@ -165,12 +166,14 @@ async def test_ctrl_c_while_the_caller_waits_forgets_no_end(
 ) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
 
-    def interrupt(ends: InlineEnds, waiting: object) -> bool:
-        del ends, waiting
+    write_later = vars(InlineEnds)["_write_later"]
+
+    def interrupt(ends: InlineEnds, end: Any) -> None:
+        write_later(ends, end)
         server.left = 0
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(InlineEnds, "_is_written_in_time", interrupt)
+    monkeypatch.setattr(InlineEnds, "_write_later", interrupt)
 
     @horae.job
     def work() -> str:

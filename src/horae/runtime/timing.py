@@ -343,14 +343,6 @@ class InlineTiming:
 
     result_wait: float = 30.0
     """How long the caller waits until the result is written: longer than most fail-overs take."""
-    join_within: float = 0.01
-    """How long the end of a short body in a busy worker of another system waits for the claim of
-    its next job.
-    """
-    short_body: float = 0.05
-    """How long such a body takes at most; the ends of others do not wait."""
-    busy_within: float = 0.05
-    """How long ago the end of the last body was, if the process is busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

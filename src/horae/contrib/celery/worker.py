@@ -13,11 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from horae.contrib.celery.broker import RUN_JOB, queue_of
-from horae.contrib.celery.ended_timers import forget_ended_timers
-from horae.contrib.celery.late_requests import late_request
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.main_node import MainNode
-from horae.contrib.celery.pool_exit import end_with_worker
+from horae.contrib.celery.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
+from horae.contrib.celery.workarounds import forget_ended_timers, late_request
 from horae.domain.jobs.backend import CELERY, BackendAddress
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseReadOnly, HoraeError
@@ -25,7 +24,6 @@ from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
 from horae.quoting import quoted
 from horae.runtime.backends.checks import check_backends
-from horae.runtime.inline.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.failures import is_transient
 from horae.types.arguments import LARGEST_ID
@@ -168,9 +166,8 @@ class WorkerProcesses:
             raise SystemExit(f"horae: the node of this worker cannot start: {error}") from error
         self._main = main
 
-    def stop(self, worker: Any) -> None:
-        """Stop the node of the main process; the pool is stopped next."""
-        end_with_worker(worker.pool)
+    def stop(self) -> None:
+        """Stop the node of the main process; Celery stops the pool next."""
         main, self._main = self._main, None
         if main is not None:
             main.stop()
@@ -189,7 +186,7 @@ class WorkerProcesses:
         with self._making:
             if self._runs is None or self._runs[0] != pid:
                 place = self._place if pid == self._main_pid else OWN_PROCESS
-                self._runs = pid, MessageNode(self._horae.components, CELERY, place)
+                self._runs = pid, MessageNode(self._horae.components, place)
             return self._runs[1]
 
 
@@ -203,8 +200,8 @@ def install(app: Any, processes: WorkerProcesses) -> None:
     def start(_step: Any, worker: Any) -> None:
         processes.start(worker)
 
-    def stop(_step: Any, worker: Any) -> None:
-        processes.stop(worker)
+    def stop(_step: Any, _worker: Any) -> None:
+        processes.stop()
 
     def loop(_step: Any, _worker: Any, hub: Any) -> None:
         forget_ended_timers(hub)

@@ -22,7 +22,7 @@ from horae.storage.outcomes.settling import Settled
 log = guarded_log("horae.runtime")
 
 
-class _Waiting:
+class _UnwrittenEnd:
     """A result that waits for the database, and why."""
 
     __slots__ = ("error", "finished", "written")
@@ -42,9 +42,10 @@ class InlineEnds:
         on_settled: Callable[[FinishedRun, Settled], None],
         timing: Timing,
     ) -> None:
+        """`on_settled`: called after a result is committed."""
         self._environment, self._on_settled = environment, on_settled
         self._timing, self._rng = timing, Random()  # noqa: S311 - for jitter, not for security
-        self._late: list[_Waiting] = []
+        self._late: list[_UnwrittenEnd] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -53,71 +54,55 @@ class InlineEnds:
         """Write a result; after `InlineTiming.result_wait` leave it to a thread and raise
         `EndNotWritten`.
         """
-        waiting = self._begin(finished)
-        if not self._is_written_in_time(waiting):
-            raise EndNotWritten(finished.claim.id) from waiting.error
-
-    def write_without_waiting(self, finished: FinishedRun) -> None:
-        """Write a result, or leave it to a thread if the database does not accept it now."""
-        self._begin(finished)
-
-    def settled(self, finished: FinishedRun, settled: Settled) -> None:
-        """Note that a result is committed."""
-        self._environment.journal.end([finished.claim])
-        self._on_settled(finished, settled)
+        end = _UnwrittenEnd(finished)
+        try:
+            self._attempt(end, self._new_repetition())
+        finally:  # also after Ctrl-C
+            if not end.written.is_set():
+                self._write_later(end)
+        if not end.written.wait(self._timing.inline.result_wait):
+            raise EndNotWritten(finished.claim.id) from end.error
 
     def close(self) -> None:
         """Try each waiting result once more; other nodes rescue the jobs of the rest."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
-        for waiting in self._late:
-            self._attempt(waiting, self._new_repetition())
-
-    def _begin(self, finished: FinishedRun) -> _Waiting:
-        waiting = _Waiting(finished)
-        try:
-            self._attempt(waiting, self._new_repetition())
-        finally:  # also after Ctrl-C
-            if not waiting.written.is_set():
-                self._write_later(waiting)
-        return waiting
+        for end in self._late:
+            self._attempt(end, self._new_repetition())
 
     def _new_repetition(self) -> Repetition:
         return Repetition(self._timing.settler, self._rng)
 
-    def _is_written_in_time(self, waiting: _Waiting) -> bool:
-        return waiting.written.wait(self._timing.inline.result_wait)
-
-    def _attempt(self, waiting: _Waiting, repetition: Repetition) -> float:
+    def _attempt(self, end: _UnwrittenEnd, repetition: Repetition) -> float:
         """Write a result, or a failure if the database rejects its values; return the pause before
         the next attempt.
         """
         while True:
             try:
                 settled = self._environment.database.transact(
-                    settle_batch, self._environment, [waiting.finished]
+                    settle_batch, self._environment, [end.finished]
                 )
             except Exception as error:  # noqa: BLE001 - everything is repeated
-                waiting.error = error
-                [waiting.finished], pause = repetition.after([waiting.finished], error)
+                end.error = error
+                [end.finished], pause = repetition.after([end.finished], error)
                 if pause:
                     return pause
                 continue
-            self.settled(waiting.finished, settled)
-            waiting.written.set()
+            self._environment.journal.end([end.finished.claim])
+            self._on_settled(end.finished, settled)
+            end.written.set()
             return 0.0
 
-    def _write_later(self, waiting: _Waiting) -> None:
+    def _write_later(self, end: _UnwrittenEnd) -> None:
         with self._lock:
-            self._late.append(waiting)
+            self._late.append(end)
             if self._thread is None and not self._closed.is_set():
                 thread = threading.Thread(
                     target=self._write_late, name="horae-inline-ends", daemon=True
                 )
-                self._thread = (
-                    thread if starts(thread) else None
-                )  # else the next result tries again
+                # Without a thread the next result tries again.
+                self._thread = thread if starts(thread) else None
 
     def _write_late(self) -> None:
         repetition = self._new_repetition()
@@ -126,11 +111,11 @@ class InlineEnds:
                 if not self._late:
                     self._thread = None
                     return
-                waiting = self._late.pop(0)
-            pause = self._attempt(waiting, repetition)
-            if waiting.written.is_set():
-                log.warning("the result of job %d is written after all", waiting.finished.claim.id)
+                end = self._late.pop(0)
+            pause = self._attempt(end, repetition)
+            if end.written.is_set():
+                log.warning("the result of job %d is written after all", end.finished.claim.id)
                 continue
             with self._lock:
-                self._late.append(waiting)
+                self._late.append(end)
             self._closed.wait(pause)

@@ -6,14 +6,13 @@ before `run` returns; a retry is left to other nodes.
 """
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
 from horae.domain.cluster.liveness import Isolation
-from horae.domain.jobs.job import Claim, Job, JobId, JobState
+from horae.domain.jobs.job import Claim, Job, JobId, JobState, NodeId
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import register_for_reset
 from horae.guarded_log import guarded_log
@@ -35,7 +34,6 @@ from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.storage.outcomes.settling import Settled
-from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.context import JobContext
 from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
@@ -52,10 +50,14 @@ class InlineNode:
     """Runs the inline jobs of a process as a node of its own."""
 
     def __init__(
-        self, components: Components, timing: Timing | None = None, role: str = INLINE
+        self,
+        components: Components,
+        timing: Timing | None = None,
+        role: str = INLINE,
+        new_executor: Callable[[RunEnvironment], CallingThread] = CallingThread,
     ) -> None:
-        """`role`: the role of the node in lists."""
-        self._components, self._role = components, role
+        """`role`: the role of the node in lists; `new_executor`: makes what runs one body."""
+        self._components, self._role, self._new_executor = components, role, new_executor
         self._options = NodeOptions(concurrency=1, timing=timing or Timing())
         self._hooks = Hooks(components.database, components.registry)
         self._log_writer = writer_to(components.database)
@@ -94,15 +96,17 @@ class InlineNode:
         self._busy = threading.Event()
         self._watching: threading.Thread | None = None
 
+    @property
+    def id(self) -> NodeId:
+        """The id of the node; a forked process is another one."""
+        return self._environment.node
+
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
         """Claim a job in the transaction that creates it, before any other node can."""
         claim = claims.claim_one(connection, job_id, self._environment.node)
         if claim is None:
             raise JobDoesNotExist(job_id)
         return claim
-
-    def _new_executor(self) -> CallingThread:
-        return CallingThread(self._environment)
 
     def claimed(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
         """Run a transaction that claims a job; if its answer is lost, the job is handed back."""
@@ -114,37 +118,38 @@ class InlineNode:
         Raises exceptions that end the process (Ctrl-C), and `EndNotWritten` if the result cannot be
         written in time.
         """
-        executor = self._new_executor()
+        executor = self._new_executor(self._environment)
         context = JobContext[Any](claim, None, self._reporter.follow(claim))
         run = Run(claim, self._components.registry.get(claim.type), context, executor)
         self._running[claim.id] = run
         self._busy.set()
-        began = time.monotonic()
         try:
             finished = executor.perform(run)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
             finished = stopped_by(error, run.job_type, context, self._environment)
-        took = time.monotonic() - began
         del self._running[claim.id]
         self._log_writer.flush(LOGS_WITHIN)
         try:
-            self._end(with_report(finished, self._reporter.latest(claim.id)), took)
+            self.end(finished)
         finally:
             if isinstance(finished.error, KeyboardInterrupt | SystemExit):
                 raise finished.error
 
-    def _end(self, finished: FinishedRun, took: float) -> None:
-        """Write the end of a body that took so many seconds."""
-        del took
-        self._ends.write(finished)
+    def end(self, finished: FinishedRun) -> None:
+        """Settle a job whose body has ended; raises `EndNotWritten` as `run` does."""
+        self._ends.write(with_report(finished, self._reporter.latest(finished.claim.id)))
 
     def close(self) -> None:
-        """Unregister the node, if it was registered."""
+        """Write what waits, and unregister the node, if it was registered."""
         self._closed.set()
         self._busy.set()
         self._ends.close()
         self._claims.close()
         self._log_writer.close(LOGS_WITHIN)
+        self.leave()
+
+    def leave(self) -> None:
+        """Unregister the node, if it was registered."""
         if self._membership is not None:
             self._membership.leave()
 
@@ -184,13 +189,6 @@ class InlineNode:
     def _expired(self, job: Job) -> None:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
-    def _run_ended(self, plans: Sequence[AppliedPlan]) -> None:
-        """Notify the nodes that own these schedules if the next start comes sooner than they
-        know.
-        """
-        if sooner := tuple(JobId(plan.schedule.id) for plan in plans if plan.moved_earlier):
-            self._components.wakeup.send(Hint(HintKind.SCHEDULES, sooner))
-
     def _send_work(self) -> None:
         self._components.wakeup.send(work(None))
 
@@ -203,7 +201,9 @@ class InlineNode:
         self._reporter.forget([claim.id], [claim.id] if state is JobState.CANCELLED else [])
         self._reporter.publish()
         self._groups.act_on(settled.follow_ups)
-        self._run_ended(settled.runs)
+        # The nodes that own these schedules do not know that the next start comes sooner.
+        if sooner := tuple(JobId(plan.schedule.id) for plan in settled.runs if plan.moved_earlier):
+            self._components.wakeup.send(Hint(HintKind.SCHEDULES, sooner))
         if finished.releases or any(plan.fired is not None for plan in settled.runs):
             self._send_work()
         if state in OWED_BY:

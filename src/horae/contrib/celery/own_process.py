@@ -1,5 +1,5 @@
-"""Runs bodies in the main thread of a process that has nothing else to do, such as a child of a
-Celery worker.
+"""Runs bodies in the main thread of a process that has nothing else to do: a child of a Celery
+worker.
 
 A soft time limit interrupts the body anywhere, by a signal. At a hard time limit, or to force a
 cancel, the end of the job is written and the process ends itself; the program that has started it
@@ -104,15 +104,14 @@ class OwnProcess(CallingThread):
     def __init__(
         self,
         environment: RunEnvironment,
-        interrupt: BodyInterrupt,
         ending: EndingSignals,
         end: Callable[[FinishedRun], None] | None,
     ) -> None:
         """`end`: writes the end of a job whose process is killed next; None if the process must go
         on.
         """
-        super().__init__(replace(environment, call=interrupt.call))
-        self._interrupt, self._ending, self._write_end = interrupt, ending, end
+        self._interrupt, self._ending, self._write_end = BodyInterrupt(INTERRUPT), ending, end
+        super().__init__(replace(environment, call=self._interrupt.call))
 
     @override
     def perform(self, run: Run) -> FinishedRun:

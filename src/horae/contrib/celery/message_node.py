@@ -1,0 +1,78 @@
+"""Runs jobs about which Celery has delivered a message, each in the thread that received it."""
+
+from contextlib import nullcontext
+from typing import Final
+
+from horae.contrib.celery.own_process import EndingSignals, OwnProcess, ProcessEnds
+from horae.domain.jobs.backend import CELERY
+from horae.domain.jobs.job import Claim, JobId
+from horae.errors import EndNotWritten
+from horae.guarded_log import guarded_log
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.components import Components
+from horae.runtime.inline.calling_thread import CallingThread
+from horae.runtime.inline.inline_node import InlineNode
+from horae.storage.jobs import dispatching
+
+MAIN_THREAD: Final = "main thread"
+"""Bodies run in the main thread of a process that must go on: a soft time limit interrupts them."""
+OWN_PROCESS: Final = "own process"
+"""Bodies run in the main thread of a process that may be ended to stop a body."""
+
+log = guarded_log("horae.runtime")
+
+
+class MessageNode:
+    """Claims jobs by id, and runs them.
+
+    The process is a node: if it is killed, other nodes rescue its jobs.
+    """
+
+    def __init__(self, components: Components, place: str | None = None) -> None:
+        """`place`: `MAIN_THREAD`, `OWN_PROCESS`, or None where bodies run on several threads."""
+        self._components, self._place = components, place
+        self._ending = EndingSignals()
+        self._node = InlineNode(
+            components, role=CELERY, new_executor=CallingThread if place is None else self._executor
+        )
+
+    def run_job(self, job_id: JobId) -> bool:
+        """Claim a job and run it; return False if it is not to be run now, as after a message that
+        came twice.
+        """
+        with self._ending.held() if self._place == OWN_PROCESS else nullcontext():
+            self._node.join()
+            claim = self._node.claimed(lambda: self._claim(job_id), lambda found: found)
+            if claim is None:
+                log.info("job %d needs no run: it has ended, runs already, or is not due", job_id)
+                return False
+            try:
+                self._node.run(claim)
+            except EndNotWritten:
+                pass  # a thread of this process writes it when the database is back
+            except SystemExit as error:
+                # One that the body raised fails the job, but must not end the process; one of
+                # Celery's own, a subclass, ends it.
+                if type(error) not in {SystemExit, ProcessEnds}:
+                    raise
+        return True
+
+    def close(self) -> None:
+        """Write what waits, and unregister the node, if it was registered."""
+        self._node.close()
+
+    def _claim(self, job_id: JobId) -> Claim | None:
+        database, node = self._components.database, self._node.id
+        types = self._components.registry.runnable
+        claim = database.autocommit(dispatching.claim_sent, job_id, node, types)
+        return claim or database.transact(dispatching.claim_limited, job_id, node, types)
+
+    def _executor(self, environment: RunEnvironment) -> OwnProcess:
+        end = self._end_with_process if self._place == OWN_PROCESS else None
+        return OwnProcess(environment, self._ending, end)
+
+    def _end_with_process(self, finished: FinishedRun) -> None:
+        """Write the end of a job and unregister this node, in a process that is killed next."""
+        self._node.end(finished)
+        self._node.leave()
