@@ -10,6 +10,7 @@ from horae import Horae, SchemaMismatch
 from horae.domain.jobs.job import JobState
 from horae.runtime.timing import Timing
 from horae.storage.migrations import runner
+from horae.storage.migrations.version import HEAD
 from horae.storage.operations import nodes
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_set, until_state
@@ -62,7 +63,7 @@ async def test_it_goes_on_with_newer_tables_that_it_can_use(
     @horae.job
     def work() -> None: ...
 
-    execute(horae, NEWER, oldest="0015")
+    execute(horae, NEWER, oldest=HEAD)
     async with running_node(horae, timing=AT_ONCE):  # it starts beside them as well
         monkeypatch.setattr(runner, "check_open", checking)
         await until_set(checked)

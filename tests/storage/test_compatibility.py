@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from types import MappingProxyType
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
@@ -18,15 +18,14 @@ from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_modes import make_folder
-from horae.storage.migrations import runner, version
+from horae.storage.migrations import runner
 from horae.storage.migrations.runner import check, downgrade, ensure, status, upgrade
 from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
 from horae.storage.migrations.version import HEAD, OLDEST_COMPATIBLE, REVISIONS, VERSION_TABLE
 from horae.storage.operations import nodes
 from tests.storage.arrange import NODE, record, registered
+from tests.storage.planted import FIRST, SECOND, plant
 from tests.storage.test_migrations import NEWER, run_script, waiting_for_locks
-
-BEFORE = REVISIONS[-2]
 
 
 @pytest.fixture
@@ -67,9 +66,9 @@ def running_node(database: Database) -> Generator[None]:
         lock.release()
 
 
-def test_each_revision_from_the_first_that_records_it_names_its_oldest_program() -> None:
+def test_each_revision_names_its_oldest_program() -> None:
     """A new revision whose tables older programs can use names an older one than itself."""
-    assert list(OLDEST_COMPATIBLE) == [revision for revision in REVISIONS if revision >= "0015"]
+    assert tuple(OLDEST_COMPATIBLE) == REVISIONS
     assert all(oldest <= revision for revision, oldest in OLDEST_COMPATIBLE.items())
 
 
@@ -83,70 +82,76 @@ def test_so_do_the_statements_for_an_administrator(empty: Database) -> None:
     assert recorded(empty) == OLDEST_COMPATIBLE[HEAD]
 
 
-@pytest.mark.parametrize("oldest", [HEAD, BEFORE])
+@pytest.mark.parametrize("oldest", [FIRST, SECOND])
 def test_a_program_uses_newer_tables_that_are_compatible_with_it(
-    database: Database, oldest: str
+    database: Database, oldest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
     migrated_by_a_newer_version(database, oldest)
     for use in (check, ensure, upgrade):
         use(database)
     found = status(database)
     assert (found.current, found.ahead, found.usable) == (NEWER, True, True)
     with pytest.raises(SchemaMismatch, match="newer version"):  # only the newer version knows how
-        downgrade(database, BEFORE)
+        downgrade(database, FIRST)
 
 
-def test_tables_are_not_dropped_below_running_nodes(empty: Database) -> None:
+def test_tables_are_not_dropped_below_running_nodes(
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
     upgrade(empty)
     with running_node(empty):
-        refused = rf"nodes are running that cannot use the tables of revision {BEFORE} \(first\): stop all nodes first"
+        refused = rf"nodes are running that cannot use the tables of revision {FIRST} \(first\): stop all nodes first"
         with pytest.raises(SchemaMismatch, match=refused):
-            downgrade(empty, BEFORE)
-        assert status(empty).current == HEAD
+            downgrade(empty, FIRST)
+        assert status(empty).current == SECOND
 
 
 def test_a_migration_waits_until_nodes_have_stopped_that_cannot_use_its_tables(
-    empty: Database, monkeypatch: pytest.MonkeyPatch
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (runner, version):
-        monkeypatch.setattr(module, "OLDEST_COMPATIBLE", MappingProxyType({HEAD: HEAD}))
-    upgrade(empty, BEFORE)
+    plant(tmp_path, monkeypatch, oldest_compatible=SECOND)
+    upgrade(empty, FIRST)
     with running_node(empty):
         for migrate in (upgrade, ensure):
             with pytest.raises(SchemaMismatch):
                 migrate(empty)
-        assert status(empty).current == BEFORE
+        assert status(empty).current == FIRST
     empty.transact(nodes.remove, [NODE])
     upgrade(empty)
     check(empty)
 
 
 def test_a_compatible_migration_waits_for_no_node(
-    empty: Database, monkeypatch: pytest.MonkeyPatch
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (runner, version):
-        monkeypatch.setattr(module, "OLDEST_COMPATIBLE", MappingProxyType({HEAD: BEFORE}))
-    upgrade(empty, BEFORE)
+    plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
+    upgrade(empty, FIRST)
     with running_node(empty):
         upgrade(empty)
     check(empty)
 
 
-def test_a_node_that_was_killed_holds_up_no_migration(empty: Database) -> None:
+def test_a_node_that_was_killed_holds_up_no_migration(
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
     upgrade(empty)
     with running_node(empty):
         pass
     old = text("UPDATE horae_nodes SET heartbeat_at = heartbeat_at - INTERVAL '11 seconds'")
     if empty.dialect != SQLITE:
         empty.transact(lambda connection: connection.execute(old))
-    downgrade(empty, BEFORE)
-    assert status(empty).current == BEFORE
+    downgrade(empty, FIRST)
+    assert status(empty).current == FIRST
 
 
 def test_a_node_that_starts_during_a_migration_is_refused(
-    empty: Database, monkeypatch: pytest.MonkeyPatch
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its registration waits until the migration ends, and then finds tables that it cannot use."""
+    plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
     upgrade(empty)
     node = membership_of(empty, record(), Limits(), Timing())
     joining: list[Future[None]] = []
@@ -159,9 +164,9 @@ def test_a_node_that_starts_during_a_migration_is_refused(
 
     monkeypatch.setattr(runner, "refuse_beside_running_nodes", look_and_let_a_node_start)
     with ThreadPoolExecutor(1) as threads:
-        downgrade(empty, BEFORE)
+        downgrade(empty, FIRST)
         with pytest.raises(
-            SchemaMismatch, match=f"is at revision {BEFORE}, this program needs {HEAD}"
+            SchemaMismatch, match=f"is at revision {FIRST}, this program needs {SECOND}"
         ):
             joining[0].result()
     assert (

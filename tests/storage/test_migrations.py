@@ -1,6 +1,5 @@
 """The migrations lead to the tables of `tables.py`, on both databases, whichever process runs them and however often."""
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -17,24 +16,23 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, select, text
+from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, text
 
-import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.jobs import group_tables, limit_tables, log_tables
 from horae.storage.jobs.search import bulk
-from horae.storage.jobs.tables import jobs, live_metadata
-from horae.storage.migrations import runner, scripts
+from horae.storage.jobs.tables import live_metadata
+from horae.storage.migrations import runner, scripts, version
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
 from horae.storage.operations import audit_tables
 from horae.storage.schedules import tables
+from tests.storage.planted import FIRST, SCRIPTS, SECOND, copy_scripts, plant
 from tests.storage.schema import describe
 
 GOLDEN: Final = Path(__file__).with_name("golden")
-SCRIPTS: Final = Path(horae.storage.migrations.__file__).parent
 # Each module of tables adds its own to the one MetaData.
 metadata: Final = tables.schedules.metadata
 assert limit_tables.lanes.metadata is metadata
@@ -54,7 +52,7 @@ ONLY_ON: Final = {
 NEWER: Final = "9999"
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 
-# At each revision the rows that must survive all later ones; a new revision adds its own.
+# Rows of the first revision, which must survive all later ones; a new revision adds its own.
 ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "0001": {
         "horae_jobs": {
@@ -77,11 +75,9 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "attempt": 1,
             "started_at": NOW,
             "finished_at": NOW,
-            "outcome": "finished",
+            "outcome": "snoozed",
         },
-        "horae_queues": {"name": "default", "paused_at": NOW},
-    },
-    "0002": {
+        "horae_queues": {"name": "default", "paused_at": NOW, "backend": "celery"},
         "horae_deployments": {
             "id": 1,
             "key": "k",
@@ -106,6 +102,7 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "state": "idle",
             "next_start": NOW,
             "created_at": NOW,
+            "max_attempts": 3,
         },
         "horae_schedule_statistics": {"schedule_id": 3, "total_runs": 1, "total_crashes": 1},
         "horae_ticks": {
@@ -114,12 +111,12 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "until": NOW,
             "count": 1,
             "decision": "fired",
-            "reason": "on time",
+            "reason": "on_time",
             "job_id": 7,
             "decided_at": NOW,
+            "retried_as": 8,
         },
-    },
-    "0003": {
+        "horae_backfill_times": {"schedule_id": 3, "nominal_time": NOW, "requested_at": NOW},
         "horae_audit": {
             "id": 1,
             "at": NOW,
@@ -128,29 +125,12 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "target": "job 7",
             "outcome": "done",
         },
-    },
-    "0004": {},
-    "0005": {},
-    "0006": {
         "horae_sessions": {
             "key_hash": "k",
             "token_hash": "t",
             "created_at": NOW,
             "expires_at": NOW,
         },
-    },
-    "0007": {
-        "horae_job_attempts": {
-            "job_id": 7,
-            "lease": 1,
-            "attempt": 1,
-            "started_at": NOW,
-            "finished_at": NOW,
-            "outcome": "snoozed",
-        },
-    },
-    "0008": {},
-    "0009": {
         "horae_limits": {"name": "api", "concurrency": 3},
         "horae_limit_buckets": {"id": 1, "limit_name": "api", "key": "a"},
         "horae_lanes": {
@@ -162,11 +142,6 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "weight": 1,
         },
         "horae_lane_buckets": {"lane_id": 1, "bucket_id": 1},
-    },
-    "0010": {},
-    "0011": {},
-    "0012": {},
-    "0013": {
         "horae_job_logs": {
             "job_id": 7,
             "lease": 1,
@@ -177,58 +152,6 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "logger": "shop",
             "message": "began",
         },
-    },
-    "0014": {
-        "horae_schedules": {
-            "id": 4,
-            "name": "hourly",
-            "job_type": "import",
-            "trigger_kind": "cron",
-            "trigger": "0 * * * *",
-            "timezone": "UTC",
-            "queue": "default",
-            "priority": 0,
-            "rules": "{}",
-            "enabled": True,
-            "partition": 8,
-            "state": "idle",
-            "next_start": NOW,
-            "created_at": NOW,
-        },
-        "horae_backfill_times": {"schedule_id": 4, "nominal_time": NOW, "requested_at": NOW},
-    },
-    "0016": {
-        "horae_schedules": {
-            "id": 5,
-            "name": "tried",
-            "job_type": "import",
-            "trigger_kind": "cron",
-            "trigger": "0 * * * *",
-            "timezone": "UTC",
-            "queue": "default",
-            "priority": 0,
-            "rules": "{}",
-            "enabled": True,
-            "partition": 8,
-            "state": "idle",
-            "next_start": NOW,
-            "created_at": NOW,
-            "max_attempts": 3,
-        },
-        "horae_ticks": {
-            "schedule_id": 5,
-            "nominal_time": NOW,
-            "until": NOW,
-            "count": 1,
-            "decision": "fired",
-            "reason": "on_time",
-            "job_id": 6,
-            "decided_at": NOW,
-            "retried_as": 7,
-        },
-    },
-    "0015": {
-        "horae_queues": {"name": "declared", "declared": '{"module": "shop"}', "backend": "celery"}
     },
 }
 
@@ -269,11 +192,14 @@ def test_up_down_and_up_again(empty: Database) -> None:
     assert empty.transact(describe) == first
 
 
-def test_every_revision_can_be_reached_and_left(empty: Database) -> None:
-    for revision in REVISIONS:
+def test_every_revision_can_be_reached_and_left(
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
+    for revision in version.REVISIONS:
         upgrade(empty, revision)
         assert empty.transact(current_revision) == revision
-    for revision in [*REVISIONS[::-1], "base"]:
+    for revision in [*version.REVISIONS[::-1], "base"]:
         downgrade(empty, revision)
         assert empty.transact(current_revision) == (None if revision == "base" else revision)
 
@@ -329,17 +255,17 @@ def without(description: str, table: str) -> str:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_rows_survive_the_way_up(empty: Database, revision: str) -> None:
+def test_rows_survive_the_way_up(
+    empty: Database, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     upgrade(empty, revision)
-    for table, row in ROWS_AT[revision].items():
+    rows = ROWS_AT[revision]
+    for table, row in rows.items():
         empty.transact(insert_row, table, row)
-    before = {
-        table: empty.transact(read_row, table, row) for table, row in ROWS_AT[revision].items()
-    }
+    before = {table: empty.transact(read_row, table, row) for table, row in rows.items()}
+    plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
     upgrade(empty)
-    after = {
-        table: empty.transact(read_row, table, row) for table, row in ROWS_AT[revision].items()
-    }
+    after = {table: empty.transact(read_row, table, row) for table, row in rows.items()}
     assert after == before
 
 
@@ -361,100 +287,6 @@ def read_row(connection: Connection, name: str, row: dict[str, Any]) -> dict[str
         connection.execute(table.select().with_only_columns(*(table.c[key] for key in row)))
         .mappings()
         .one()
-    )
-
-
-SCHEDULED: Final = (
-    '{"schedule": "nightly", "schedule_id": 3, "reason": "manual", "nominal_time": "2026-03-29T01:30:00+00:00",'
-    ' "max_runtime": 90.5, "mine": 1}'
-)
-# What `meta` said of a job at 0005, and what its columns say of it: meta, max_runtime, run_reason, retry_of.
-OUT_OF_META: Final[dict[str, tuple[dict[str, Any], tuple[Any, ...]]]] = {
-    "a run of a schedule": (
-        {"schedule_id": 3, "meta": SCHEDULED},
-        ({"mine": 1}, 90.5, "manual", None),
-    ),
-    "a run without a limit": (
-        {"schedule_id": 3, "meta": '{"reason": "on_time"}'},
-        ({}, None, "on_time", None),
-    ),
-    "a run that says nonsense": (
-        {"schedule_id": 3, "meta": '{"reason": "because", "max_runtime": "soon", "retry_of": 7}'},
-        ({}, None, None, None),
-    ),
-    "a run with a limit beyond all time": (
-        {"schedule_id": 3, "meta": '{"max_runtime": 1e300}'},
-        ({}, None, None, None),
-    ),
-    "a run with another kind of meta": ({"schedule_id": 3, "meta": "[]"}, ({}, None, None, None)),
-    "a caller's own words": (
-        {"meta": '{"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711}'},
-        (
-            {"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711},
-            None,
-            None,
-            None,
-        ),
-    ),
-    "a retry": ({"meta": '{"retry_of": 1, "trace": "t"}'}, ({"trace": "t"}, None, None, 1)),
-    "no retry, for that job has not failed": (
-        {"meta": '{"retry_of": 2}'},
-        ({"retry_of": 2}, None, None, None),
-    ),
-    "no retry, for that is no id": (
-        {"meta": '{"retry_of": "1"}'},
-        ({"retry_of": "1"}, None, None, None),
-    ),
-}
-
-
-@pytest.mark.parametrize("case", OUT_OF_META)
-def test_internal_keys_of_meta_move_to_columns(empty: Database, case: str) -> None:
-    row, expected = OUT_OF_META[case]
-    upgrade(empty, "0005")
-    empty.transact(lambda connection: insert_jobs(connection, **row))
-    upgrade(empty)
-    read = select(jobs.c.meta, jobs.c.max_runtime, jobs.c.run_reason, jobs.c.retry_of).where(
-        jobs.c.id == 9
-    )
-    assert tuple(empty.transact(lambda connection: connection.execute(read).one())) == expected
-
-
-def test_the_version_before_finds_in_meta_what_it_needs(empty: Database) -> None:
-    upgrade(empty, "0005")
-    empty.transact(
-        lambda connection: insert_jobs(connection, meta=SCHEDULED, schedule_id=3, nominal_time=NOW)
-    )
-    upgrade(empty)
-    downgrade(empty, "0005")
-    meta = empty.transact(
-        lambda connection: connection.execute(
-            select(jobs.c.meta).where(jobs.c.id == 9)
-        ).scalar_one()
-    )
-    moment = datetime.fromisoformat(meta.pop("nominal_time"))
-    assert moment == (
-        datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC) if empty.dialect == SQLITE else NOW
-    )
-    assert meta == {"schedule_id": 3, "reason": "manual", "max_runtime": 90.5, "mine": 1}
-
-
-def insert_jobs(connection: Connection, meta: str, **values: Any) -> None:
-    """A failed job, one that has finished, and a third with this `meta`."""
-    job = {
-        "type": "import",
-        "queue": "q",
-        "priority": 0,
-        "run_at": NOW,
-        "created_at": NOW,
-        "updated_at": NOW,
-    }
-    insert_row(connection, "horae_jobs", {**job, "id": 1, "state": "failed", "finished_at": NOW})
-    insert_row(connection, "horae_jobs", {**job, "id": 2, "state": "finished", "finished_at": NOW})
-    insert_row(connection, "horae_jobs", {**job, "id": 9, "state": "pending", **values})
-    kind = "jsonb" if connection.dialect.name != SQLITE else "text"
-    connection.execute(
-        text(f"UPDATE horae_jobs SET meta = CAST(:meta AS {kind}) WHERE id = 9"), {"meta": meta}
     )
 
 
@@ -499,7 +331,9 @@ def test_offline_statements_refuse_an_unknown_dialect() -> None:
 def test_an_unknown_revision_is_refused(
     empty: Database, migrate: Callable[[Database, str], None]
 ) -> None:
-    with pytest.raises(InvalidRequest, match="revision 'tail' does not exist; there are 0001"):
+    with pytest.raises(
+        InvalidRequest, match="revision 'tail' does not exist; known revisions: base, 0001"
+    ):
         migrate(empty, "tail")
     assert empty.transact(table_names) == []
 
@@ -539,13 +373,44 @@ def test_a_database_without_tables_is_refused(empty: Database) -> None:
         check(empty)
 
 
-def test_an_older_database_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "HEAD", NEWER)
-    monkeypatch.setattr(runner, "REVISIONS", (*REVISIONS, NEWER))
+def test_an_older_database_is_refused(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, monkeypatch, oldest_compatible=SECOND)
     with pytest.raises(
-        SchemaMismatch, match=r"at revision .*, this program needs 9999: run `horae migrate up`"
+        SchemaMismatch,
+        match=rf"at revision {FIRST}, this program needs {SECOND}: run `horae migrate up`",
     ):
         check(database)
+    assert status(database).pending == [SECOND]
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        f"UPDATE {VERSION_TABLE} SET version_num = '0016', oldest_compatible = '0015'",
+        f"ALTER TABLE {VERSION_TABLE} DROP COLUMN oldest_compatible",
+    ],
+    ids=["0016", "0001"],
+)
+def test_tables_from_before_the_first_release_are_refused(
+    database: Database, recorded: str
+) -> None:
+    database.transact(lambda connection: connection.execute(text(recorded)))
+    before = database.transact(describe)
+    calls: list[Callable[[Database], object]] = [
+        check,
+        ensure,
+        status,
+        upgrade,
+        partial(downgrade, revision="base"),
+    ]
+    for refuse in calls:
+        with pytest.raises(
+            SchemaMismatch, match=r"before the first release .* `horae migrate down base`"
+        ):
+            refuse(database)
+    assert database.transact(describe) == before
 
 
 def test_a_newer_database_is_refused_and_left_alone(database: Database) -> None:
@@ -685,11 +550,11 @@ def test_a_failed_upgrade_leaves_nothing(empty: Database) -> None:
 
 
 def test_a_draft_follows_the_newest_script(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = tmp_path / "migrations"
-    shutil.copytree(SCRIPTS, home, ignore=shutil.ignore_patterns("__pycache__"))
-    scripts.draft("Add schedules", str(home))
+    home = copy_scripts(tmp_path)
+    monkeypatch.setattr(scripts, "HOME", str(home))
+    scripts.draft("Add schedules")
     number = f"{len(REVISIONS) + 1:04d}"
     written = (home / "versions" / f"{number}_add_schedules.py").read_text(encoding="utf-8")
     assert f'revision: Final = "{number}"' in written.replace("'", '"')

@@ -13,22 +13,17 @@ from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.url import shown
+from horae.storage.migrations import version
 from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
 from horae.storage.migrations.version import (
     BASE,
-    HEAD,
-    OLDEST_COMPATIBLE,
-    REVISIONS,
     current_revision,
+    distance,
     is_compatible,
     stored_revision,
 )
 
-_NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}
-_STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
-
-# A key of two numbers, which PostgreSQL keeps apart from keys of one number, such as those of
-# nodes.
+# PostgreSQL keeps a key of two numbers apart from keys of one number, such as those of nodes.
 _LOCK: Final = select(func.pg_advisory_xact_lock(0x486F7261, 0x65))
 
 
@@ -42,9 +37,7 @@ class MigrationStatus:
     """The newest revision that this program knows, which it needs."""
     pending: list[str]
     ahead: bool
-    """The database is at a revision that this program does not know: a newer program has migrated
-    it.
-    """
+    """A newer program has migrated the database, to a revision that this program does not know."""
     usable: bool
     """This program can use the tables: they are at its revision, or at a newer one that is
     compatible with it.
@@ -70,14 +63,16 @@ def downgrade(database: Database, revision: str) -> None:
 
 
 def status(database: Database) -> MigrationStatus:
-    """Compare the database with this program; changes nothing, and does not create a missing SQLite
-    file.
-    """
+    """Compare the database with this program, without changing or creating anything."""
     current = _revision_of(database)
-    ahead = current not in (None, *REVISIONS)
-    pending: list[str] = [] if ahead else list(_STEPS[_STEPS.index(current or BASE) + 1 :])
-    usable = _is_usable(database, current)
-    return MigrationStatus(current=current, head=HEAD, pending=pending, ahead=ahead, usable=usable)
+    ahead = current not in (None, *version.REVISIONS)
+    return MigrationStatus(
+        current=current,
+        head=version.HEAD,
+        pending=[] if ahead else list(version.REVISIONS[distance(BASE, current or BASE) :]),
+        ahead=ahead,
+        usable=_is_usable(database, current),
+    )
 
 
 def sql(dialect: str, *, start: str = BASE, end: str = "head", up: bool = True) -> str:
@@ -107,11 +102,11 @@ def check(database: Database) -> None:
 
 
 def check_open(connection: Connection) -> None:
-    """Raise `SchemaMismatch` if a database that this program has opened got tables that it cannot
-    use.
-    """
+    """Raise `SchemaMismatch` if an open database got tables that this program cannot use."""
     current = stored_revision(connection)
-    if current != HEAD and (current in (None, *REVISIONS) or not is_compatible(connection)):
+    if current != version.HEAD and (
+        current in (None, *version.REVISIONS) or not is_compatible(connection)
+    ):
         raise mismatch(current)
 
 
@@ -126,8 +121,7 @@ def _check_after_error(connection: Connection) -> None:
 
 
 def ensure(database: Database) -> None:
-    """Migrate a SQLite file; raise `SchemaMismatch` for a PostgreSQL database whose tables this
-    program cannot use.
+    """Migrate a SQLite file, or raise `SchemaMismatch` for unusable tables of a PostgreSQL server.
 
     A SQLite file belongs to the program. A PostgreSQL server is shared: the start of a new program
     must not change the schema while old programs are still running. Should the tables be migrated
@@ -142,21 +136,18 @@ def ensure(database: Database) -> None:
 
 
 def move(connection: Connection, target: str, *, up: bool) -> None:
-    """Migrate in the transaction of `connection`, in one direction only; other migrations wait
-    until it ends.
-    """
+    """Migrate in the transaction of `connection` in one direction; other migrations wait for it."""
     if connection.dialect.name == POSTGRESQL:
         connection.execute(_LOCK)
-    current = current_revision(
-        connection
-    )  # read under the lock, as another process may have migrated first
-    if current not in (None, *REVISIONS):
+    # Read under the lock, because another process may have migrated first.
+    current = current_revision(connection)
+    if current not in (None, *version.REVISIONS):
         if up and is_compatible(connection):
             return  # a newer program has done all that this one needs
         raise mismatch(current)
     if not _leads(current or BASE, target, up=up):
         return
-    if current is not None and not (up and OLDEST_COMPATIBLE.get(target, target) <= current):
+    if current is not None and not (up and version.OLDEST_COMPATIBLE[target] <= current):
         refuse_beside_running_nodes(connection, target)
     from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
 
@@ -169,7 +160,8 @@ def _migrate(database: Database, target: str, *, up: bool) -> None:
 
 
 def _revision_of(database: Database) -> str | None:
-    if database.dialect == SQLITE and _is_missing(database.url.database or ""):
+    file = database.url.database or ""
+    if database.dialect == SQLITE and not file.startswith("file:") and not Path(file).exists():
         return None
     with _raising_unavailable(database):
         return database.autocommit(current_revision)
@@ -184,39 +176,37 @@ def _raising_unavailable(database: Database) -> Generator[None]:
 
 
 def _is_usable(database: Database, current: str | None) -> bool:
-    if current is None or current in REVISIONS:
-        return current == HEAD
+    if current is None or current in version.REVISIONS:
+        return current == version.HEAD
     with _raising_unavailable(database):
         return database.autocommit(is_compatible)
 
 
-def _is_missing(file: str) -> bool:
-    return not file.startswith("file:") and not Path(file).exists()
-
-
 def _leads(start: str, end: str, *, up: bool) -> bool:
-    distance = _STEPS.index(end) - _STEPS.index(start)
-    return distance > 0 if up else distance < 0
+    return distance(start, end) > 0 if up else distance(start, end) < 0
 
 
 def _resolve(revision: str) -> str:
-    if revision not in _NAMES:
+    if revision == "head":
+        return version.HEAD
+    if revision not in (BASE, *version.REVISIONS):
         raise InvalidRequest(
-            f"revision {revision!r} does not exist; there are {', '.join(sorted(_NAMES))}"
+            f"revision {revision!r} does not exist; known revisions: base,"
+            f" {', '.join(version.REVISIONS)}, head"
         )
-    return _NAMES[revision]
+    return revision
 
 
 def mismatch(current: str | None) -> SchemaMismatch:
     """Return the error for a database at this revision that this program cannot use or migrate."""
     if current is None:
         return SchemaMismatch("the database has no tables yet: run `horae migrate up`")
-    if current in REVISIONS:
+    if current in version.REVISIONS:
         return SchemaMismatch(
-            f"the database is at revision {current}, this program needs {HEAD}: run `horae"
+            f"the database is at revision {current}, this program needs {version.HEAD}: run `horae"
             " migrate up`"
         )
     return SchemaMismatch(
         f"this database was migrated by a newer version (revision {current}; this program knows up"
-        f" to {HEAD}): upgrade the program"
+        f" to {version.HEAD}): upgrade the program"
     )

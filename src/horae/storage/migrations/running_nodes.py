@@ -1,6 +1,5 @@
 """Refuse a migration under running nodes that could not use the new tables."""
 
-from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, select, text
@@ -13,7 +12,7 @@ from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
 from horae.storage.jobs.tables import nodes
 
 MOST_NAMED: Final = 5
-"""Nodes that the message names."""
+"""The message names at most so many nodes."""
 
 _NO_NEW_NODES: Final = text(f"LOCK TABLE {nodes.name} IN SHARE MODE")
 _NODES: Final = select(
@@ -22,7 +21,7 @@ _NODES: Final = select(
 
 
 def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
-    """Raise `SchemaMismatch` if a node lives; a node that was stopped is not listed any more.
+    """Raise `SchemaMismatch` if a node lives; a node that was stopped has no row any more.
 
     A node that starts meanwhile waits with its registration until the migration ends, and then
     compares the revision. On SQLite the migration holds the write lock anyway.
@@ -32,7 +31,8 @@ def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
     found = connection.execute(_NODES).all()
     if connection.dialect.name == SQLITE:
         folder = side_car_path(connection.engine, "nodes")
-        names = sorted(row.name for row in found if _is_locked(folder / f"{row.id}{LOCK_SUFFIX}"))
+        files = [(row.name, folder / f"{row.id}{LOCK_SUFFIX}") for row in found]
+        names = sorted(name for name, file in files if file.exists() and not is_abandoned(file))
     else:
         names = sorted(row.name for row in found if row.silence < Limits().silence)
     if names:
@@ -42,7 +42,3 @@ def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
             f" ({', '.join(names[:MOST_NAMED])}{more}): stop all nodes first, then run the command"
             " again"
         )
-
-
-def _is_locked(file: Path) -> bool:
-    return file.exists() and not is_abandoned(file)
