@@ -193,7 +193,7 @@ def test_every_claim_has_a_lease_of_its_own(database: Database) -> None:
 
 
 def test_no_job_is_handed_to_two_claimants(database: Database) -> None:
-    wanted = set(database.transact(creation.add_many, PLAIN, "[" + ",".join(["null"] * 200) + "]"))
+    wanted = set(database.transact(creation.add_many, PLAIN, [None] * 200))
 
     def take_all(number: int) -> list[Claim]:
         taken: list[Claim] = []
@@ -330,7 +330,7 @@ def test_jobs_claimed_by_a_lost_answer_are_found(database: Database) -> None:
 
 def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database) -> None:
     busy = NewJob(type="export", queue="default", priority=5, params=None)
-    database.transact(creation.add_many, busy, "[" + ",".join(["null"] * 10_000) + "]")
+    database.transact(creation.add_many, busy, [None] * 10_000)
     mine = started(database)
     assert ids(claimed(database, limit=3)) == [mine]
 

@@ -22,7 +22,7 @@ MEMBER = NewJob(type="import", queue="default", priority=0, params=None)
 
 
 def add(connection: Connection, group_id: GroupId, number: int) -> list[JobId]:
-    ids = creation.add_many(connection, MEMBER, "[" + ",".join(["null"] * number) + "]", group_id)
+    ids = creation.add_many(connection, MEMBER, [None] * number, group_id)
     groups.count_added(connection, group_id, number)
     return ids
 

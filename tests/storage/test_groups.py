@@ -38,7 +38,7 @@ def added(connection: Connection, group: GroupId, size: int) -> list[JobId]:
     """New members of the group."""
     if not size:
         return []
-    members = creation.add_many(connection, PLAIN, f"[{','.join(['{}'] * size)}]", group)
+    members = creation.add_many(connection, PLAIN, ["{}"] * size, group)
     groups.add_part(connection, group, members)
     return members
 

@@ -169,7 +169,7 @@ def test_ten_thousand_jobs_in_one_statement_with_ids_in_order(database: Database
         )
     params = [{"number": number, "text": f"ä{number}"} for number in range(10_000)]
     template = replace(PLAIN, owner="alice", meta='{"batch": 1}', priority=2)
-    ids = database.transact(creation.add_many, template, json.dumps(params))
+    ids = database.transact(creation.add_many, template, [json.dumps(each) for each in params])
     assert len([text for text in statements if "horae_jobs" in text]) == 1
     assert ids == sorted(ids)
     assert len(set(ids)) == 10_000
@@ -181,9 +181,9 @@ def test_ten_thousand_jobs_in_one_statement_with_ids_in_order(database: Database
 
 
 def test_a_batch_without_parameters(database: Database) -> None:
-    ids = database.transact(creation.add_many, PLAIN, "[null,null]")
+    ids = database.transact(creation.add_many, PLAIN, [None, None])
     assert [job(database, job_id).params for job_id in ids] == [None, None]
-    assert database.transact(creation.add_many, PLAIN, "[]") == []
+    assert database.transact(creation.add_many, PLAIN, []) == []
 
 
 def test_the_limit_holds_for_each_owner_and_type(database: Database) -> None:

@@ -56,7 +56,7 @@ def batch(database: Database, count: int, limits: str | None = None, **given: An
     }
     new = NewJob(**values)
     texts = None if limits is None else [limits] * count
-    return database.transact(creation.add_many, new, json.dumps([None] * count), limits=texts)
+    return database.transact(creation.add_many, new, [None] * count, limits=texts)
 
 
 def file_all(database: Database) -> None:

@@ -62,7 +62,7 @@ def ids(found: list[Claim]) -> list[JobId]:
 
 def many(database: Database, count: int, queue: str = "slow") -> list[JobId]:
     new = NewJob(type="import", queue=queue, priority=0, params=None)
-    return database.transact(creation.add_many, new, "[" + ",".join(["null"] * count) + "]")
+    return database.transact(creation.add_many, new, [None] * count)
 
 
 def held(database: Database, queue: str = "slow") -> int:

@@ -112,7 +112,7 @@ def test_any_json_value_is_read_as_it_was_written(database: Database, value: obj
 @given(values=st.lists(VALUES, min_size=1, max_size=5))
 def test_any_batch_is_read_as_it_was_written(database: Database, values: list[object]) -> None:
     params = [{"value": value} for value in values]
-    ids = database.transact(creation.add_many, PLAIN, json.dumps(params))
+    ids = database.transact(creation.add_many, PLAIN, [json.dumps(each) for each in params])
     assert [job(database, job_id).params for job_id in ids] == params
 
 

@@ -2,7 +2,6 @@
 atomically.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -78,9 +77,17 @@ class NewJob:
     tags: tuple[str, ...] = ()
 
     @property
-    def expires(self) -> bool:
-        """Return whether the job fails if it has not begun by some time."""
-        return self.expires_at is not None or self.expires_after is not None
+    def is_guarded(self) -> bool:
+        """Return whether `add_guarded` has to insert the job, even if no number of jobs is limited.
+
+        It has a unique key, expires, or repeats another one.
+        """
+        return (
+            self.unique_key is not None
+            or self.expires_at is not None
+            or self.expires_after is not None
+            or self.retry_of is not None
+        )
 
 
 _ONE_AT_A_TIME: Final = "serializable, one at a time"
@@ -205,14 +212,12 @@ LOCK_HOLDER: Final = text("""
 """)
 
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
-# A role that may only start jobs may not write these columns: a row with `retry_of` is in the way
-# of the real retry.
-_RETRY: Final = {name: value_of(name) for name in _OF_RETRIES}
-ADD_RETRY: Final = ADD.values(_RETRY)
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = (
     select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
 )
+# One statement in place of two. As a guard of `ADD` it would cost plain jobs a tenth of it, and
+# `ADD_GUARDED` costs a third more.
 ADD_LIMITED: Final = (
     insert(jobs)
     .from_select(
@@ -220,20 +225,19 @@ ADD_LIMITED: Final = (
     )
     .returning(*_INSERTED)
 )
-
-
-# Written only by the longer statements, so that plain jobs do not pay for them.
-_EXPIRING: Final = {"expires_at": expiry(RUN_AT)}
-_GUARDED: Final = {
-    "key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean()),
-    **_EXPIRING,
-}
+# Plain jobs do not pay for it.
+_EXPIRES_AT: Final = {"expires_at": expiry(RUN_AT)}
 
 
 def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
     room: Any = bindparam("max_count", type_=Integer())
     has_room = cast(room, Integer()).is_(None) | (COUNT_OPEN.scalar_subquery() < room)
-    values = {**_VALUES, **_GUARDED, **more}
+    values = {
+        **_VALUES,
+        "key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean()),
+        **_EXPIRES_AT,
+        **more,
+    }
     source = select(*values.values()).where(has_room)
     statement = INSERT[dialect](jobs).from_select(list(values), source, include_defaults=False)
     keyed = statement.on_conflict_do_nothing(
@@ -243,54 +247,65 @@ def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
 
 
 ADD_GUARDED: Final = PerDialect(partial(_guarded, more={}))
-ADD_GUARDED_RETRY: Final = PerDialect(partial(_guarded, more=_RETRY))
+# A role that may only start jobs may not write these columns: a row with `retry_of` is in the way
+# of the real retry.
+ADD_RETRY: Final = PerDialect(
+    partial(_guarded, more={name: value_of(name) for name in _OF_RETRIES})
+)
 
 
-def _part(dialect: str, pair: ColumnElement[Any], index: int) -> ColumnElement[Any]:
-    """Return an element of a JSON array, as JSON; null for a JSON null."""
-    if dialect != POSTGRESQL:
-        return func.json_extract(pair, f"$[{index}]")
-    return func.nullif(pair.op("->")(literal_column(str(index))), literal_column("'null'::jsonb"))
+def _many(dialect: str, more: Mapping[str, Any]) -> Any:
+    """Insert one job for each element of a JSON array: its parameters, or if the parameter
+    `has_limits` is true, a pair of its parameters and its limits.
 
-
-def _many(dialect: str, more: Mapping[str, Any], *, limited: bool = False) -> Any:
-    """Insert one job for each element of a JSON array; `more`: columns that other jobs do not have.
-
-    `limited`: each element is a pair of parameters and limits, otherwise only the parameters.
+    `more`: columns that other jobs do not have.
     """
     batch = bindparam("batch", type_=Text())
+    # Taking a pair apart costs a fifth of the statement, so only jobs with limits come as pairs.
+    has_limits = cast(bindparam("has_limits", type_=Boolean()), Boolean())
+    first: ColumnElement[Any]
+    second: ColumnElement[Any]
+    params: ColumnElement[Any]
+    limits: ColumnElement[Any]
     if dialect != POSTGRESQL:
         each = func.json_each(batch).table_valued("value", "key")
         order = each.c.key
+        first, second = (func.json_extract(each.c.value, f"$[{index}]") for index in (0, 1))
+        params, limits = case((has_limits, first), else_=each.c.value), case((has_limits, second))
     else:
         elements = func.jsonb_array_elements(cast(batch, Json()))
         each = elements.table_valued("value", with_ordinality="position").render_derived()
         order = each.c.position
-    # A JSON null would be an entry in the index of parameters, for each job without any.
-    value = (
-        each.c.value
-        if dialect != POSTGRESQL
-        else func.nullif(each.c.value, literal_column("'null'::jsonb"))
-    )
-    values: dict[str, Any] = {**_VALUES, **more, "params": value}
-    if limited:
-        params, limits = (_part(dialect, each.c.value, index) for index in (0, 1))
-        values |= {"params": params, "limits": limits, "waits_for": waits_for(limits, _given_queue)}
+        # A JSON null would be an entry in the index of parameters, for each job without any.
+        null: ColumnElement[Any] = literal_column("'null'::jsonb")
+        first, second = (each.c.value.op("->")(literal_column(f"{index}")) for index in (0, 1))
+        params = func.nullif(case((has_limits, first), else_=each.c.value), null)
+        limits = func.nullif(case((has_limits, second)), null)
+    values: dict[str, Any] = {
+        **_VALUES,
+        **_EXPIRES_AT,
+        **more,
+        "params": params,
+        "limits": limits,
+        "waits_for": waits_for(limits, _given_queue),
+    }
     source = select(*values.values()).order_by(order)
     return (
         insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
     )
 
 
-_MEMBER: Final = {
-    "group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()),
-    "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
-}
 ADD_MANY: Final = PerDialect(partial(_many, more={}))
-ADD_MANY_EXPIRING: Final = PerDialect(partial(_many, more=_EXPIRING))
-ADD_MANY_LIMITED: Final = PerDialect(partial(_many, more=_EXPIRING, limited=True))
-ADD_MEMBERS: Final = PerDialect(partial(_many, more={**_MEMBER, **_EXPIRING}))
-ADD_LIMITED_MEMBERS: Final = PerDialect(partial(_many, more={**_MEMBER, **_EXPIRING}, limited=True))
+# A role that may only start jobs may not write these columns either.
+ADD_MEMBERS: Final = PerDialect(
+    partial(
+        _many,
+        more={
+            "group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()),
+            "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
+        },
+    )
+)
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
 LATEST_RETRY: Final = (
@@ -320,11 +335,10 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
 
 
 def add(connection: Connection, job: NewJob) -> Inserted:
-    """Insert a job without a count limit or unique key."""
+    """Insert a job that has neither a guard nor an expiry, and repeats none."""
     # No others: SQLAlchemy also inserts parameters that are named like columns of the table.
-    retry = () if job.retry_of is None else _OF_RETRIES
-    parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay", *retry)}
-    inserted = Inserted(*connection.execute(ADD_RETRY if retry else ADD, parameters).one())
+    parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
+    inserted = Inserted(*connection.execute(ADD, parameters).one())
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted
@@ -338,7 +352,9 @@ def add_limited(connection: Connection, job: NewJob) -> Inserted | None:
     return None if row is None else Inserted(*row)
 
 
-def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> Inserted | None:
+def add_guarded(
+    connection: Connection, job: NewJob, max_count: int | None = None
+) -> Inserted | None:
     """Insert a job unless its owner has `max_count` open jobs of the type, or an active job has its
     unique key.
     """
@@ -347,7 +363,7 @@ def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> I
     if job.unique_key is not None:
         lock_key(connection, job.type, job.unique_key)
     parameters = {**parameters_of(job), "max_count": max_count}
-    statement = ADD_GUARDED if job.retry_of is None else ADD_GUARDED_RETRY
+    statement = ADD_GUARDED if job.retry_of is None else ADD_RETRY
     row = connection.execute(statement.on(connection), parameters).one_or_none()
     if row is None:
         return None
@@ -419,26 +435,27 @@ def count_open(connection: Connection, owner: str | None, job_type: str) -> int:
 def add_many(
     connection: Connection,
     template: NewJob,
-    params: str,
+    params: Sequence[str | None],
     group_id: GroupId | None = None,
     *,
     limits: Sequence[str | None] | None = None,
 ) -> list[JobId]:
-    """Insert one job for each element of the JSON array `params` in one statement; return the ids
-    in its order.
+    """Insert one job for each of these parameters, as JSON text, in one statement; return the ids
+    in their order.
 
     `group_id`: the group of which they are members; `limits`: the limits of each, as JSON text.
     """
-    parameters: dict[str, Any] = {**parameters_of(template), "batch": params}
-    statement, of_group = ADD_MANY_EXPIRING if template.expires else ADD_MANY, ADD_MEMBERS
+    elements = [each or "null" for each in params]
     if limits is not None:
-        statement, of_group = ADD_MANY_LIMITED, ADD_LIMITED_MEMBERS
-        pairs = zip(json.loads(params), limits, strict=True)
-        parameters["batch"] = json.dumps(
-            [[each, limit and json.loads(limit)] for each, limit in pairs]
-        )
+        elements = [f"[{each},{own or 'null'}]" for each, own in zip(elements, limits, strict=True)]
+    parameters: dict[str, Any] = {
+        **parameters_of(template),
+        "batch": f"[{','.join(elements)}]",
+        "has_limits": limits is not None,
+    }
+    statement = ADD_MANY
     if group_id is not None:
-        statement, parameters["group_id"] = of_group, group_id
+        statement, parameters["group_id"] = ADD_MEMBERS, group_id
     inserted: Sequence[int] = (
         connection.execute(statement.on(connection), parameters).scalars().all()
     )

@@ -3,7 +3,7 @@ application's table.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -174,8 +174,3 @@ def _model_of(joined: MappedTable) -> type[BaseModel]:
     }
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
     return create_model(joined.mapped.__name__, __config__=config, **fields)
-
-
-def as_json(values: Sequence[Stored]) -> str:
-    """Return one JSON array of many stored parameters."""
-    return "[" + ",".join(value.text or "null" for value in values) + "]"

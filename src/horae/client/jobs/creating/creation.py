@@ -30,7 +30,7 @@ from horae.types.rules.limits import limits_of_job
 from horae.types.rules.start_options import StartOptions
 from horae.types.rules.uniqueness import unique_key_in, uniqueness_in
 from horae.types.storing import storable_parameters
-from horae.types.values.parameters import MappedParameters, Stored, as_json
+from horae.types.values.parameters import MappedParameters, Stored
 from horae.types.values.plain_data import json_problem_of, mapping_of
 
 LARGEST_META: Final = 1024 * 1024
@@ -54,7 +54,7 @@ class Creation:
     @property
     def is_plain(self) -> bool:
         """Return whether the creation is a single INSERT."""
-        guarded = self.limit is not None or self.new.unique_key is not None or self.new.expires
+        guarded = self.limit is not None or self.new.is_guarded
         linked = bool(self.after or self.new.tags)
         return (
             not (guarded or linked)
@@ -191,7 +191,7 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     ):
         return found, False
     after = _dependencies(connection, wanted) if wanted.after else ()
-    if wanted.limit is None and new.unique_key is None and not new.expires:
+    if wanted.limit is None and not new.is_guarded:
         inserted: Inserted | None = creation.add(connection, new)
     else:
         inserted = creation.add_guarded(connection, new, wanted.limit)
@@ -289,7 +289,8 @@ def create_many(
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:
             raise MaxJobCountExceeded(new.type, new.owner, limit)
     limits = [item.limits for item in stored] if template.job_type.named_limits else None
-    ids = creation.add_many(connection, new, as_json(stored), group_id, limits=limits)
+    params = [item.text for item in stored]
+    ids = creation.add_many(connection, new, params, group_id, limits=limits)
     if isinstance(template.job_type.parameters, MappedParameters):
         rows = [(job_id, item.row or {}) for job_id, item in zip(ids, stored, strict=True)]
         _add_rows(connection, template.job_type.parameters, rows)
