@@ -1,6 +1,8 @@
-"""Resets locks and threads in a forked child, which has only the thread that forked.
+"""Builds locks, threads and connections anew in a forked child.
 
-A lock that another thread held at the moment of the fork would stay locked in the child for ever.
+The child has only the thread that forked: a lock that another thread held at that moment would stay
+locked for ever. Its connections are the parent's: to close one, even as garbage, would end the
+parent's session.
 """
 
 import os
@@ -8,43 +10,49 @@ import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Generic, Protocol, Self, TypeVar, overload
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, overload
 from weakref import WeakSet
-
-
-class ResetAfterFork(Protocol):
-    """An object that a forked child has to reset before it can use it."""
-
-    def reset_after_fork(self) -> None:
-        """Drop locks, threads and connections of the parent.
-
-        Called in the child before any other code runs.
-        """
-        ...
-
 
 PATIENCE: Final = 1.0
 """Seconds that a fork waits for threads which use a SQLite file."""
 
-T = TypeVar("T", bound=ResetAfterFork)
 H = TypeVar("H", bound="HasLock")
 M = TypeVar("M")
-_in_this_process = WeakSet[ResetAfterFork]()
+_of_the_parent: Final[list[object]] = []
 
 
-def register_for_reset(thing: T) -> T:
-    """Register `thing` to be reset in every forked child, for as long as it lives."""
-    _in_this_process.add(thing)
-    return thing
+class BuiltAnewInChild:
+    """An object that begins again in a forked child, because of its locks, threads or connections.
+
+    Its constructor runs again on the same object, with the same arguments, so that everybody who
+    holds it can go on using it.
+    """
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Remember the arguments for the constructor."""
+        made = super().__new__(cls)
+        made._given, made._named = given, named
+        _in_this_process.add(made)
+        return made
+
+    def begin_in_child(self) -> None:
+        """Begin again, before any other code runs in the child; nothing of the parent is closed."""
+        of_the_parent = dict(vars(self))
+        _of_the_parent.append(of_the_parent)
+        vars(self).clear()
+        self._given, self._named = of_the_parent["_given"], of_the_parent["_named"]
+        # Sound, because these are the arguments that the same class was called with.
+        self.__init__(*self._given, **self._named)  # type: ignore[misc]
 
 
-class ForkSafeLock:
+_in_this_process: Final = WeakSet[BuiltAnewInChild]()
+
+
+class ForkSafeLock(BuiltAnewInChild):
     """A lock that is free in a forked child."""
 
     def __init__(self, *, reentrant: bool = False) -> None:
-        self._make = threading.RLock if reentrant else threading.Lock
-        self._lock = self._make()
-        register_for_reset(self)
+        self._lock = threading.RLock() if reentrant else threading.Lock()
 
     def __enter__(self) -> None:
         """Acquire the lock."""
@@ -58,10 +66,6 @@ class ForkSafeLock:
     ) -> None:
         """Release the lock."""
         self._lock.release()
-
-    def reset_after_fork(self) -> None:
-        """Replace the lock by a free one."""
-        self._lock = self._make()
 
 
 class HasLock(Protocol):
@@ -97,7 +101,7 @@ class lazy_property(Generic[H, M]):  # noqa: N801 - reads as the decorator that 
             return made
 
 
-class ForkGate:
+class ForkGate(BuiltAnewInChild):
     """Makes a fork wait until no thread uses a SQLite file, for at most `PATIENCE`.
 
     SQLite tracks the locks of a file in the memory of the process: a lock that a thread of the
@@ -105,12 +109,6 @@ class ForkGate:
     """
 
     def __init__(self) -> None:
-        self.reset_after_fork()
-        register_for_reset(self)
-        os.register_at_fork(before=self._close, after_in_parent=self._open)
-
-    def reset_after_fork(self) -> None:
-        """Reset the gate: no thread is inside."""
         self._within, self._closed = 0, False
         # Each statement acquires the lock directly, because `with` takes longer with a condition.
         self._lock = threading.Lock()
@@ -135,24 +133,28 @@ class ForkGate:
             if self._closed:
                 self._changed.notify_all()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Wait until no thread is inside, and let none in."""
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: not self._within, PATIENCE)
 
-    def _open(self) -> None:
+    def open(self) -> None:
+        """Let threads in again."""
         with self._changed:
             self._closed = False
             self._changed.notify_all()
 
 
-def _reset_all() -> None:
+def _begin_in_child() -> None:
     for thing in list(_in_this_process):
         try:
-            thing.reset_after_fork()
+            thing.begin_in_child()
         except Exception as error:  # noqa: BLE001 - the others would stay as the parent had them
             sys.excepthook(type(error), error, error.__traceback__)
 
 
-os.register_at_fork(after_in_child=_reset_all)  # as of a server that forks its workers
 SQLITE_GATE: Final = ForkGate()
+os.register_at_fork(
+    before=SQLITE_GATE.close, after_in_parent=SQLITE_GATE.open, after_in_child=_begin_in_child
+)

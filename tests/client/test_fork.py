@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, create_engine
+from typing_extensions import override
 
 from horae import Horae
 from horae.domain.jobs.job import JobId
-from horae.forking import ForkSafeLock, register_for_reset
+from horae.forking import BuiltAnewInChild, ForkSafeLock
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
@@ -140,16 +141,17 @@ def test_threads_that_start_jobs(horae: Horae) -> None:
     assert len(rows(horae, "SELECT id FROM horae_jobs WHERE owner = 'child'")) == 10
 
 
-class Breaking:
+class Breaking(BuiltAnewInChild):
     def __hash__(self) -> int:
         return 0  # so it comes first
 
-    def reset_after_fork(self) -> None:
+    @override
+    def begin_in_child(self) -> None:
         raise RuntimeError
 
 
-def test_beside_something_that_cannot_be_reset(capfd: pytest.CaptureFixture[str]) -> None:
-    parts = [register_for_reset(Breaking()), *(ForkSafeLock() for _ in range(10))]
+def test_beside_something_that_cannot_begin_again(capfd: pytest.CaptureFixture[str]) -> None:
+    parts = [Breaking(), *(ForkSafeLock() for _ in range(10))]
     locks = [part for part in parts if isinstance(part, ForkSafeLock)]
 
     def take_all() -> None:
@@ -161,7 +163,7 @@ def test_beside_something_that_cannot_be_reset(capfd: pytest.CaptureFixture[str]
         for lock in locks:
             held.enter_context(lock)
         assert child_does(take_all)
-    assert "in reset_after_fork" in capfd.readouterr().err
+    assert "in begin_in_child" in capfd.readouterr().err
 
 
 def test_after_a_node_whose_loop_is_closed(horae: Horae, capfd: pytest.CaptureFixture[str]) -> None:
@@ -175,4 +177,4 @@ def test_after_a_node_whose_loop_is_closed(horae: Horae, capfd: pytest.CaptureFi
         assert child_does(lambda: horae.jobs.start(nothing))
     finally:
         gc.enable()
-    assert "reset_after_fork" not in capfd.readouterr().err
+    assert "begin_in_child" not in capfd.readouterr().err

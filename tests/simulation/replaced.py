@@ -342,7 +342,7 @@ class SimulatedJournals(Journals):
     def open(self, journal: Journal, node: NodeId) -> None:
         super().open(journal, node)
         process = world.current().running.process
-        process.released_by_kill.append(journal.reset_after_fork)
+        process.released_by_kill.append(journal.release)
         process.world.surroundings.processes_of_nodes[node] = process
 
     @override

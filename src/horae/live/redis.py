@@ -13,6 +13,7 @@ Redis may lose everything at any moment, or not answer. So:
 Entries expire, so what a killed process leaves behind needs no clean-up.
 """
 
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from redis.client import Pipeline
 from horae.domain.backoff import Backoff, retry_delay
 from horae.domain.jobs.job import JobId
 from horae.domain.jobs.waits import Wait
-from horae.forking import ForkSafeLock, register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.live.database import latest
 from horae.live.redis_entries import PUBLISH, REQUESTED, read_report, report_text
 from horae.live.store import CancelRequest, LiveReport, LiveStore
@@ -61,7 +62,7 @@ class RedisLiveTiming:
 USUAL: Final = RedisLiveTiming()
 
 
-class RedisLiveStore:
+class RedisLiveStore(BuiltAnewInChild):
     """A `LiveStore` for all processes on one Redis server and one database."""
 
     def __init__(
@@ -69,13 +70,9 @@ class RedisLiveStore:
     ) -> None:
         """`database`: the store of the database, which is closed with this one."""
         self._access, self._database, self._timing = access, database, timing
-        self._lock = ForkSafeLock()
+        self._lock = threading.Lock()
         # Spreads the retries of many processes, protects nothing
         self._random = Random()  # noqa: S311
-        self._begin()
-        register_for_reset(self)
-
-    def _begin(self) -> None:
         self._published: dict[JobId, LiveReport] = {}
         self._in_database = set[JobId]()
         self._failures = 0
@@ -83,12 +80,6 @@ class RedisLiveStore:
         self._refresh_at = time.monotonic() + self._timing.refresh_every
         self._subscription: Subscription | None = None
         self._listeners: dict[object, Callable[[], None]] = {}
-
-    def reset_after_fork(self) -> None:
-        """Start anew after a fork: the bodies, their reports and the subscription are the
-        parent's.
-        """
-        self._begin()
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
         """Write the reports, except those that are older than the stored ones."""

@@ -19,9 +19,11 @@ PUBLISH: Final = """
 for number, key in ipairs(KEYS) do
   local new, old = ARGV[number + 1], redis.pcall('GET', key)
   local lease, percentage = string.match(new, '^(%d+) (%d+)')
-  local old_lease, old_percentage = string.match(type(old) == 'string' and old or '', '^(%d+) (%d+)
-  ["n]') lease, old_lease, old_percentage = tonumber(lease), tonumber(old_lease),
-  tonumber(old_percentage) if not old_lease or old_percentage > 100 or lease > old_lease
+  local readable_old = type(old) == 'string' and old or ''
+  local old_lease, old_percentage = string.match(readable_old, '^(%d+) (%d+) ["n]')
+  lease, old_lease = tonumber(lease), tonumber(old_lease)
+  old_percentage = tonumber(old_percentage)
+  if not old_lease or old_percentage > 100 or lease > old_lease
       or lease == old_lease and tonumber(percentage) >= old_percentage then
     redis.call('SET', key, new, 'EX', ARGV[1])
   end

@@ -6,6 +6,7 @@ process at a time.
 """
 
 import sqlite3
+import threading
 import zlib
 from collections.abc import Callable
 from contextlib import closing
@@ -19,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
 from horae.errors import DatabaseBusy
-from horae.forking import SQLITE_GATE, ForkSafeLock, register_for_reset
+from horae.forking import SQLITE_GATE, BuiltAnewInChild
 from horae.storage.engine.failures import is_busy
 from horae.storage.engine.sqlite.file_modes import make_file, mode_beside
 from horae.storage.engine.sqlite.opening import register_clock
@@ -34,10 +35,6 @@ SUFFIXES: Final = ("", "-wal", "-shm")
 Identity = tuple[int, int]
 """The device and the inode of a file."""
 
-_of_the_parent: Final[list[object]] = []
-"""Connection pools that a fork has copied: SQLite must not close their connections, not even as
-garbage.
-"""
 _CHECKS: Final = (
     "PRAGMA user_version",
     "SELECT count(*) FROM sqlite_master WHERE type = 'table'",
@@ -45,7 +42,7 @@ _CHECKS: Final = (
 )
 
 
-class SideCar:
+class SideCar(BuiltAnewInChild):
     """Runs functions of a Connection on the file; every statement commits by itself."""
 
     def __init__(
@@ -58,19 +55,11 @@ class SideCar:
         self._busy_timeout = busy_timeout
         self._metadata = metadata
         self._layout = _layout(metadata)
-        self._opening = ForkSafeLock()
+        self._opening = threading.Lock()
         self._identity: Identity | None = None
         self._engine: Engine = create_engine(
             "sqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
         )
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """Start without connections after a fork: they are the parent's, and must not be closed
-        here.
-        """
-        _of_the_parent.append(self._engine.pool)
-        self._engine.dispose(close=False)
 
     def run(
         self,

@@ -5,6 +5,7 @@ is repeated here, and a caller that gets an error goes on without Redis.
 """
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from horae.errors import ConfigurationError
-from horae.forking import ForkSafeLock, register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.redaction import shown_url
 from horae.redis_access.failure_log import FailureLog
 from horae.redis_access.url import checked_redis_url
@@ -29,11 +30,6 @@ UNUSABLE: Final = (RedisError, OSError)
 """What a command raises if the server does not answer, or answers with an error."""
 LOST: Final = (RedisConnectionError, RedisTimeoutError, OSError)
 """What a command raises if its connection was lost, or could not be made."""
-
-_of_the_parent: Final[list[object]] = []
-"""Clients that a fork has copied: a TLS connection that is closed here would end the parent's
-session.
-"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +60,7 @@ class RedisState:
     seconds: float = 0.0
 
 
-class RedisAccess:
+class RedisAccess(BuiltAnewInChild):
     """One server, as named by a URL, for the keys and channels of one application."""
 
     def __init__(self, url: str, prefix: str, timing: RedisTiming = RedisTiming()) -> None:
@@ -77,13 +73,7 @@ class RedisAccess:
         self.timing = timing
         self.shown = shown_url(url)
         self.log = FailureLog(self.shown)
-        self._lock = ForkSafeLock()
-        self._client = self._new_client()
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """Start without connections after a fork: they are the parent's."""
-        _of_the_parent.append(self._client)
+        self._lock = threading.Lock()
         self._client = self._new_client()
 
     def pipelined(self, fill: Callable[[Pipeline], object]) -> list[Any]:

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from horae.forking import ForkSafeLock, register_for_reset
+from typing_extensions import override
+
+from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.wakeup.announcements import Announcement, Announcements
 from horae.wakeup.channel import Hint, Listener, WakeupChannel
@@ -37,7 +39,7 @@ CLOSE_WITHIN: Final = 5.0
 _log = guarded_log(__name__)
 
 
-class LocalChannel:
+class LocalChannel(BuiltAnewInChild):
     """A `WakeupChannel` for the processes that see the same directory on one machine."""
 
     listens = True
@@ -47,7 +49,7 @@ class LocalChannel:
         files.
         """
         self._directory = Announcements(directory)
-        self._lock = ForkSafeLock()
+        self._lock = threading.Lock()
         self._closed = False
         self._warned = False
         self._listeners = Listeners()
@@ -55,15 +57,14 @@ class LocalChannel:
         self._sockets: dict[Announcement, socket.socket] = {}
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=SEND_INTERVAL)
-        register_for_reset(self)
 
-    def reset_after_fork(self) -> None:
-        """Start with no receiver after a fork: that is the parent's.
-
-        Only the copies of its sockets are closed.
-        """
-        self._receiver = None
+    @override
+    def begin_in_child(self) -> None:
+        """Begin again, without the copies of the parent's sockets: its port closes when it ends."""
         self._forget(*self._sockets)
+        if self._receiver is not None:
+            self._receiver.socket.close()
+        super().begin_in_child()
 
     @property
     def connected(self) -> bool:
@@ -180,15 +181,15 @@ class _Receiver:
     def __init__(self, listeners: Listeners) -> None:
         self._listeners = listeners
         self._closing = False
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._thread = threading.Thread(target=self._run, name="horae-hints-receiver", daemon=True)
         try:
-            self._socket.bind((LOOPBACK, 0))
-            self._address: tuple[str, int] = self._socket.getsockname()
+            self.socket.bind((LOOPBACK, 0))
+            self._address: tuple[str, int] = self.socket.getsockname()
             self.announcement = Announcement.of_this_process(self._address[1])
             self._thread.start()
         except BaseException:
-            self._socket.close()
+            self.socket.close()
             raise
 
     @property
@@ -203,7 +204,7 @@ class _Receiver:
             self._thread.join(CLOSE_WITHIN)
 
     def _run(self) -> None:
-        with self._socket:
+        with self.socket:
             while not self._closing:
                 merged = Merged()
                 for hint in self._receive():
@@ -218,7 +219,7 @@ class _Receiver:
         flags = 0
         for _ in range(MOST_AT_ONCE):
             try:
-                datagram = self._socket.recv(2 * LARGEST_DATAGRAM, flags)
+                datagram = self.socket.recv(2 * LARGEST_DATAGRAM, flags)
             except BlockingIOError:
                 return
             found = decode(datagram.decode("ascii", "replace"))

@@ -14,7 +14,7 @@ from typing import Final
 
 from horae.domain.backoff import retry_delay
 from horae.domain.jobs.job import JobId
-from horae.forking import register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.receiving import RECONNECT
 from horae.wakeup.channel import Hint, HintKind
@@ -84,7 +84,7 @@ def _with_work(hints: list[Hint], work: Hint | None) -> list[Hint]:
     ]
 
 
-class Outbox:
+class Outbox(BuiltAnewInChild):
     """Calls `deliver` with merged hints, on a thread that starts with the first one.
 
     If `deliver` raises, the hints are merged with later ones and tried again with back-off.
@@ -108,22 +108,11 @@ class Outbox:
         self._interval = interval
         # Spreads the retries of many processes, protects nothing
         self._random = Random()  # noqa: S311
-        self._begin(threading.Event())
-        register_for_reset(self)
-
-    def _begin(self, closing: threading.Event) -> None:
-        self._closing = closing
+        self._closing = threading.Event()
         self._merged = Merged()
         self._filled = threading.Condition()
         self._thread: threading.Thread | None = None
         self._failures = 0
-
-    def reset_after_fork(self) -> None:
-        """Start empty after a fork: the parent delivers the waiting hints."""
-        closing = threading.Event()
-        if self._closing.is_set():
-            closing.set()
-        self._begin(closing)
 
     def put(self, hint: Hint) -> None:
         """Deliver the hint soon; after `close` it is dropped. Never blocks and never raises."""

@@ -8,6 +8,7 @@ NOTIFY also works through a pooler.
 """
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import psycopg
 from sqlalchemy import URL
 from typing_extensions import override
 
-from horae.forking import ForkSafeLock, register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.receiving import ReceivingThread
 from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask, driver_arguments_for
@@ -29,10 +30,6 @@ from horae.wakeup.payload import CHANNEL, decode, encode_all
 
 APPLICATION_NAME: Final = "horae hints"
 
-_of_the_parent: Final[list[object]] = []
-"""Connections that a fork has copied: to close one, even as garbage, would end the parent's
-session.
-"""
 _log = guarded_log(__name__)
 
 
@@ -56,7 +53,7 @@ class PostgresTiming:
     """
 
 
-class PostgresChannel:
+class PostgresChannel(BuiltAnewInChild):
     """A `WakeupChannel` for all processes on one PostgreSQL database."""
 
     def __init__(
@@ -76,24 +73,15 @@ class PostgresChannel:
         self._proof_options = _connection_options(database or url)
         self.listens = listens
         self._options = _connection_options(url)
+        # A forked child gets another one; else the parent would take its hints for its own.
         self._token = secrets.token_hex(8)
-        self._lock = ForkSafeLock()
+        self._lock = threading.Lock()
         self._closed = False
         self._listeners = Listeners()
         self._receiver: _Receiver | None = None
         self._sending: psycopg.Connection | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=timing.send_interval)
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """Start without connections after a fork: they are the parent's, and must not be closed
-        here.
-        """
-        _of_the_parent.append(self._sending)
-        self._receiver = self._sending = None
-        # With the old one, the parent would take the hints of this process for its own.
-        self._token = secrets.token_hex(8)
 
     @property
     def connected(self) -> bool:

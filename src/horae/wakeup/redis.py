@@ -4,11 +4,12 @@ Redis keeps no message for a subscriber that is away. So each time the subscript
 every kind of hint is passed on once, because any change may have been missed.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
-from horae.forking import ForkSafeLock, register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.redis_access.access import UNUSABLE, RedisAccess, reason
 from horae.redis_access.subscription import Subscription
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
@@ -22,7 +23,7 @@ SEND_INTERVAL: Final = 0.002
 """Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 
 
-class RedisChannel:
+class RedisChannel(BuiltAnewInChild):
     """A `WakeupChannel` for all processes with the same prefix on one Redis server."""
 
     listens = True
@@ -30,8 +31,9 @@ class RedisChannel:
     def __init__(self, access: RedisAccess) -> None:
         """The first connection is made when it is needed."""
         self._access = access
+        # A forked child gets another one; else the parent would take its hints for its own.
         self._token = token_hex(8)
-        self._lock = ForkSafeLock()
+        self._lock = threading.Lock()
         self._closed = False
         self._listeners = Listeners()
         self._subscription: Subscription | None = None
@@ -39,13 +41,6 @@ class RedisChannel:
         self._outbox = Outbox(
             "horae-hints-sender", self._transmit, interval=SEND_INTERVAL, on_failure=self._failed
         )
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """Start without a subscription after a fork: it is the parent's."""
-        self._subscription = None
-        # With the old one, the parent would take the hints of this process for its own.
-        self._token = token_hex(8)
 
     @property
     def connected(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from horae.contrib.celery.library import celery_module
 from horae.errors import ConfigurationError
-from horae.forking import register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.types.backends import Backend, Message
 
 RUN_JOB: Final = "horae.run_job"
@@ -28,16 +28,11 @@ AT_A_TIME: Final = 50
 T = TypeVar("T")
 
 
-class CeleryBackend:
+class CeleryBackend(BuiltAnewInChild):
     """A Celery application as a system that runs jobs."""
 
     def __init__(self, app: Any, usual_destination: str) -> None:
         self.app, self._usual_destination = app, usual_destination
-        self.reset_after_fork()
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """Drop the connection of the parent."""
         self._connection: Any = None
         self._lock = threading.Lock()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from horae.domain.jobs.log_lines import KeepLogs, LogLine
-from horae.forking import register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.redaction import cleaner
 from horae.runtime.throttled_warning import ThrottledWarning
@@ -37,16 +37,11 @@ Write: TypeAlias = Callable[[Sequence[LogLine]], None]
 log = guarded_log("horae.runtime")
 
 
-class LogWriter:
+class LogWriter(BuiltAnewInChild):
     """Writes lines on a thread, which starts with the first line. Thread-safe."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
-        self.reset_after_fork()
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """Forget the lines of the parent, which writes them itself."""
         self._waiting: deque[LogLine] = deque()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
+from typing_extensions import override
 
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, Job, JobId, JobState, NodeId
 from horae.errors import JobDoesNotExist, LeaseLost
-from horae.forking import register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.log_book import KeptLogs, writer_to
@@ -46,7 +47,7 @@ T = TypeVar("T")
 log = guarded_log("horae.runtime")
 
 
-class InlineNode:
+class InlineNode(BuiltAnewInChild):
     """Runs the inline jobs of a process as a node of its own."""
 
     def __init__(
@@ -62,15 +63,6 @@ class InlineNode:
         self._hooks = Hooks(components.database, components.registry)
         self._log_writer = writer_to(components.database)
         self._groups = GroupCanceller(components.database, components.live, components.wakeup)
-        self._membership: Membership | None = None
-        self.reset_after_fork()
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """After a fork: become another node, without running jobs."""
-        components = self._components
-        if self._membership is not None:
-            self._membership.abandon()
         self._record = record_of(components.registry, self._options, role=self._role)
         self._environment = RunEnvironment(
             components.database,
@@ -91,7 +83,7 @@ class InlineNode:
         self._ends = InlineEnds(self._environment, self._settled, self._options.timing)
         self._claims = InlineClaims(self._environment, self._send_work, self._options.timing.worker)
         self._joining = threading.Lock()
-        self._membership = None
+        self._membership: Membership | None = None
         self._closed = threading.Event()
         self._busy = threading.Event()
         self._watching: threading.Thread | None = None
@@ -100,6 +92,13 @@ class InlineNode:
     def id(self) -> NodeId:
         """The id of the node; a forked process is another one."""
         return self._environment.node
+
+    @override
+    def begin_in_child(self) -> None:
+        """Become another node, without running jobs."""
+        if self._membership is not None:
+            self._membership.abandon()
+        super().begin_in_child()
 
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
         """Claim a job in the transaction that creates it, before any other node can."""

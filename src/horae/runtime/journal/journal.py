@@ -16,6 +16,7 @@ import fcntl
 import mmap
 import os
 import sys
+import threading
 from array import array
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,9 +24,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+from typing_extensions import override
+
 from horae.domain.jobs.job import Claim, JobId
 from horae.errors import LeaseLost
-from horae.forking import ForkSafeLock, register_for_reset
+from horae.forking import BuiltAnewInChild
 
 HEADER: Final = 4096
 """Bytes before the entries."""
@@ -58,7 +61,7 @@ def header() -> bytes:
     return b"horae begun 1 " + boot + b"\n"
 
 
-class Journal:
+class Journal(BuiltAnewInChild):
     """The bodies that one node has begun and whose results are not committed; only in memory until
     `open`.
 
@@ -72,7 +75,7 @@ class Journal:
         self._slots: dict[int, int] = {}
         self._free: list[int] = []
         self._unused = count()
-        self._growing = ForkSafeLock()
+        self._growing = threading.Lock()
         self._descriptors: list[int] = []
         self._closed = False
 
@@ -87,7 +90,6 @@ class Journal:
         os.pwrite(for_lock, header(), 0)
         self._entries = self._mapped(len(self._entries))
         self.file = file
-        register_for_reset(self)
 
     def begin(self, claim: Claim) -> None:
         """Enter a claim whose body begins now; raises `LeaseLost` if the node has ended."""
@@ -141,10 +143,16 @@ class Journal:
         self._closed = True
         if self.file is not None and not keep:
             self.file.unlink(missing_ok=True)
-        self.reset_after_fork()
+        self.release()
 
-    def reset_after_fork(self) -> None:
-        """Release the file: its pages and, in a forked copy of the node, its lock."""
+    @override
+    def begin_in_child(self) -> None:
+        """Only release the parent's file, so that its lock ends with the parent."""
+        self._growing = threading.Lock()
+        self.release()
+
+    def release(self) -> None:
+        """Release the file: its pages and its lock."""
         self._entries = array("q", bytes(len(self._entries) * WIDTH))
         while self._descriptors:
             with suppress(OSError):

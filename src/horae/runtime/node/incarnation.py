@@ -8,9 +8,11 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from typing_extensions import override
+
 from horae.domain.jobs.bulk import BULK_QUEUE
 from horae.errors import Unavailable
-from horae.forking import register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.runtime.backends.dispatcher import Dispatcher
 from horae.runtime.bodies.log_book import KeptLogs, writer_to
@@ -52,7 +54,7 @@ LOGS_WITHIN: Final = 0.3
 log = guarded_log("horae.runtime")
 
 
-class Incarnation:
+class Incarnation(BuiltAnewInChild):
     """A node from its registration to its end."""
 
     def __init__(
@@ -104,7 +106,6 @@ class Incarnation:
         self.lost: Unavailable | None = None
         """Why the database is gone for good, if it is."""
         self._end_at = 0.0
-        register_for_reset(self)
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
         """Register, work and unregister, even after a cancel or an error, so that the node does not
@@ -187,10 +188,9 @@ class Incarnation:
         """Own schedules that were created here until the next reload."""
         post(self._loop, self._controller.adopt, schedule_ids)
 
-    def reset_after_fork(self) -> None:
-        """In a forked child, which is no node: release what belongs to the node and end its
-        loop.
-        """
+    @override
+    def begin_in_child(self) -> None:
+        """Release what belongs to the node and end its loop, because a forked child is no node."""
         self._membership.abandon()
         with suppress(
             RuntimeError

@@ -20,9 +20,10 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from typing_extensions import override
 
 from horae.errors import DatabaseBusy
-from horae.forking import SQLITE_GATE, register_for_reset
+from horae.forking import SQLITE_GATE, BuiltAnewInChild
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
 from horae.storage.engine.connections import commit_guard, session
@@ -59,7 +60,7 @@ ATTEMPTS: Final = 5
 """How often a transaction is tried that conflicts with others, before `DatabaseBusy`."""
 
 
-class Database:
+class Database(BuiltAnewInChild):
     """A database and its connections; may be used by many threads."""
 
     def __init__(
@@ -129,32 +130,19 @@ class Database:
         """Raises an error if the tables were migrated since they were opened, so that statements no
         longer fit.
         """
-        self._begin_threads()
-        register_for_reset(self)
-
-    def _begin_threads(self) -> None:
-        count = self._pool["pool_size"]
-        self.caller_threads = CallerThreads(count)
-        self._service_threads = Threads(count, "horae-node")
+        self.caller_threads = CallerThreads(self._pool["pool_size"])
+        self._service_threads = Threads(self._pool["pool_size"], "horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
 
-    def reset_after_fork(self) -> None:
-        """Start again in a child process after a fork: abandon the parent's connections without
-        closing them.
-        """
-        engines = (self.engine, self.autocommit_engine, self._body_engine)
-        if self._file is not None:
-            self._file.reset_after_fork()
+    @override
+    def begin_in_child(self) -> None:
+        """Begin again, with the parent's connections leading nowhere, and with its checks."""
         detach([*self._connections.descriptors(), *self._body_connections.descriptors()])
-        self._connections.forget()
-        self._body_connections.forget()
-        kept = [self._statement_connections.abandon(), self._transaction_connections.abandon()]
-        _connections_of_parent.append(
-            (kept, self._async_engines, [engine.pool for engine in engines])
-        )
-        for engine in engines:
-            engine.dispose(close=False)
-        self._begin_threads()
+        check_tables = self.check_tables
+        super().begin_in_child()
+        self.check_tables = check_tables
+        if self._file is not None:
+            self._file.forget_companions()
 
     @property
     def pooled(self) -> bool:
@@ -457,7 +445,6 @@ class Database:
                 self.check_tables(connection)
 
 
-_connections_of_parent: Final[list[object]] = []
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},
     SQLITE: {

@@ -18,7 +18,7 @@ from typing import Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 from sqlalchemy import Connection, text
 
 from horae.errors import ConfigurationError
-from horae.forking import ForkSafeLock, register_for_reset
+from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.scarcity import starts
 from horae.storage.engine.database import Database
@@ -86,7 +86,7 @@ class NotUsableError(Exception):
     """The replica cannot be used; the text says why."""
 
 
-class ReadReplica:
+class ReadReplica(BuiltAnewInChild):
     """A replica before its primary. Thread-safe."""
 
     def __init__(
@@ -100,15 +100,7 @@ class ReadReplica:
         self.shown = shown(self._replica.url)
         self._identity_checked = self._warned = False
         self._silent_until = 0.0
-        self._begin()
-        register_for_reset(self)
-
-    def reset_after_fork(self) -> None:
-        """Start again in a child process, which has none of the threads."""
-        self._begin()
-
-    def _begin(self) -> None:
-        self._lock = ForkSafeLock()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._asking = Threads(1, "horae-replica-check")
         self._closed = threading.Event()

@@ -79,13 +79,6 @@ class ConnectionPool:
         while self._idle:
             self._idle.pop().close()
 
-    def abandon(self) -> object:
-        """Drop the idle connections without closing them; they stay open while the caller keeps the
-        result.
-        """
-        abandoned, self._idle = self._idle, deque()
-        return abandoned
-
 
 class Statement(AbstractContextManager[Connection]):
     """The use of a connection for one statement. A class, because a generator takes longer."""

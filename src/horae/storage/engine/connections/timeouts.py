@@ -178,11 +178,6 @@ class OpenConnections:
                 found.append(driver.fileno())
         return found
 
-    def forget(self) -> None:
-        """Stop tracking all connections."""
-        self._sockets.clear()
-        self._calls.clear()
-
     def _note(self, connection: Any, _record: object) -> None:
         driver = getattr(connection, "driver_connection", connection)
         with suppress(OSError):

@@ -71,9 +71,9 @@ class DatabaseFile:
         self._check_companions()
         self._next_check = moment + self._check_interval
 
-    def reset_after_fork(self) -> None:
-        """Forget the companions in a forked child, whose copies of the parent's descriptors cannot
-        be interpreted.
+    def forget_companions(self) -> None:
+        """Check them no longer: in a forked child, copies of the parent's descriptors look as if
+        the child had them open.
         """
         self._companions = {}
 
