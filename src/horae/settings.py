@@ -179,8 +179,8 @@ class Settings(BaseSettings):
     read_database: PostgresUrl | None = Field(
         None,
         description=(
-            "URL of a replica of the PostgreSQL database, for lists of the HTTP API. Default: the"
-            " database."
+            "URL of a replica of the PostgreSQL database, for lists of the HTTP API, which then lag"
+            " as it does. Default: the database."
         ),
     )
     module: Annotated[str, Field(max_length=200), AfterValidator(_printable)] | None = Field(

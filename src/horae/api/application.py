@@ -11,7 +11,6 @@ from starlette.middleware.gzip import GZipMiddleware
 from typing_extensions import override
 
 from horae.api import problems
-from horae.api.last_changes import NoteChanges
 from horae.api.methods import HeadRequests
 from horae.api.resources import (
     bulk,
@@ -137,8 +136,6 @@ def _middleware(services: Services) -> list[Middleware]:
                 allow_credentials=True,
             )
         )
-    if services.components.replica is not None:
-        layers.append(Middleware(NoteChanges, services.last_changes))
     return layers
 
 

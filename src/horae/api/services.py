@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from horae.api.cached_value import CachedValue
-from horae.api.last_changes import LastChanges
 from horae.api.metrics import Metrics, MetricsLimits
 from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
@@ -68,7 +67,6 @@ class Services:
     events_timing: EventsTiming = field(default_factory=EventsTiming)
     metrics_limits: MetricsLimits = field(default_factory=MetricsLimits)
     dashboard: Path = DASHBOARD
-    last_changes: LastChanges = field(default_factory=LastChanges)
 
     @cached_property
     def authenticate(self) -> Authenticate:
@@ -153,12 +151,11 @@ class Services:
         dead = [
             (node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None
         ]
-        reads = self.components.replica or self.components.database
         routes = Routes(self.registry, self.components.queue_backends)
         waits = BodyWaits(self.components.database, self.components.live)
         return take(
             self.components.database,
-            reads,
+            self.reads,
             alive=alive,
             dead=dead,
             known=self.registry.by_name,
@@ -166,14 +163,10 @@ class Services:
             waits=waits,
         )
 
-    def reads_for(self, actor: Actor) -> Reads:
-        """Return where lists for this user are read: a replica, if it has what the user has just
-        changed.
-        """
-        replica = self.components.replica
-        if replica is None or not replica.contains(self.last_changes.of(actor.id)):
-            return self.components.database
-        return replica
+    @property
+    def reads(self) -> Reads:
+        """Where lists are read: the replica, if the settings name one."""
+        return self.components.replica or self.components.database
 
     async def on_thread(self, call: Callable[[], T]) -> T:
         """Run a database read on a thread."""

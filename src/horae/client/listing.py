@@ -12,7 +12,7 @@ class ListsFrom:
     _reads: Reads
 
     def listing_from(self, reads: Reads) -> Self:
-        """Return a copy whose lists are read from there; everything else stays on the database."""
+        """Return a copy whose lists are read from `reads`; all else stays on the database."""
         twin = copy(self)
         twin._reads = reads  # noqa: SLF001 - its own
         return twin

@@ -274,7 +274,7 @@ async def _listed(services: Services, actor: Actor, query: JobQuery) -> JobPage:
         return JobPage([], None)
     if query.job_ids is not None:  # clients ask for the jobs that they wait for
         return await services.jobs.list(**query.filters(actor))
-    jobs = services.sync_jobs.listing_from(services.reads_for(actor))
+    jobs = services.sync_jobs.listing_from(services.reads)
     return await services.on_thread(partial(jobs.list, **query.filters(actor)))
 
 

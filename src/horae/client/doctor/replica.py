@@ -3,34 +3,36 @@
 from collections.abc import Iterator
 
 from horae.client.doctor.finding import Finding, ok, warning
-from horae.storage.engine.replica import NotUsableError, ReadReplica
+from horae.storage.engine.replica import ReadReplica
 from horae.storage.operations.doctor import database_error_of
 
 
 def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:
-    """Check that the replica answers, belongs to this database and is nearly up to date.
+    """Say whether the replica answers and is a standby, and how far it is behind.
 
-    Never a problem.
+    None of it is a problem.
     """
     if replica is None:
         return
     try:
-        behind = replica.examine()
+        in_recovery, lag = replica.state()
     except Exception as error:
-        reason = str(error) if isinstance(error, NotUsableError) else database_error_of(error)
-        if reason is None:
+        if (reason := database_error_of(error)) is None:
             raise
-        yield _unused(replica, reason)
+        yield warning(
+            "replica",
+            f"{replica.shown} cannot be used: {reason}; until it can, lists are read from the"
+            " primary",
+            "Check its URL, the server and its replication.",
+        )
         return
-    yield ok(
-        "replica",
-        f"{replica.shown} follows the primary; it was {behind / 1024:.0f} kB of changes behind",
-    )
-
-
-def _unused(replica: ReadReplica, reason: str) -> Finding:
-    return warning(
-        "replica",
-        f"{replica.shown} cannot be used: {reason}; until it can, lists are read from the primary",
-        "Check its URL, the server and its replication.",
-    )
+    if not in_recovery:
+        yield warning(
+            "replica",
+            f"{replica.shown} is not in recovery: it is a primary, and not a standby",
+            "Lists are read from it. Check its URL, or unset read_database.",
+        )
+    elif lag is None:
+        yield ok("replica", f"{replica.shown} is in recovery, and does not tell its lag")
+    else:
+        yield ok("replica", f"{replica.shown} is in recovery, {lag:.1f} s behind the primary")

@@ -69,10 +69,9 @@ class QueueLimitByKey(LimitChange):
 
 
 @router.get("/", responses=documented())
-async def list_queues(services: ServicesHere, actor: Reader) -> QueueList:
+async def list_queues(services: ServicesHere, _actor: Reader) -> QueueList:
     """List every queue that has work, is paused, has a limit or is run by another system."""
-    reads = services.reads_for(actor)
-    found = await services.on_thread(lambda: reads.autocommit(queues.view))
+    found = await services.on_thread(partial(services.reads.autocommit, queues.view))
     return QueueList(queues=[QueueItem.model_validate(view) for view in found])
 
 
