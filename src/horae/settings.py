@@ -288,7 +288,7 @@ class Settings(BaseSettings):
     queue_backends: Annotated[dict[str, QueueBackend], NoDecode, BeforeValidator(_pairs)] = Field(
         {},
         description=(
-            "Queues whose jobs another system runs, separated by commas, such as `export=celery`;"
+            "Queues whose jobs a backend runs, separated by commas, such as `export=celery`;"
             " `horae` means Horae's own nodes."
         ),
     )

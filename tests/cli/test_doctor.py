@@ -442,7 +442,7 @@ def test_jobs_that_another_system_runs() -> None:
     assert list(work.unsent_findings([replace(WORK, oldest=9.0)], [])) == []
     assert list(work.unsent_findings([replace(WORK, oldest=11.0)], [WORK.queue])) == []
     (found,) = work.unsent_findings([replace(WORK, oldest=11.0)], [])
-    assert "another system runs them, and no node has sent it a message" in found.message
+    assert "a backend runs them, and no node has sent it a message" in found.message
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_messages_arrive_in_order(
     )
     limits = [message["headers"]["timelimit"] for message in sent]
     assert limits == [[7.5 if number == 3 else NO_LIMIT] * 2 for number in range(121)]
-    assert backend.waiting("export") == 121
+    assert backend.depth("export") == 121
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_messages_arrive_whatever_the_routes_of_other_tasks_are(
     app.conf.update(settings)
     backend = CeleryBackend(app, "export")
     backend.send("export", [Message(JobId(1), None)])
-    assert backend.waiting("export") == 1
+    assert backend.depth("export") == 1
 
 
 def test_a_queue_stays_as_the_application_defines_it() -> None:

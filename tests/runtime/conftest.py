@@ -19,7 +19,7 @@ def horae(database: Database) -> Iterator[Horae]:
 
 @pytest.fixture
 def worker(horae: Horae) -> Iterator[MessageNode]:
-    """What runs the jobs of another system, by their ids."""
+    """What runs the jobs of a backend, by their ids."""
     node = MessageNode(horae.components)
     yield node
     node.close()

@@ -1,4 +1,4 @@
-"""Jobs that another system runs: when messages about them are sent, sent again, and what a worker claims."""
+"""Jobs that a backend runs: when messages about them are sent, sent again, and what a worker claims."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event
 
 from horae import Backoff, Horae, JobContext, Limit
-from horae.client.doctor.other_systems import check_other_systems
+from horae.client.doctor.backends import backend_findings
 from horae.client.doctor.system import system_findings
 from horae.contrib.celery.message_node import MessageNode
 from horae.domain.jobs.job import JobId
@@ -56,7 +56,7 @@ class FakeBackend:
             raise self.broken
         self.sent += [(destination, message.job_id) for message in messages]
 
-    def waiting(self, destination: str) -> int:
+    def depth(self, destination: str) -> int:
         del destination
         if self.lost is not None:
             raise self.lost
@@ -302,7 +302,7 @@ async def test_only_a_node_with_backends_logs_that_it_cannot_send(
             await until(lambda: away.call_count > 1)
             running.cancel()
             await asyncio.wait([running])
-            assert ("no jobs can be sent to other systems" in caplog.text) is logged
+            assert ("no jobs can be sent to backends" in caplog.text) is logged
 
 
 async def test_why_a_job_waits(horae: Horae, backend: FakeBackend) -> None:
@@ -314,7 +314,7 @@ async def test_why_a_job_waits(horae: Horae, backend: FakeBackend) -> None:
 
 def found_by_doctor(horae: Horae) -> list[tuple[str, str]]:
     database, backends = horae.components.database, horae.settings.queue_backends
-    findings = check_other_systems(horae.registry, backends, database)
+    findings = backend_findings(horae.registry, backends, database)
     return [(finding.level.value, finding.message) for finding in findings]
 
 
@@ -350,7 +350,7 @@ async def test_a_queue_whose_backend_no_node_serves_is_reported(
             each.message
             for each in system_findings(database, [], [], seen, known=other.registry.by_name)
         ]
-        unsent = r"1 due job of type 'odd' in queue 'export' \(the oldest for \d+ s\) waits: another system runs them"
+        unsent = r"1 due job of type 'odd' in queue 'export' \(the oldest for \d+ s\) waits: a backend runs them"
         assert [message for message in found if re.match(unsent, message)]
         assert other.jobs.get(job.id).state == "pending"
 
@@ -491,7 +491,7 @@ class TestBadInput:
         assert backend.sent == []
         problem = (
             "problem",
-            "1 job of type 'export' in queue 'mail' cannot start: another system runs them, and",
+            "1 job of type 'export' in queue 'mail' cannot start: a backend runs them, and",
         )
         assert problem in [
             (level, message[: len(problem[1])]) for level, message in found_by_doctor(horae)

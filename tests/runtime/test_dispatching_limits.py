@@ -1,4 +1,4 @@
-"""Queues with a limit whose jobs another system runs: when the dispatcher looks at them, and how often."""
+"""Queues with a limit whose jobs a backend runs: when the dispatcher looks at them, and how often."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -76,13 +76,14 @@ async def dispatching_of(
         horae.components, running.signals, DispatcherTiming(**chosen), Random(1), lambda: pace
     )
     vars(made)["_compare_at"] = NEVER * 24 * 365 * 100
-    rest = made._rest  # noqa: SLF001 - to know when a round has ended
+    dispatch = made.dispatch
 
-    async def counted(*, more: bool) -> None:
+    def counted() -> bool:
+        more = dispatch()
         running.rounds += 1
-        await rest(more=more)
+        return more
 
-    vars(made)["_rest"] = counted
+    vars(made)["dispatch"] = counted
     task = asyncio.ensure_future(made.run())
     try:
         await until(lambda: running.rounds)

@@ -30,7 +30,7 @@ BEFORE_END = ("before", settling, "settle")
 
 
 class ByOtherSystem(SystemExit):
-    """Ends the process, as the handlers of another system do."""
+    """Ends the process, as the handlers of Celery do."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Jobs with limits of their type in a queue that another system runs: refused, since they would wait for ever."""
+"""Jobs with limits of their type in a queue that a backend runs: refused, since they would wait for ever."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from horae import Horae, Limit
-from horae.client.doctor.other_systems import check_other_systems
+from horae.client.doctor.backends import backend_findings
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.runtime.backends.checks import check_backends
 from horae.storage.engine.database import Database
@@ -135,7 +135,7 @@ class TestSchedules:
 
 
 class TestTheQueueGetsABackend:
-    """The same, in the other order: a queue that has limited work is not given to another system."""
+    """The same, in the other order: a queue that has limited work is not given to a backend."""
 
     @pytest.mark.parametrize("what", ["schedule 'late'", "a pending job"])
     def test_at_run_time(self, database: Database, what: str) -> None:
@@ -168,7 +168,9 @@ class TestTheQueueGetsABackend:
             check_backends(horae.components)
             assert "its limits hold only on Horae's nodes" in str(horae.jobs.waiting_reason(job.id))
         with closing(application(database)) as horae:
-            problem = "1 job of type 'limited' in queue 'reports' cannot start: another system runs them, and"
+            problem = (
+                "1 job of type 'limited' in queue 'reports' cannot start: a backend runs them, and"
+            )
             assert [
                 level for level, message in found_by_doctor(horae) if message.startswith(problem)
             ] == ["problem"]
@@ -217,7 +219,9 @@ class TestAQueueThatWorkOfSuchATypeNames:
             self.WORK[request.param](horae)
             yield horae
 
-    EXPECTED: ClassVar = "queue 'late': .* in it is of job type 'export', which another system runs; move the schedules"
+    EXPECTED: ClassVar = (
+        "queue 'late': .* in it is of job type 'export', which a backend runs; move the schedules"
+    )
 
     def test_gets_no_turns_and_no_limits_by_key(self, horae: Horae) -> None:
         with pytest.raises(ConfigurationError, match=self.EXPECTED):
@@ -267,7 +271,7 @@ def test_a_queue_that_gets_them_from_a_program_without_the_type_is_reported(
         else:
             operator.queues.limit_by_key("default", Limit(rate="1/s"))
         job = horae.jobs.start("export")
-        found = check_other_systems(horae.registry, {}, database)
+        found = backend_findings(horae.registry, {}, database)
         [finding] = [each for each in found if each.check == "limits"]
         assert finding.message.startswith("1 job of type 'export' in queue 'default' cannot start")
         assert (

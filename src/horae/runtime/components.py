@@ -76,7 +76,7 @@ class NodeOptions:
     them with it; `spare_children`: child processes that are kept ready for jobs to come;
     `max_jobs_per_child`, `max_child_memory`: when a child process is replaced, after so many jobs
     or if it then uses more memory (bytes, or such as "500MB"); `queues`: the ones it serves, None
-    for all; `backend_worker`: it is the main process of a worker of another system, so that
+    for all; `backend_worker`: it is the main process of a worker of a backend, so that
     `concurrency` tells that worker's slots, and `queues` the backends that it serves; `grace`: how
     long jobs may run on after a shutdown is ordered; `keep`: how long ended jobs are kept;
     `keep_logs_for`: how long log lines are, None for as long as their job; `journal_dir`: where it

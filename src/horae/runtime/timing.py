@@ -116,7 +116,7 @@ class ClaimerTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherTiming:
-    """When messages about jobs are sent to other systems, such as Celery."""
+    """When messages about jobs are sent to backends."""
 
     batch: int = 500
     """Messages about jobs that are marked as sent in one transaction, at most."""
@@ -133,8 +133,7 @@ class DispatcherTiming:
     compare_every: float = 5.0
     """Between two comparisons of the jobs that were sent with the messages that wait."""
     compare_seldom: float = 60.0
-    """The same in an application of which no other system runs jobs: an earlier version may have
-    sent some.
+    """The same in an application without a backend: an earlier version may have sent some.
     """
     without_backends: float = 5.0
     """Between two checks whether such an application has declared a job type with a backend since.
@@ -144,7 +143,7 @@ class DispatcherTiming:
     lost_for_certain: float = 600.0
     """The same if as many messages wait as jobs: some may be those of other applications."""
     kill_after: float = 30.0
-    """After a job's hard limit, before the other system kills its process."""
+    """After a job's hard limit, before the backend kills its process."""
     failing: Pauses = Pauses(0.5, 5.0)  # noqa: RUF009 - immutable
     """After a message that was not accepted."""
 

@@ -1,4 +1,4 @@
-"""Another system that runs jobs, such as Celery, as Horae uses it."""
+"""A backend: workers outside of Horae's nodes, such as Celery's, that run jobs."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -16,13 +16,11 @@ class Message(NamedTuple):
 
 
 class Backend(Protocol):
-    """A system whose workers run jobs: they receive a message about each, and claim the job by its
-    id.
-    """
+    """Carries messages about jobs to workers, each of which claims the job by its id."""
 
     @property
     def usual_destination(self) -> str:
-        """The queue of that system to which messages go unless a backend names another one."""
+        """The queue of the backend that receives messages unless an address names another one."""
         ...
 
     def check(self) -> None:
@@ -36,8 +34,6 @@ class Backend(Protocol):
         """Send the messages; raise an error if it is not certain that all were sent."""
         ...
 
-    def waiting(self, destination: str) -> int:
-        """Return how many messages wait in a queue of that system; raise an error if it does not
-        answer.
-        """
+    def depth(self, destination: str) -> int:
+        """Return how many messages wait in a queue; raise an error if it does not answer."""
         ...

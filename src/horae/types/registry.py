@@ -43,7 +43,7 @@ class Registry:
         self.queues: dict[str, DeclaredQueue] = {}
         self._listeners: list[Listener] = []
         self.backends: dict[str, Backend] = {}
-        """The other systems that run jobs, by name; `horae.contrib.celery.setup` adds Celery."""
+        """The backends besides Horae's nodes, by name; `horae.contrib.celery.setup` adds Celery."""
         self.queue_backends: Mapping[str, str] = {}
         """What runs the jobs of the queues that the settings name: `horae`, `celery` or
         `celery:QUEUE`.
@@ -190,7 +190,7 @@ class Registry:
 
     @property
     def claimable(self) -> tuple[str, ...]:
-        """The names of the types whose jobs a node of this program may claim: no other system runs
+        """The names of the types whose jobs a node of this program may claim: no backend runs
         them.
         """
         return tuple(
@@ -200,8 +200,8 @@ class Registry:
         )
 
     @property
-    def elsewhere(self) -> tuple[str, ...]:
-        """The names of the types whose jobs another system runs, whatever their queues are."""
+    def with_backend(self) -> tuple[str, ...]:
+        """The names of the types whose jobs a backend runs, whatever their queues are."""
         return tuple(kind.type for kind in self if kind.address is not None)
 
     def __iter__(self) -> Iterator[JobType[Any]]:

@@ -14,6 +14,7 @@ from horae.cli.escaping import indented
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.printing.output import STYLES, console, print_json
+from horae.client.doctor.backends import backend_findings
 from horae.client.doctor.basics import (
     check_clock,
     check_hints,
@@ -25,7 +26,6 @@ from horae.client.doctor.basics import (
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import USUAL, Finding, Level, warning
 from horae.client.doctor.journals import journal_findings
-from horae.client.doctor.other_systems import check_other_systems
 from horae.client.doctor.redis import check_redis
 from horae.client.doctor.replica import check_replica
 from horae.client.doctor.server import SERVER, examine_server
@@ -128,7 +128,7 @@ def _connections(horae: Horae, database: Database, *, with_hints: bool) -> Itera
         by_redis = given.redis is not None or given.redis_hints is not None
         limits = replace(USUAL, hints_timeout=USUAL.redis_timeout) if by_redis else USUAL
         yield check_hints(adapters.wakeup, wanted=given.hints, limits=limits)
-    yield from check_other_systems(horae.registry, given.queue_backends, database)
+    yield from backend_findings(horae.registry, given.queue_backends, database)
 
 
 def print_finding(finding: Finding) -> None:

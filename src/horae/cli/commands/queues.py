@@ -38,7 +38,7 @@ queues_app = typer.Typer(
 
 @queues_app.command("list")
 def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List every queue that has work, is paused, has a limit or is run by another system."""
+    """List every queue that has work, is paused, has a limit or is run by a backend."""
     with opened(context) as horae:
         found = horae.queues.list()
     columns: Columns = {
@@ -52,7 +52,7 @@ def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
         "BACKEND": lambda queue: queue.backend or OWN_BACKEND,
         "NOTE": "note",
     }
-    empty = "No queue has work, and none is paused, has a limit or is run by another system."
+    empty = "No queue has work, and none is paused, has a limit or is run by a backend."
     print_list("queues", found, columns, empty=empty, as_json=as_json)
 
 

@@ -33,7 +33,7 @@ def system_findings(
 ) -> Iterator[Finding]:
     """Check nodes, queues, due jobs and schedules.
 
-    `known`: the job types that this application declares; `routes`: its jobs that another system
+    `known`: the job types that this application declares; `routes`: its jobs that a backend
     runs.
     """
     alive = [
@@ -42,22 +42,22 @@ def system_findings(
     yield from node_findings(alive, dead)
     yield from queue_findings(queues)
     paused = {queue.name for queue in queues if queue.paused_at is not None}
-    waiting, elsewhere = database.autocommit(doctor.due_work), _run_elsewhere(queues, routes)
-    yield from unsent_findings([work for work in waiting if elsewhere(work)], paused)
+    waiting, has_backend = database.autocommit(doctor.due_work), _with_backend(queues, routes)
+    yield from unsent_findings([work for work in waiting if has_backend(work)], paused)
     yield from work_findings(
-        [work for work in waiting if not elsewhere(work)], alive, paused, known=known
+        [work for work in waiting if not has_backend(work)], alive, paused, known=known
     )
     yield from schedule_findings(database.autocommit(health.check), alive, known=known)
 
 
-def _run_elsewhere(queues: Sequence[QueueView], routes: Routes | None) -> Callable[[DueWork], bool]:
-    """Return a function that tells whether another system runs jobs, by this application or by
+def _with_backend(queues: Sequence[QueueView], routes: Routes | None) -> Callable[[DueWork], bool]:
+    """Return a function that tells whether a backend runs jobs, by this application or by
     their stored queue.
     """
     stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
 
-    def is_run_elsewhere(work: DueWork) -> bool:
-        place = None if routes is None else routes.place_of(work.type, work.queue)
+    def has_backend(work: DueWork) -> bool:
+        place = None if routes is None else routes.find(work.type, work.queue)
         return place is not None or work.queue in stored
 
-    return is_run_elsewhere
+    return has_backend

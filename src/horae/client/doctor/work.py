@@ -13,7 +13,7 @@ from horae.storage.queues.queues import QueueView
 Dead = tuple[NodeView, str]
 
 UNSENT_AFTER: Final = 10.0
-"""Seconds after which a message should have been sent about a due job that another system runs."""
+"""Seconds after which a message should have been sent about a due job that a backend runs."""
 
 
 def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[Finding]:
@@ -74,12 +74,12 @@ def work_findings(
 
 
 def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iterator[Finding]:
-    """Report due jobs that another system runs and about which no message was sent for a while."""
+    """Report due jobs that a backend runs and about which no message was sent for a while."""
     for work in waiting:
         if work.queue not in paused and work.oldest >= UNSENT_AFTER:
             yield problem(
                 "work",
-                f"{_amount(work)} {_waits(work.count)}: another system runs them, and no node has"
+                f"{_amount(work)} {_waits(work.count)}: a backend runs them, and no node has"
                 " sent it a message",
                 "Run a node or a Celery worker of the application that names this backend, and"
                 " check its broker.",

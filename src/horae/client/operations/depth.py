@@ -124,7 +124,7 @@ def _depth(
     paused = view is not None and view.paused_at is not None
     backend = None if view is None or view.backend == OWN_BACKEND else view.backend
     limit = math.inf if view is None or view.concurrency_limit is None else view.concurrency_limit
-    # Horae's nodes take no work from another system, nor it from them.
+    # Horae's nodes take no work from a backend, nor it from them.
     sent = [each for each in due if each.sent or backend is not None]
     own = [each for each in due if not each.sent and backend is None]
     served = own or (backend is None and not sent)

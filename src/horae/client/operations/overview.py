@@ -72,7 +72,7 @@ def take(
 ) -> Overview:
     """Read the state once, counts from `reads`.
 
-    `known`: the job types that this application declares; `routes`: its jobs that another system
+    `known`: the job types that this application declares; `routes`: its jobs that a backend
     runs.
     """
     samples = reads.autocommit(overview.samples)

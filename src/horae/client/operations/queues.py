@@ -40,13 +40,13 @@ class Queues:
     def __init__(
         self, database: Database, wakeup: WakeupChannel, registry: Registry | None = None
     ) -> None:
-        """`registry`: the job types whose own queues get no limits by key if another system runs
+        """`registry`: the job types whose own queues get no limits by key if a backend runs
         their jobs.
         """
         self._database, self._wakeup, self._registry = database, wakeup, registry or Registry()
 
     def list(self) -> list[QueueView]:
-        """Every queue that has work, is paused, has a limit or is run by another system, by
+        """Every queue that has work, is paused, has a limit or is run by a backend, by
         name.
         """
         return self._database.autocommit(queues.view)
@@ -93,7 +93,7 @@ class Queues:
 
         Replaces the limit of the same name; None removes all limits by key of the queue. The key is
         a format over the parameters; a job without such a parameter counts under an empty one.
-        Raises `InvalidRequest`, and `ConfigurationError` for a queue that another system runs, or
+        Raises `InvalidRequest`, and `ConfigurationError` for a queue whose jobs a backend runs, or
         that is the one of a type that it runs, or of a schedule or a pending job of such a type.
         """
         queue_name(name)
@@ -123,7 +123,7 @@ class Queues:
         jobs are due.
 
         Within a priority, a job is passed by at most one job of each owner that waits. Raises
-        `InvalidRequest`, and `ConfigurationError` for a queue that another system runs, or that is
+        `InvalidRequest`, and `ConfigurationError` for a queue whose jobs a backend runs, or that is
         the one of a type that it runs, or of a schedule or a pending job of such a type.
         """
         queue_name(name)
@@ -157,7 +157,7 @@ class Queues:
 
         def checked(connection: Connection, name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
             result = change(connection, name, *args, **kwargs)
-            queue_backends.check_elsewhere(connection, [name], self._registry.elsewhere)
+            queue_backends.check_backend_types(connection, [name], self._registry.with_backend)
             return result
 
         return checked

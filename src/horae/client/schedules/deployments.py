@@ -36,7 +36,7 @@ from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import cancelling
 from horae.storage.queues import declared_queues
-from horae.storage.queues.queue_backends import check_elsewhere
+from horae.storage.queues.queue_backends import check_backend_types
 from horae.storage.schedules import deployments, plan_writing, reading
 from horae.storage.schedules.deployments import Deployment
 from horae.storage.schedules.rows import StoredSchedule, rules_of
@@ -257,8 +257,8 @@ def deploy(
         connection, version
     )  # first, as they decide whether jobs of the schedules can start
     _replace_schedules(connection, created, version)
-    check_elsewhere(
-        connection, [queue.name for queue in version.queues], version.registry.elsewhere
+    check_backend_types(
+        connection, [queue.name for queue in version.queues], version.registry.with_backend
     )
     brought = reading.all_of(connection, module)
     _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class CeleryBackend(BuiltAnewInChild):
-    """A Celery application as a system that runs jobs."""
+    """A Celery application whose workers run jobs."""
 
     def __init__(self, app: Any, usual_destination: str) -> None:
         self.app, self._usual_destination = app, usual_destination
@@ -83,7 +83,7 @@ class CeleryBackend(BuiltAnewInChild):
 
         self._with_connection(send_all)
 
-    def waiting(self, destination: str) -> int:
+    def depth(self, destination: str) -> int:
         """Return how many messages wait in a queue; raises the errors of the transport."""
 
         def count(connection: Any) -> int:

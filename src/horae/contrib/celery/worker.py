@@ -137,7 +137,10 @@ class WorkerProcesses:
     def _destinations(self) -> set[str]:
         routes = Routes(self._horae.registry, self._horae.settings.queue_backends)
         usual = self._horae.registry.backends[CELERY].usual_destination
-        return {usual, *(destination for system, destination in routes.places if system == CELERY)}
+        return {
+            usual,
+            *(destination for backend, destination in routes.destinations if backend == CELERY),
+        }
 
     def _served(self, worker: Any) -> tuple[str, ...]:
         """Return the backends whose messages the worker receives, as queues name them, by the

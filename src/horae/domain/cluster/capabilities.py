@@ -19,7 +19,7 @@ pool.
 class Capabilities:
     """What a node has registered. `queues`: the queues that it serves, None for all.
 
-    A worker of another system has in their place the backends that it serves, as queues name them:
+    A worker of a backend has in their place the backends that it serves, as queues name them:
     `celery`, `celery:export`.
     """
 
@@ -34,7 +34,7 @@ class Capabilities:
 
     @property
     def is_backend_worker(self) -> bool:
-        """Whether it is the main process of a worker of another system, in whose processes jobs
+        """Whether it is the main process of a worker of a backend, in whose processes jobs
         run.
         """
         return CELERY_WORKER in self.roles

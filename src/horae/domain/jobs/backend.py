@@ -1,6 +1,4 @@
-"""What runs the jobs of a type or of a queue: Horae's own nodes, or another system such as
-Celery.
-"""
+"""Which backend runs the jobs of a type or of a queue: Horae's own nodes, or Celery."""
 
 import re
 from dataclasses import dataclass
@@ -19,11 +17,9 @@ _TEXT: Final = re.compile(r"celery(?::(?P<destination>[A-Za-z0-9._-]{1,100}))?")
 
 @dataclass(frozen=True, slots=True)
 class BackendAddress:
-    """A system that runs jobs, and the queue of that system to which messages are sent; None is its
-    usual one.
-    """
+    """A backend, and the queue of it to which messages are sent; None is its usual one."""
 
-    system: str
+    backend: str
     destination: str | None = None
 
     @classmethod
@@ -37,7 +33,7 @@ class BackendAddress:
     @override
     def __str__(self) -> str:
         """Return the text that `parse` reads."""
-        return self.system if self.destination is None else f"{self.system}:{self.destination}"
+        return self.backend if self.destination is None else f"{self.backend}:{self.destination}"
 
 
 def check_queue_backend(text: object) -> str:

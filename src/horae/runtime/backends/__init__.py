@@ -1,3 +1,1 @@
-"""Jobs that another system runs, such as Celery: messages about them, and the claims of its
-workers.
-"""
+"""Sends messages about the jobs that backends run, and checks the backends at a node's start."""

@@ -1,4 +1,4 @@
-"""Checks, when a node starts, that each backend that the application names can be served."""
+"""Checks, when a node starts, that each backend that the application names can be used."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,32 +23,34 @@ def check_backends(components: Components) -> None:
     if not named:
         return
     stored = components.database.transact(partial(queue_backends.name_backends, backends=named))
-    if differing := {
-        queue: backend for queue, backend in stored.items() if named[queue] != backend
-    }:
-        raise ConfigurationError(
-            "; ".join(_difference(named, *item) for item in sorted(differing.items()))
-        )
+    differing = [
+        f"queue {quoted(queue)}: this application names the backend {quoted(named[queue])}, and"
+        f" another deployment has named {quoted(backend)}; use one of them in both, or change the"
+        f" stored one with `horae queues backend {queue} {named[queue]}`"
+        for queue, backend in sorted(stored.items())
+        if named[queue] != backend
+    ]
+    if differing:
+        raise ConfigurationError("; ".join(differing))
 
 
 def check_routes(components: Components) -> None:
-    """Raise `ConfigurationError` for a system that was not set up or cannot be used; without the
+    """Raise `ConfigurationError` for a backend that was not set up or cannot be used; without the
     database.
     """
     registry = components.registry
     check_limits(registry, components.queue_backends)
-    for system in sorted(Routes(registry, components.queue_backends).systems):
-        backend = registry.backends.get(system)
+    for name in sorted(Routes(registry, components.queue_backends).backends):
+        backend = registry.backends.get(name)
         if backend is None:
             raise ConfigurationError(
-                f"{_users(components, system)}, but no such application is set up: {_ADVICE}"
+                f"{_users(components, name)}, but no such application is set up: {_ADVICE}"
             )
         backend.check()
 
 
 def check_limits(registry: Registry, queue_backends: Mapping[str, str]) -> None:
-    """Raise `ConfigurationError` for limits by key, or turns of owners, of jobs that another system
-    runs.
+    """Raise `ConfigurationError` for limits by key or turns of owners of jobs that a backend runs.
 
     Only Horae's nodes claim jobs under such limits, so these would never start.
     """
@@ -79,24 +81,15 @@ _ADVICE = (
 )
 
 
-def _users(components: Components, system: str) -> str:
-    """Return which job types and queues name a system."""
-    types = [
-        kind.type
-        for kind in components.registry
-        if kind.address is not None and kind.address.system == system
-    ]
-    names = [queue for queue, text in components.queue_backends.items() if text != OWN_BACKEND]
+def _users(components: Components, backend: str) -> str:
+    """Return which job types and queues name a backend."""
     named = [
-        *(f"job type {quoted(name)}" for name in types),
-        *(f"queue {quoted(name)}" for name in names),
+        f"job type {quoted(kind.type)}"
+        for kind in components.registry
+        if kind.address is not None and kind.address.backend == backend
+    ] + [
+        f"queue {quoted(queue)}"
+        for queue, text in components.queue_backends.items()
+        if text != OWN_BACKEND
     ]
-    return f"{named[0]}{' and others' if len(named) > 1 else ''} has backend {quoted(system)}"
-
-
-def _difference(named: Mapping[str, str], queue: str, stored: str) -> str:
-    return (
-        f"queue {quoted(queue)}: this application names the backend {quoted(named[queue])}, and"
-        f" another deployment has named {quoted(stored)}; use one of them in both, or change the"
-        f" stored one with `horae queues backend {queue} {named[queue]}`"
-    )
+    return f"{named[0]}{' and others' if len(named) > 1 else ''} has backend {quoted(backend)}"

@@ -24,7 +24,7 @@ def record_of(registry: Registry, options: NodeOptions, *, role: str | None = No
         (Role.WORKER, options.worker),
         (Role.WEB, options.web),
     ]
-    # A node of an application with another system sends messages about the jobs that this system
+    # A node of an application with a backend sends messages about the jobs that this backend
     # runs.
     systems = [CELERY_WORKER] if options.backend_worker else sorted(registry.backends)
     roles = [each.value for each, has in had if has] + systems if role is None else [role]

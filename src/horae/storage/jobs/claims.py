@@ -90,7 +90,7 @@ class ClaimScope:
 IS_CLOSED: Final = or_(
     queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, OWN_BACKEND) != OWN_BACKEND
 )
-"""No node may claim from the queue: it is paused, or another system runs its jobs."""
+"""No node may claim from the queue: it is paused, or a backend runs its jobs."""
 STARTED: Final = {
     "state": state_after(JobEvent.CLAIM),
     "lease": jobs.c.lease + 1,

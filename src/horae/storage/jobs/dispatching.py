@@ -1,5 +1,4 @@
-"""Jobs that another system runs, such as Celery: a message is sent about each, and its workers
-claim the job by its id.
+"""Jobs that a backend runs: a message is sent about each, and its workers claim the job by its id.
 
 `sent_at` is set before the message is sent, so that no node claims the job meanwhile. A message is
 only a hint: a job whose message was lost is sent again, and one that was delivered twice finds the
@@ -45,9 +44,7 @@ from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, 
 
 @dataclass(frozen=True, slots=True)
 class SentScope:
-    """Which jobs are meant: of these types, or in these queues if their type is none of
-    `other_types`.
-    """
+    """Jobs of these types, or in these queues unless their type is one of `other_types`."""
 
     types: Collection[str]
     queues: Collection[str] = ()
@@ -146,24 +143,24 @@ LOCK_LIMITED: Final = (
 ROOM: Final = select(_room).where(queues.c.name == bindparam("queue"))
 
 
-def _send_again(dialect: str) -> Executable:
-    late = (
-        IS_SENT,
-        jobs.c.sent_at < seconds_ago("seconds"),
-        *_startable,
-        jobs.c.queue.not_in(_paused),
-    )
-    return _send_chosen(
+SEND_AGAIN: Final = PerDialect(
+    lambda dialect: _send_chosen(
         dialect,
-        select(jobs.c.id).where(*late, _in_scope(dialect)).order_by(jobs.c.sent_at, jobs.c.id),
+        select(jobs.c.id)
+        .where(
+            IS_SENT,
+            jobs.c.sent_at < seconds_ago("seconds"),
+            *_startable,
+            jobs.c.queue.not_in(_paused),
+            _in_scope(dialect),
+        )
+        .order_by(jobs.c.sent_at, jobs.c.id),
     )
-
-
-SEND_AGAIN: Final = PerDialect(_send_again)
-TAKE_BACK: Final = among(
+)
+WITHDRAW: Final = among(
     update(jobs).where(IS_SENT).values(sent_at=null()).returning(jobs.c.id), jobs.c.id
 )
-TAKE_BACK_OF: Final = (
+WITHDRAW_OF: Final = (
     update(jobs)
     .where(
         IS_SENT,
@@ -194,7 +191,7 @@ HELD_IN_LANES: Final = PerDialect(
 )
 
 
-def _claim(dialect: str, *closed: Select[Any]) -> Update:
+def _claiming(dialect: str, *closed: Select[Any]) -> Update:
     return (
         update(jobs)
         .where(
@@ -209,8 +206,8 @@ def _claim(dialect: str, *closed: Select[Any]) -> Update:
     )
 
 
-CLAIM_SENT: Final = PerDialect(lambda dialect: _claim(dialect, _paused, _limited))
-CLAIM_LIMITED: Final = PerDialect(lambda dialect: _claim(dialect, _paused))
+CLAIM_SENT: Final = PerDialect(lambda dialect: _claiming(dialect, _paused, _limited))
+CLAIM_LIMITED: Final = PerDialect(lambda dialect: _claiming(dialect, _paused))
 LOCK_QUEUE: Final = (
     select(queues.c.name, queues.c.concurrency_limit)
     .select_from(queues.join(jobs, jobs.c.queue == queues.c.name))
@@ -226,7 +223,7 @@ def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatche
     """Mark up to `limit` due jobs as sent, and return them; jobs of queues with a limit have
     `send_limited`.
     """
-    return _dispatched(connection, SEND, scope, limit)
+    return _mark_sent(connection, SEND, scope, limit)
 
 
 def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
@@ -240,18 +237,15 @@ def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
 def send_limited(
     connection: Connection, scope: SentScope, limit: int, *, queue: str
 ) -> list[Dispatched]:
-    """The same in a queue with a limit: no more than have room beside the running jobs and those
-    that were sent.
+    """Mark due jobs of a queue with a limit as sent, as many as have room besides those that run or
+    were sent, and return them.
     """
-    connection.execute(
-        LOCK_LIMITED, {"queue": queue}
-    )  # else two nodes would send about as many jobs each
-    room = connection.execute(ROOM, {"queue": queue}).scalar_one_or_none()
-    return (
-        _dispatched(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=queue)
-        if room and room > 0
-        else []
-    )
+    # Without the lock two nodes would both fill the same room.
+    connection.execute(LOCK_LIMITED, {"queue": queue})
+    room = connection.execute(ROOM, {"queue": queue}).scalar_one_or_none() or 0
+    if room <= 0:
+        return []
+    return _mark_sent(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=queue)
 
 
 def send_again(
@@ -260,21 +254,21 @@ def send_again(
     """Mark jobs as sent now whose last message is older than `seconds`, and return them, the oldest
     first.
     """
-    return _dispatched(connection, SEND_AGAIN, scope, limit, seconds=seconds)
+    return _mark_sent(connection, SEND_AGAIN, scope, limit, seconds=seconds)
 
 
-def take_back(connection: Connection, job_ids: Collection[JobId]) -> int:
-    """Take back that messages about these jobs were sent, as after an error; return how many are
+def withdraw_messages(connection: Connection, job_ids: Collection[JobId]) -> int:
+    """Unmark jobs as sent, as after an error, so that they get other messages; return how many are
     still pending.
     """
-    return len(connection.execute(TAKE_BACK.on(connection), {"ids": list(job_ids)}).all())
+    return len(connection.execute(WITHDRAW.on(connection), {"ids": list(job_ids)}).all())
 
 
-def take_back_of(connection: Connection, job_type: str, queue: str) -> int:
-    """Take back all messages about jobs of a type in a queue, unless another system runs the jobs
-    of the queue.
+def withdraw_messages_of(connection: Connection, job_type: str, queue: str) -> int:
+    """Unmark the jobs of a type in a queue, so that nodes claim them, unless a backend runs the
+    queue's jobs; return how many there were.
     """
-    return connection.execute(TAKE_BACK_OF, {"of_type": job_type, "of_queue": queue}).rowcount
+    return connection.execute(WITHDRAW_OF, {"of_type": job_type, "of_queue": queue}).rowcount
 
 
 def sent_jobs(connection: Connection) -> list[SentJobs]:
@@ -306,25 +300,25 @@ def claim_sent(
 
     A job in a queue with a limit is claimed by `claim_limited`.
     """
-    return _claimed(connection, CLAIM_SENT, job_id, node, types)
+    return _claim_by(connection, CLAIM_SENT, job_id, node, types)
 
 
 def claim_limited(
     connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]
 ) -> Claim | None:
-    """Claim a job of a queue with a limit if there is room, else take the message back, so that
-    another one is sent.
+    """Claim a job of a queue with a limit if there is room, else unmark it, so that it gets another
+    message.
     """
     queue = connection.execute(LOCK_QUEUE, {"job_id": job_id}).one_or_none()
     if queue is None:
         return None
     if connection.execute(RUNNING, {"queue": queue.name}).scalar_one() < queue.concurrency_limit:
-        return _claimed(connection, CLAIM_LIMITED, job_id, node, types)
-    take_back(connection, [job_id])
+        return _claim_by(connection, CLAIM_LIMITED, job_id, node, types)
+    withdraw_messages(connection, [job_id])
     return None
 
 
-def _claimed(
+def _claim_by(
     connection: Connection,
     statement: PerDialect[Update],
     job_id: JobId,
@@ -336,7 +330,7 @@ def _claimed(
     return None if row is None else Claim._make(row)
 
 
-def _dispatched(
+def _mark_sent(
     connection: Connection,
     statement: PerDialect[Executable],
     scope: SentScope,

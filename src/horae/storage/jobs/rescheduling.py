@@ -24,7 +24,7 @@ _move = (
         # The time for which the job may wait, once it is due, stays the same.
         expires_at=shifted(jobs.c.expires_at, RUN_AT, jobs.c.run_at),
         lane_id=None,  # a job with limits is put into its lane again, by its new time
-        sent_at=None,  # another system receives a new message when the job is due
+        sent_at=None,  # a backend receives a new message when the job is due
         updated_at=now_or_later(jobs.c.updated_at),
     )
 )

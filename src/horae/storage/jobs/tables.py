@@ -169,7 +169,7 @@ jobs = Table(
     Column(
         "tags", Json
     ),  # a list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
-    # When the last message about a pending job was sent to another system, such as Celery; only its
+    # When the last message about a pending job was sent to a backend, such as Celery; only its
     # workers may claim the job then. Null: none was sent since the job became pending.
     Column("sent_at", Instant),
     is_one_of("state", "pending", "started", "finished", "failed", "cancelled"),
@@ -288,7 +288,7 @@ IS_READY = and_(
 )
 """The job may be claimed when it is due (`horae_jobs_ready`)."""
 IS_SENT = and_(jobs.c.state == JobState.PENDING, jobs.c.sent_at.is_not(None))
-"""The job is pending, and only a worker of another system may claim it, by its id
+"""The job is pending, and only a worker of a backend may claim it, by its id
 (`horae_jobs_sent`).
 """
 IS_WAITING = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_not(None))

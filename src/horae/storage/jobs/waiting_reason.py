@@ -100,7 +100,7 @@ def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
 
 
 def _dispatched(job: Job, facts: Any) -> str | None:
-    """Return what a job waits for that another system than Horae's nodes runs."""
+    """Return what a job waits for that a backend runs."""
     if facts.sent is not None:
         return (
             f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type"

@@ -40,7 +40,7 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
     if job.paused_at is not None:
         return f"{named}: the queue is paused"
     if job.sent_at is not None:
-        return None  # another system, such as Celery, was asked to run it
+        return None  # a backend, such as Celery, was asked to run it
     why = why_no_node(connection, job.type, job.queue)
     return None if why is None else f"{named}: {why}"
 

@@ -27,7 +27,7 @@ class DueJobs:
     """Due jobs of one type in one queue that only wait for a slot; `oldest`: for how many seconds
     one has been due.
 
-    `sent`: another system was asked to run them.
+    `sent`: a backend was asked to run them.
     """
 
     queue: str

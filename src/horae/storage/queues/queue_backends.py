@@ -1,6 +1,4 @@
-"""What runs the jobs of queues: Horae's nodes, or another system such as Celery, which obeys no
-limits by key.
-"""
+"""Which backend runs the jobs of queues: Horae's nodes, or Celery, which obeys no limits by key."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -44,7 +42,7 @@ def _limited(dialect: str) -> Any:
 LIMITED: Final = PerDialect(_limited)
 
 
-def _elsewhere(dialect: str) -> Any:
+def _with_lanes(dialect: str) -> Any:
     """Select a schedule, or a pending job, of one of these types in one of these queues that has
     lanes.
     """
@@ -60,7 +58,7 @@ def _elsewhere(dialect: str) -> Any:
     return union_all(of_schedule, of_job).limit(1)
 
 
-ELSEWHERE: Final = PerDialect(_elsewhere)
+WITH_LANES: Final = PerDialect(_with_lanes)
 
 
 def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
@@ -84,9 +82,11 @@ def set_backend(connection: Connection, name: str, backend: str) -> None:
     _check_limited(connection, {name: backend})
 
 
-def check_elsewhere(connection: Connection, names: Collection[str], types: Collection[str]) -> None:
-    """Raise `ConfigurationError` if jobs of these types, which another system runs, could not start
-    in these queues.
+def check_backend_types(
+    connection: Connection, names: Collection[str], types: Collection[str]
+) -> None:
+    """Raise `ConfigurationError` if jobs of these types, which a backend runs, could not start in
+    these queues.
 
     That is so if one of the queues, as just changed, has limits by key or turns, and a schedule or
     a job names it.
@@ -94,13 +94,13 @@ def check_elsewhere(connection: Connection, names: Collection[str], types: Colle
     if not (names and types):
         return
     found = connection.execute(
-        ELSEWHERE.on(connection), {"names": list(names), "types": list(types)}
+        WITH_LANES.on(connection), {"names": list(names), "types": list(types)}
     ).one_or_none()
     if found is not None:
         raise ConfigurationError(
             f"queue {quoted(found.queue)}: limits by key and turns hold only for jobs that Horae's"
             f" nodes run, but {_named(found)} in it is of job type {quoted(found.job_type)}, which"
-            " another system runs; move the schedules and cancel the jobs first, or limit the"
+            " a backend runs; move the schedules and cancel the jobs first, or limit the"
             " concurrency of the queue instead"
         )
 
@@ -117,7 +117,7 @@ def _stored(connection: Connection, names: Collection[str]) -> dict[str, str]:
 
 
 def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:
-    """Raise `ConfigurationError` if jobs in a queue that is given to another system are under
+    """Raise `ConfigurationError` if jobs in a queue that is given to a backend are under
     limits of their type.
     """
     foreign = [name for name, backend in named.items() if backend != OWN_BACKEND]

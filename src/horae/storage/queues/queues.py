@@ -269,7 +269,7 @@ def is_paused(connection: Connection, name: str) -> bool:
 
 
 def view(connection: Connection) -> list[QueueView]:
-    """Return every queue that has open jobs, is paused, has a limit or is run by another system, by
+    """Return every queue that has open jobs, is paused, has a limit or is run by a backend, by
     name.
     """
     return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))

@@ -1,6 +1,6 @@
 """Refuses jobs that could never start.
 
-Another system runs them, and only Horae's nodes claim jobs under limits; or they expire before they
+A backend runs them, and only Horae's nodes claim jobs under limits; or they expire before they
 may start.
 """
 

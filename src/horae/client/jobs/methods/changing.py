@@ -65,7 +65,7 @@ class ChangesJobs(JobsBase):
             expires=_expiry_of(job),
         )
         stored = kind.parameters.restore(job.params)
-        # Another system may run the type by now, and then it has no limits by key.
+        # A backend may run the type by now, and then it has no limits by key.
         limits = self._database.autocommit(reading.limits, job.id) if kind.address is None else None
         new = replace(
             creation.new_job(kind, options, stored.text, limits),
