@@ -70,8 +70,7 @@ if TYPE_CHECKING:
     from horae.app import Horae
     from horae.client.invariants.finding import AuditFinding, AuditReport
     from horae.client.schedules.views import ScheduleView
-    from horae.domain.forecast.result import Forecast
-    from horae.domain.forecast.scenario import Load, Outage
+    from horae.domain.forecast import Forecast
     from horae.settings import Settings
     from horae.storage.jobs.tables import jobs as jobs_table
     from horae.types.context import JobContext
@@ -130,12 +129,10 @@ __all__ = [
     "KeepLogs",
     "LeaseLost",
     "Limit",
-    "Load",
     "LogLine",
     "LogPage",
     "MaxJobCountExceeded",
     "NotFound",
-    "Outage",
     "Progress",
     "Retry",
     "Role",
@@ -164,12 +161,10 @@ __all__ = [
 _IMPORTED_WHEN_USED = {
     "AuditFinding": ("horae.client.invariants.finding", "AuditFinding"),
     "AuditReport": ("horae.client.invariants.finding", "AuditReport"),
-    "Forecast": ("horae.domain.forecast.result", "Forecast"),
+    "Forecast": ("horae.domain.forecast", "Forecast"),
     "Horae": ("horae.app", "Horae"),
     "JobContext": ("horae.types.context", "JobContext"),
     "JobType": ("horae.types.job_type", "JobType"),
-    "Load": ("horae.domain.forecast.scenario", "Load"),
-    "Outage": ("horae.domain.forecast.scenario", "Outage"),
     "ScheduleView": ("horae.client.schedules.views", "ScheduleView"),
     "Secret": ("horae.types.values.secret", "Secret"),
     "Settings": ("horae.settings", "Settings"),

@@ -6,14 +6,12 @@ declares job types, or starts jobs and runs none, does not load the rest.
 """
 
 import sys
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import closing, contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
-
-from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
 from horae.async_app import AsyncHorae, SyncHorae
@@ -26,8 +24,10 @@ from horae.types.declarations import Declarations
 from horae.types.schedule import module_schema
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from horae.api.security.actor import Authenticate
-    from horae.client.forecast.forecasting import Forecasting, ForecastKeywords
+    from horae.client.forecasting import Forecasting
     from horae.client.invariants.finding import AuditReport
     from horae.client.jobs.jobs import Jobs
     from horae.client.operations.limits import Limits
@@ -298,25 +298,40 @@ class Horae(Declarations):
         return interface
 
     def forecasting(
-        self, *, with_database: bool = True, **options: Unpack["ForecastKeywords"]
+        self,
+        *,
+        start: datetime | None = None,
+        days: int = 30,
+        durations: Mapping[str, timedelta] | None = None,
+        default_duration: timedelta = timedelta(seconds=1),
+        with_database: bool = True,
     ) -> "Forecasting":
-        """Forecast the declared schedules: `horae.forecasting(days=30).forecast()`, as `horae
-        simulate` does.
+        """Forecast the declared schedules: `horae.forecasting(days=30).forecast()`.
 
-        A period begins at `start`, by default now. What the database knows (durations, pauses,
-        limits) is used if there is one; nothing is written. Raises `InvalidRequest`, and
+        The period begins at `start`, by default now. Runs take as long as `durations` say by the
+        name of the schedule, else the mean of those that succeeded, else `default_duration`. The
+        database is read if there is one, and nothing is written. Raises `InvalidRequest`, and
         `SchemaMismatch` for a database of another version.
         """
-        from horae.client.forecast.forecasting import Forecasting, options_of
-        from horae.client.forecast.known import NOTHING, known_to
+        from horae.client.forecasting import (
+            NOTHING_DEPLOYED,
+            Forecasting,
+            ForecastOptions,
+            read_deployed,
+        )
         from horae.storage.engine.url import missing_file
 
-        known = NOTHING
+        deployed = NOTHING_DEPLOYED
         if with_database and missing_file(self.settings.database) is None:
             with closing(self._database()) as database:
-                known = known_to(database, self.module)
-        given = options_of({"slots": self.settings.concurrency, **options})
-        return Forecasting(self.module, self.declared, self.registry, known, given)
+                deployed = read_deployed(database, self.module)
+        options = ForecastOptions(
+            start=start or datetime.now(UTC),  # noqa: TID251 - the period of a question begins now
+            days=days,
+            durations=durations or {},
+            default_duration=default_duration,
+        )
+        return Forecasting(self.module, self.declared, self.registry, deployed, options)
 
     @contextmanager
     def acting_as(self, actor: str) -> Generator[None]:

@@ -1,16 +1,12 @@
 """A forecast of a month decides each nominal time as the nodes did that recorded the month."""
 
 from datetime import datetime, timedelta
-from random import Random
 from typing import Any, Final
 
 import pytest
 
-from horae.domain.forecast.result import ScheduleForecast
-from horae.domain.forecast.scenario import Bodies, Body, ForecastSchedule, Outage, Scenario
-from horae.domain.forecast.simulation import simulate
+from horae.domain.forecast import ForecastSchedule, ScheduleForecast, forecast
 from horae.domain.schedules.tick import Decision
-from horae.storage.outcomes import run_ending
 from horae.storage.schedules import reading
 from horae.storage.schedules.rows import snapshot_of
 from tests.schedules.clock import MONDAY
@@ -19,27 +15,15 @@ from tests.schedules.virtual_node import VirtualNode
 
 END: Final = MONDAY + timedelta(days=30)
 """The month contains a change of the clocks in New York (8 March) and in Berlin (29 March)."""
-OUTAGES: Final = (
-    Outage(MONDAY + timedelta(days=3, hours=15, minutes=7), timedelta(hours=7)),
-    Outage(MONDAY + timedelta(days=12), timedelta(days=2, hours=1)),
-    Outage(MONDAY + timedelta(days=26, hours=14), timedelta(minutes=40)),
-)
-SLOTS: Final = 2
 EVERY_DECISION: Final = {
     ("fired", "on_time"),
-    ("fired", "late"),
-    ("fired", "catch_up"),
     ("fired", "buffered"),
-    ("fired", "retry"),
-    ("coalesced", "catch_up"),
     ("coalesced", "overlap"),
     ("skipped", "overlap"),
     ("missed", "limit"),
-    ("missed", "window"),
-    ("missed", "catch_up_none"),
 }
-LONGEST: Final = {"long": 350, "replacing": 600, "beside": 900, "made_up_for": 600}
-"""Minutes of the longest body of a schedule; of others half an hour."""
+MINUTES: Final = {"long": 350, "replacing": 600, "beside": 900, "made_up_for": 600, "nightly": 3500}
+"""How many minutes the bodies of a schedule take; those of others take a quarter of an hour."""
 
 
 CRONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -72,70 +56,37 @@ def declare(driver: Driver) -> None:
     driver.horae.every("13h", fixed=True, name="on_a_grid")(nothing)
 
 
-def body(name: str, nominal: datetime) -> Body:
-    """Return how long a run takes: the same for the same run, from some seconds to some hours."""
-    rng = Random(f"{name} {nominal.isoformat()}")
-    took = timedelta(seconds=rng.randint(5, 60 * LONGEST.get(name, 30)))
-    return Body(took, succeeds=name != "flaky" or rng.random() < 0.5)
+def took(name: str) -> timedelta:
+    """Return how long the runs of a schedule take."""
+    return timedelta(minutes=MINUTES.get(name, 15))
 
 
-def as_ledger(forecast: ScheduleForecast) -> list[tuple[datetime, datetime, int, str, str]]:
+def as_ledger(found: ScheduleForecast) -> list[tuple[datetime, datetime, int, str, str]]:
     """Return the predicted decisions as the ledger has them."""
     fired = [
-        (run.nominal, run.nominal, 1, Decision.FIRED.value, run.reason.value)
-        for run in forecast.runs
+        (run.nominal, run.nominal, 1, Decision.FIRED.value, run.reason.value) for run in found.runs
     ]
     dropped = [
         (each.first, each.last, each.count, each.decision.value, each.reason.value)
-        for each in forecast.dropped
+        for each in found.not_run
     ]
     return sorted(fired + dropped)
 
 
 @pytest.mark.slow
-def test_a_forecast_decides_as_the_ledger_of_a_month(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forecast_decides_as_the_ledger_of_a_month(driver: Driver) -> None:
     declare(driver)
     driver.horae.deploy()
-    seed = 4
-    monkeypatch.setattr(
-        run_ending, "JITTER", Random(f"{seed} flaky")
-    )  # no other schedule draws delays
-    begun = sorted(driver.database.autocommit(reading.all_of), key=lambda row: row.id)
-    VirtualNode(driver, body, OUTAGES, SLOTS).run(END)
-    schedules = tuple(
-        ForecastSchedule(
-            name=row.name,
-            snapshot=snapshot_of(row),
-            queue=row.queue,
-            priority=row.priority,
-            bodies=Bodies(
-                recorded={
-                    entry.nominal_time: body(row.name, entry.nominal_time)
-                    for entry in driver.entries(row.name)
-                }
-            ),
-        )
-        for row in begun
-    )
-    forecast = simulate(
-        Scenario(
-            start=MONDAY,
-            end=END,
-            schedules=schedules,
-            slots=SLOTS,
-            outages=OUTAGES,
-            seed=seed,
-            keep=100_000,
-        )
-    )
+    begun = driver.database.autocommit(reading.all_of)
+    VirtualNode(driver, took).run(END)
+    schedules = [ForecastSchedule(row.name, snapshot_of(row), took(row.name)) for row in begun]
+    found = forecast(schedules, MONDAY, END)
     decisions = set[tuple[str, str]]()
     for schedule in schedules:
         recorded = [
             (entry.nominal_time, entry.until, entry.count, entry.decision, entry.reason)
             for entry in driver.entries(schedule.name)
         ]
-        assert as_ledger(forecast[schedule.name]) == recorded, schedule.name
+        assert as_ledger(found[schedule.name]) == recorded, schedule.name
         decisions |= {(decision, reason) for *_, decision, reason in recorded}
     assert decisions == EVERY_DECISION

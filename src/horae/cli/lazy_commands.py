@@ -73,7 +73,7 @@ ENTRIES: Final = (
     Entry("ring", "deployments", "ring", "Show how the schedules are shared among the nodes."),
     Entry("changes", "changes", "changes", "Show the audit log: who changed what, newest first."),
     Entry(
-        "simulate", "simulate", "simulate", "Forecast what the schedules of an application will do."
+        "forecast", "forecast", "forecast", "Forecast what the schedules of an application will do."
     ),
     Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
     Entry(

@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.transcripts import ROOT, commands_of, is_as_shown, run
 
-PAGE: Final = "docs/guides/simulate.md"
+PAGE: Final = "docs/guides/forecast.md"
 PYTHON: Final = re.findall(
     r"```python\n(.*?)```", (ROOT / PAGE).read_text(encoding="utf-8"), re.DOTALL
 )

@@ -1,0 +1,148 @@
+"""`horae forecast`: what schedules will do, and what a change of them would change."""
+
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from horae.cli.context import target_of
+from horae.cli.failures import FAILED
+from horae.cli.moments import moment
+from horae.cli.options import AsJson
+from horae.cli.printing.forecasts import (
+    comparison_values,
+    forecast_values,
+    print_comparison,
+    print_forecast,
+)
+from horae.cli.printing.output import print_json
+from horae.cli.values import duration
+from horae.domain.forecast import Forecast, Progress
+from horae.domain.times.zone import load_zone
+from horae.errors import InvalidRequest
+
+
+class Against(StrEnum):
+    """What a forecast is compared with."""
+
+    DEPLOYED = "deployed"
+
+
+App = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODULE:APP",
+        help="The application, such as app:horae. Default: that of --app or HORAE_APP.",
+    ),
+]
+Days = Annotated[int, typer.Option(min=1, max=3_660, help="Length of the period.")]
+Start = Annotated[
+    str | None, typer.Option(metavar="ISO", help="Start of the period. Default: now.")
+]
+Zone = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Time zone of times without an offset, and of the output."),
+]
+Durations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--duration",
+        metavar="[NAME=]LENGTH",
+        help=(
+            "How long runs of a schedule take, instead of the mean of those that succeeded; without"
+            " a name: runs of schedules of which none has succeeded. Repeatable. [1s]"
+        ),
+    ),
+]
+AgainstOption = Annotated[
+    Against | None,
+    typer.Option(
+        help="Compare with the deployed schedules: list the runs that this code would add or drop."
+    ),
+]
+Limit = Annotated[
+    int,
+    typer.Option(
+        min=1, max=100_000, help="Maximum number of lines of each list; others are counted."
+    ),
+]
+NoDatabase = Annotated[
+    bool, typer.Option("--no-database", help="Use no measured durations, pauses and changes.")
+]
+
+
+def forecast(  # noqa: PLR0913 - one argument for each option
+    context: typer.Context,
+    app: App = None,
+    *,
+    days: Days = 30,
+    start: Start = None,
+    timezone: Zone = "UTC",
+    duration: Durations = None,
+    against: AgainstOption = None,
+    limit: Limit = 20,
+    no_database: NoDatabase = False,
+    as_json: AsJson = False,
+) -> None:
+    """Forecast what the schedules of an application will do.
+
+    Plans them as nodes do, with the durations that the database has measured: what runs, which
+    times are skipped, what overlaps, and what changes of the clocks do. Changes nothing. Exits with
+    1 if --against finds a run that is added or dropped.
+    """
+    if against is not None and no_database:
+        raise InvalidRequest("--against deployed needs the database; leave out --no-database")
+    load_zone(timezone)
+    options: dict[str, Any] = _durations(duration or ())
+    if start is not None:
+        options["start"] = moment(start, "--start", timezone)
+    horae = target_of(context).chosen(app)
+    try:
+        forecasting = horae.forecasting(days=days, with_database=not no_database, **options)
+    finally:
+        horae.close()
+    with _progress() as progress:
+        found = forecasting.forecast(progress) if against is None else forecasting.changes(progress)
+    if isinstance(found, Forecast):
+        if as_json:
+            print_json(forecast_values(found, limit))
+        else:
+            print_forecast(found, timezone, limit)
+        return
+    if as_json:
+        print_json(comparison_values(found, limit))
+    else:
+        print_comparison(found, timezone, limit)
+    if found.different:
+        raise typer.Exit(FAILED)
+
+
+def _durations(texts: Sequence[str]) -> dict[str, Any]:
+    """Parse `name=30s`, and `30s` for all schedules of which no run has succeeded."""
+    by_name: dict[str, timedelta] = {}
+    options: dict[str, Any] = {"durations": by_name}
+    for text in texts:
+        name, _, length = text.rpartition("=")
+        if name:
+            by_name[name] = duration(length)
+        else:
+            options["default_duration"] = duration(length)
+    return options
+
+
+@contextmanager
+def _progress() -> Generator[Progress | None]:
+    """Show on a terminal how much of the forecast is done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only for a terminal
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("forecasting", total=1)
+        yield lambda share: bar.update(task, completed=share)

@@ -1,1 +1,0 @@
-"""Forecasts of an application: its declared schedules, and what its database knows about them."""

@@ -1,0 +1,256 @@
+"""Forecasts what an application's schedules will do, and what a deployment would change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from horae.client.schedules.calendars import with_calendar_days
+from horae.client.schedules.definition import Definition, redeclared
+from horae.domain.forecast import (
+    Comparison,
+    Forecast,
+    ForecastSchedule,
+    Progress,
+    compare,
+    forecast,
+)
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import Activated, ScheduleSnapshot
+from horae.domain.schedules.schedule import DisabledReason, Rules
+from horae.domain.schedules.statistics import Statistics
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
+from horae.storage.engine.database import Database
+from horae.storage.migrations import runner
+from horae.storage.schedules import deployments, reading
+from horae.storage.schedules.rows import StoredSchedule, change_of, rules_of
+from horae.types.arguments import check_moment
+from horae.types.registry import Registry
+from horae.types.schedule import Schedule, module_schema, schema_hash
+
+DEFAULT_DURATION: Final = timedelta(seconds=1)
+"""How long a run takes of a schedule that has not succeeded yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedSchedules:
+    """The deployed schedules of a module by name, and the hash of its current schema, if any."""
+
+    schedules: Mapping[str, StoredSchedule] = field(default_factory=dict[str, StoredSchedule])
+    schema_hash: str | None = None
+
+
+NOTHING_DEPLOYED: Final = DeployedSchedules()
+
+
+def read_deployed(database: Database, module: str) -> DeployedSchedules:
+    """Read what is deployed of a module. Raises `SchemaMismatch` for other tables."""
+    status = runner.status(database)
+    if status.current is None:
+        return NOTHING_DEPLOYED
+    if not status.usable:
+        raise runner.mismatch(status.current)
+
+    def read(connection: Connection) -> DeployedSchedules:
+        current = deployments.current(connection, module)
+        rows = {
+            row.name: row
+            for row in reading.all_of(connection, module)
+            if row.deployment_id is not None
+            and row.disabled_reason != DisabledReason.DEPLOYMENT_GONE
+        }
+        return DeployedSchedules(rows, None if current is None else current.schema_hash)
+
+    return database.autocommit(read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastOptions:
+    """A period, and how long runs take in it.
+
+    `durations`, by the name of a schedule, take the place of the mean of its successful runs;
+    `default_duration` is for schedules that have none. Raises `InvalidRequest`.
+    """
+
+    start: datetime
+    days: int = 30
+    durations: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
+    default_duration: timedelta = DEFAULT_DURATION
+
+    def __post_init__(self) -> None:
+        """Refuse a moment without a time zone."""
+        check_moment("start", self.start)
+
+
+class _Defined(NamedTuple):
+    """A schedule on one side of a comparison: as it is deployed, or will be; `row` is its past."""
+
+    name: str
+    rules: Rules
+    queue: str
+    priority: int
+    row: StoredSchedule | None
+
+
+class Forecasting:
+    """Forecasts of the declared schedules of one module, with what is deployed of it."""
+
+    def __init__(
+        self,
+        module: str,
+        declared: Sequence[Schedule],
+        registry: Registry,
+        deployed: DeployedSchedules,
+        options: ForecastOptions,
+    ) -> None:
+        self._module, self._declared, self._registry = module, declared, registry
+        self._deployed, self._options = deployed, options
+        names = sorted({each.name for each in declared} | deployed.schedules.keys())
+        for name in options.durations:
+            if name not in names:
+                known = f"there are {', '.join(names)}" if names else "the application has none"
+                raise InvalidRequest(f"duration of {quoted(name)}: no such schedule; {known}")
+
+    def forecast(self, progress: Progress | None = None) -> Forecast:
+        """Return the forecast of the schedules as they will be once this code is deployed."""
+        return self._forecast(self._after, progress)
+
+    def changes(self, progress: Progress | None = None) -> Comparison:
+        """Compare the schedules as they are deployed with those after a deployment of this code."""
+        before, after = self._before, self._after
+        return compare(
+            self._forecast(before, None if progress is None else lambda share: progress(share / 2)),
+            self._forecast(
+                after, None if progress is None else lambda share: progress((1 + share) / 2)
+            ),
+            _differences(before, after),
+        )
+
+    def _forecast(self, defined: Sequence[_Defined], progress: Progress | None) -> Forecast:
+        options = self._options
+        try:
+            end = options.start + timedelta(days=options.days)
+        except OverflowError as error:
+            raise InvalidRequest(
+                f"{options.days} days from {options.start}: the period ends after the year 9999"
+            ) from error
+        schedules = [
+            ForecastSchedule(
+                each.name,
+                _begin(options.start, each.rules, each.row),
+                self._duration(each.name, each.row),
+            )
+            for each in defined
+        ]
+        return forecast(schedules, options.start, end, progress)
+
+    def _duration(self, name: str, row: StoredSchedule | None) -> timedelta:
+        """Return how long runs take: as given, else the mean of all that succeeded."""
+        if (given := self._options.durations.get(name)) is not None:
+            return given
+        if row is None or not row.total_successes:
+            return self._options.default_duration
+        return timedelta(seconds=row.total_duration / row.total_successes)
+
+    @property
+    def _before(self) -> Sequence[_Defined]:
+        rows = sorted(self._deployed.schedules.values(), key=lambda row: row.id)
+        return [_Defined(row.name, rules_of(row), row.queue, row.priority, row) for row in rows]
+
+    @property
+    def _after(self) -> Sequence[_Defined]:
+        """The schedules after a deployment, which keeps what was changed of them at run time."""
+        schema = module_schema(self._module, list(self._declared), self._registry.queues.values())
+        if self._deployed.schema_hash == schema_hash(schema):
+            return self._before  # the same schema is not deployed again
+        found: list[_Defined] = []
+        for declared in self._declared:
+            row = self._deployed.schedules.get(declared.name)
+            definition = Definition.declared(self._module, declared)
+            rules = with_calendar_days(
+                definition.rules,
+                self._registry,
+                self._options.start.date(),
+                None if row is None else rules_of(row),
+            )
+            definition = replace(definition, rules=rules)
+            if row is not None:
+                definition = redeclared(row, definition, self._registry)
+            found.append(
+                _Defined(
+                    declared.name, definition.rules, definition.queue, definition.priority, row
+                )
+            )
+        return found
+
+
+def _begin(start: datetime, rules: Rules, row: StoredSchedule | None) -> ScheduleSnapshot:
+    """Return the idle state of a schedule at a moment; one that is paused, or has ended, stays so.
+
+    Of its past only the last finish counts, from which an interval is counted.
+    """
+    finish = None if row is None else row.last_finish
+    statistics = Statistics(last_finish=finish if finish is not None and finish <= start else None)
+    disabled = (
+        None if row is None or row.disabled_reason is None else DisabledReason(row.disabled_reason)
+    )
+    if (
+        disabled is DisabledReason.EXHAUSTED
+        and row is not None
+        and rules_of(row).trigger != rules.trigger
+    ):
+        disabled = None  # it has times again
+    snapshot = ScheduleSnapshot(rules=rules, statistics=statistics, disabled=disabled)
+    made = plan(snapshot, Activated(), start, Random(0))  # noqa: S311 - draws nothing
+    begun = replace(
+        snapshot, last_tick=made.last_tick, next_start=made.next_start, disabled=made.disabled
+    )
+    change = None if row is None or made.last_tick is None else change_of(row)
+    if change is None or change.skip_until <= start or made.next_start is None:
+        return begun
+    moved = (
+        made.next_start if change.start is None else min(max(change.start, start), made.next_start)
+    )
+    return replace(begun, change=change, next_start=moved)
+
+
+def _differences(
+    before: Sequence[_Defined], after: Sequence[_Defined]
+) -> Mapping[str, Sequence[str]]:
+    """Return how the definitions of the schedules differ, by name."""
+    old, new = {each.name: each for each in before}, {each.name: each for each in after}
+    compared = [
+        each.name for each in fields(Rules) if each.name not in {"key", "trigger", "calendar_days"}
+    ]
+    found: dict[str, Sequence[str]] = {}
+    for name in old.keys() | new.keys():
+        if name not in old:
+            found[name] = [f"new: {_trigger(new[name].rules)}"]
+            continue
+        if name not in new:
+            found[name] = [f"removed: {_trigger(old[name].rules)}"]
+            continue
+        earlier, later = old[name], new[name]
+        pairs = [
+            ("trigger", _trigger(earlier.rules), _trigger(later.rules)),
+            *(
+                (part, getattr(earlier.rules, part), getattr(later.rules, part))
+                for part in compared
+            ),
+            ("queue", earlier.queue, later.queue),
+            ("priority", earlier.priority, later.priority),
+        ]
+        texts = [f"{part}: {was} → {becomes}" for part, was, becomes in pairs if was != becomes]
+        if texts:
+            found[name] = texts
+    return found
+
+
+def _trigger(rules: Rules) -> str:
+    trigger = rules.trigger
+    zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
+    return f"{'every ' if trigger.kind == 'interval' else ''}{trigger.text}{zone}"
