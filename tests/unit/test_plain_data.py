@@ -291,7 +291,6 @@ WHEN: Final = datetime(2026, 3, 29, tzinfo=UTC)
         Decimal("1.5"),
         (1, 2),
         {1},
-        b"a",
         UUID(int=1),
         Colour.RED,
         {1: 2},

@@ -13,13 +13,21 @@ from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
 from horae.storage.jobs.search.mapped import MappedTable, is_mapped
 from horae.types.values.plain_data import plain_values
-from horae.types.values.restoring import Restorer
 from horae.types.values.secret import (
     given_secrets,
     refuse_lost_secrets,
     refuse_secrets_of,
     shown_path,
 )
+from horae.types.values.written import Given, ParameterWriter, validated_again
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedParameters:
+    """Parameters that were validated: what the caller gave, and what validation made of it."""
+
+    given: Given
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +49,16 @@ _NOTHING: Final = Stored()
 class Parameters(Protocol):
     """The parameters of one job type."""
 
-    def check(self, job_type: str, values: Mapping[str, Any]) -> Any:
-        """Return the checked value. Raises `InvalidParameters`."""
+    def check(self, job_type: str, values: Mapping[str, Any]) -> CheckedParameters:
+        """Validate the values of a call. Raises `InvalidParameters`."""
         ...
 
-    def store(self, value: Any) -> Stored:
-        """Return the stored form of a checked value."""
+    def store(self, checked: CheckedParameters) -> Stored:
+        """Return what is stored of checked parameters."""
         ...
 
     def load(self, text: str | None) -> Any:
-        """Restore the value from the JSON text in the job's row."""
+        """Return the value of the JSON text in the job's row."""
         ...
 
     def restore(self, params: Any) -> Stored:
@@ -61,33 +69,39 @@ class Parameters(Protocol):
 
 
 class ModelParameters:
-    """Parameters in a Pydantic model, stored as JSON in `jobs.params`."""
+    """Parameters in a Pydantic model, stored as JSON in `jobs.params`.
+
+    What the caller gave is stored, with the defaults that were filled in, and it is validated again
+    where the job runs.
+    """
 
     def __init__(self, model: type[BaseModel]) -> None:
         self.model = model
         self._empty = not model.model_fields and model.model_config.get("extra") != "allow"
-        self._restorer = Restorer(model)
-        # Shared by all jobs, as there is nothing in it that one of them could change.
+        self._writer = ParameterWriter(model)
+        # All jobs share it, because there is nothing in it that one of them could change.
         self._nothing = (
             model.model_construct() if self._empty and not model.__private_attributes__ else None
         )
 
-    def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
-        """Return the checked model."""
-        return checked_by(self.model, job_type, values)
+    def check(self, job_type: str, values: Mapping[str, Any]) -> CheckedParameters:
+        """Validate the values of a call. Raises `InvalidParameters`."""
+        plain = plain_values(job_type, values)
+        given = Given.of(plain)  # first, because a validator may change what the caller gave
+        return CheckedParameters(given, _validate(self.model, job_type, plain))
 
-    def store(self, value: BaseModel) -> Stored:
-        """Return the model as JSON text, or nothing if the type has no parameters.
+    def store(self, checked: CheckedParameters) -> Stored:
+        """Return the parameters as JSON text, or nothing if the type has none.
 
-        Raises `NotRestorableError`.
+        Raises `NotStorableError`.
         """
-        return _NOTHING if self._empty else Stored(self._restorer.write(value))
+        return _NOTHING if self._empty else Stored(self._writer.write(checked.given, checked.value))
 
     def load(self, text: str | None) -> BaseModel:
-        """Return the model as it was when it was checked; validators do not run again."""
+        """Validate what was stored. Raises `ValidationError` if the declaration has changed."""
         if self._nothing is not None:
             return self._nothing
-        return self._restorer.read(text or "{}")
+        return validated_again(self.model, text or "{}")
 
     def restore(self, params: Any) -> Stored:
         """Return the same text."""
@@ -105,13 +119,14 @@ class MappedParameters:
         self._names = {attribute.column: attribute.name for attribute in self.joined.attributes}
         self.model = _model_of(self.joined)
 
-    def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
-        """Return the checked values, by attribute."""
-        return checked_by(self.model, job_type, values)
+    def check(self, job_type: str, values: Mapping[str, Any]) -> CheckedParameters:
+        """Validate the values of a call. Raises `InvalidParameters`."""
+        plain = plain_values(job_type, values)
+        return CheckedParameters(Given(plain, {}), _validate(self.model, job_type, plain))
 
-    def store(self, value: BaseModel) -> Stored:
+    def store(self, checked: CheckedParameters) -> Stored:
         """Return the row, without its key; what the caller left out is the table's default."""
-        given = value.model_dump(exclude_unset=True)
+        given = checked.value.model_dump(exclude_unset=True)
         return Stored(
             row={column: given[name] for column, name in self._names.items() if name in given}
         )
@@ -149,12 +164,8 @@ class NoParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def checked_by(model: type[BaseModel], job_type: str, values: Mapping[str, Any]) -> BaseModel:
-    """Return the values as a model.
-
-    Raises `InvalidParameters`, which names each problem without secret values.
-    """
-    plain = plain_values(job_type, values)
+def _validate(model: type[BaseModel], job_type: str, plain: dict[str, Any]) -> BaseModel:
+    """Return the values as a model; its error names each problem without secret values."""
     try:
         return model.model_validate(plain)
     except ValidationError as error:

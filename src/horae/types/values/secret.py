@@ -3,14 +3,22 @@
 import base64
 import dataclasses
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard, cast
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretBytes, SecretStr
+from pydantic import (
+    BaseModel,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    RootModel,
+    SecretBytes,
+    SecretStr,
+)
 from pydantic import Secret as HiddenValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
 from horae.errors import InvalidJobType
 from horae.redaction import MASK
@@ -70,7 +78,7 @@ def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
 def given_secrets(model: type[BaseModel], values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts and numbers in the secret parameters of a call."""
     if has_secrets(model):
-        yield from _secrets_in(places_of(model).root, _opened(values))
+        yield from _secrets_in(places_of(model).root, opened(values))
 
 
 def has_secrets(model: type[BaseModel]) -> bool:
@@ -208,24 +216,43 @@ def _decoded(text: str) -> Iterator[str]:
             yield from _leaves(json.loads(text), with_keys=False)
 
 
-def _opened(value: Any) -> Any:
-    """Return the value of a call as lists and dictionaries, with the values that Pydantic would
-    hide.
-    """
+def opened(value: Any) -> Any:
+    """Return a value as lists and dictionaries, with the values that Pydantic would hide."""
     if isinstance(value, SecretStr | SecretBytes | HiddenValue):
-        return _opened(value.get_secret_value())
-    if isinstance(value, BaseModel):
-        return _opened({**vars(value), **(value.model_extra or {})})
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            each.name: _opened(getattr(value, each.name, None))
-            for each in dataclasses.fields(value)
-        }
+        return opened(value.get_secret_value())
+    if isinstance(value, RootModel):
+        return opened(value.root)
+    if has_parts(value):
+        return opened(parts_of_value(value))
     if isinstance(value, Mapping):
-        return {key: _opened(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_opened(item) for item in value]
+        items: Mapping[Any, Any] = value
+        return {
+            key if isinstance(key, str) else _text_of(key): opened(item)
+            for key, item in items.items()
+        }
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return [opened(item) for item in value]
     return value
+
+
+def parts_of_value(value: Any) -> dict[str, Any]:
+    """Return the values of the fields of a model or a dataclass by name."""
+    if isinstance(value, BaseModel):
+        return {**vars(value), **(value.model_extra or {})}
+    return {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value)}
+
+
+def has_parts(value: Any) -> bool:
+    """Return whether a value is a model or an instance of a dataclass."""
+    return isinstance(value, BaseModel) or (
+        dataclasses.is_dataclass(value) and not isinstance(value, type)
+    )
+
+
+def _text_of(key: Any) -> str:
+    """Return a key of a mapping as it is in JSON."""
+    found: dict[str, None] = to_jsonable_python({key: None}, serialize_unknown=True)
+    return next(iter(found))
 
 
 def _revealing(schema: Any) -> Any:

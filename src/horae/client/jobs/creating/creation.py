@@ -30,7 +30,7 @@ from horae.types.rules.limits import limits_of_job
 from horae.types.rules.start_options import StartOptions
 from horae.types.rules.uniqueness import unique_key_in, uniqueness_in
 from horae.types.storing import storable_parameters
-from horae.types.values.parameters import MappedParameters, Stored
+from horae.types.values.parameters import CheckedParameters, MappedParameters, Stored
 from horae.types.values.plain_data import json_problem_of, mapping_of
 
 LARGEST_META: Final = 1024 * 1024
@@ -79,10 +79,10 @@ def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, 
 
     Raises `InvalidParameters`, or what `prepare_values` raises.
     """
-    value = checked_parameters(job_type, options.owner, values)
-    stored = _with_limits(job_type, options, value)
+    parameters = checked_parameters(job_type, options.owner, values)
+    stored = _with_limits(job_type, options, parameters)
     rule = uniqueness_in(job_type, options)
-    key = unique_key_in(options, rule, value)
+    key = unique_key_in(options, rule, parameters.value)
     new = keyed(new_job(job_type, options, stored.text, stored.limits), key)
     on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
     debounce = rule if isinstance(rule, Debounce) else None
@@ -121,44 +121,45 @@ def stored_parameters(
     return _with_limits(job_type, options, checked_parameters(job_type, options.owner, values))
 
 
-def _with_limits(job_type: JobType[Any], options: StartOptions, value: Any) -> Stored:
-    stored = storable_parameters(job_type, value)
+def _with_limits(
+    job_type: JobType[Any], options: StartOptions, checked: CheckedParameters
+) -> Stored:
+    stored = storable_parameters(job_type, checked)
     if not job_type.named_limits:
         return stored
     weight = options.weight or 1
     return replace(
         stored,
-        limits=limits_of_job(job_type.type, job_type.named_limits, value, options.owner, weight),
+        limits=limits_of_job(
+            job_type.type, job_type.named_limits, checked.value, options.owner, weight
+        ),
     )
 
 
-def checked_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Any:
+def checked_parameters(
+    job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]
+) -> CheckedParameters:
     """Return the checked parameters, as `prepare_values` leaves them.
 
     Raises `InvalidParameters`.
     """
-    value = job_type.request.check(job_type.type, values)
-    if job_type.prepares:
-        given = {name: getattr(value, name) for name in value.model_fields_set}
-        value = _prepared(job_type, value, given, job_type.prepare_values(dict(given), owner))
-    return value
-
-
-def _prepared(
-    job_type: JobType[Any], value: Any, given: Mapping[str, Any], prepared: Mapping[str, Any]
-) -> Any:
-    """Check the result of `prepare_values`; values that it left unchanged were checked by the same
-    model already.
-    """
-    same_model = job_type.request is job_type.parameters
-    untouched = {
-        name for name in given if same_model and name in prepared and prepared[name] is given[name]
+    checked = job_type.request.check(job_type.type, values)
+    if not job_type.prepares:
+        return checked
+    found = checked.value
+    given = {name: getattr(found, name) for name in found.model_fields_set}
+    prepared = job_type.prepare_values(dict(given), owner)
+    if job_type.request is not job_type.parameters:
+        return job_type.parameters.check(job_type.type, prepared)
+    untouched = {name for name in given if name in prepared and prepared[name] is given[name]}
+    if len(untouched) == len(given) == len(prepared):
+        return checked
+    # Validators get what the caller gave, not what they have made of it.
+    wanted = {
+        name: values[name] if name in untouched and name in values else value
+        for name, value in prepared.items()
     }
-    if same_model and len(untouched) == len(given) == len(prepared):
-        return value
-    checked = job_type.parameters.check(job_type.type, prepared)
-    vars(checked).update({name: vars(value)[name] for name in untouched & vars(value).keys()})
-    return checked
+    return job_type.parameters.check(job_type.type, wanted)
 
 
 def counted(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapping[str, Any]]:

@@ -1,0 +1,261 @@
+"""Writes the parameters of a call as JSON, and validates them again where the job runs.
+
+What is stored is what the caller gave, with the defaults that were filled in, so that validators
+get in each attempt what they were written for. A value that is JSON already is the same after it
+was stored. Any other, such as a datetime, is validated again at the start and compared with what
+validation made of the caller's own: a value that would reach the body as another is refused.
+"""
+
+import base64
+import dataclasses
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from typing import Any, Final, get_origin
+
+from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from horae.types.values.annotations import parts_of
+from horae.types.values.plain_data import Problem, json_problem_of
+from horae.types.values.secret import has_parts, is_secret, opened, parts_of_value
+
+_BYTES: Final = "$bytes"
+"""The key of the object that stands for bytes, with their base64 text as its value."""
+_SCALARS: Final[frozenset[type]] = frozenset({str, int, float, bool, type(None)})
+_SEQUENCES: Final = frozenset({Sequence, Collection, Iterable})
+
+
+class NotStorableError(ValueError):
+    """These parameters would not reach the body as they were validated."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(f"{where}: {what}" for where, what in problems))
+        self.problems = problems
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Given:
+    """What a caller gave, in lists and dictionaries that no validator can change."""
+
+    data: Mapping[str, Any]
+    not_json: Mapping[str, Problem]  # the values that JSON does not have, and why
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Given":
+        """Copy the values of a call."""
+        if _SCALARS.issuperset(map(type, values.values())):
+            return cls(dict(values), {})
+        data, not_json = dict[str, Any](), dict[str, Problem]()
+        for name, value in values.items():
+            if (problem := json_problem_of(value)) is None:
+                text = json.dumps(value)
+                data[name] = json.loads(text)
+                if _BYTES in text:
+                    not_json[name] = Problem("", f"{_BYTES} is a reserved name")
+            else:
+                data[name], not_json[name] = opened(value), problem
+        return cls(data, not_json)
+
+
+class ParameterWriter:
+    """Writes the parameters of one model."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+        self._names = {
+            field.validation_alias: name
+            for name, field in model.model_fields.items()
+            if isinstance(field.validation_alias, str)
+        }
+        # Defaults whose validation depends on no other value need to be verified only once.
+        self._independent = {
+            name
+            for name, field in model.model_fields.items()
+            if not (field.metadata or field.default_factory or _has_validators(model))
+        }
+        self._verified = set[str]()
+
+    def write(self, given: Given, value: BaseModel) -> str:
+        """Return what a caller gave as JSON text, with the defaults that validation filled in.
+
+        Pydantic does not validate defaults. One that validation would change, or that JSON does not
+        have, is left out, so the worker fills it in again. Raises `NotStorableError`.
+        """
+        names, fields = self._names, self._model.model_fields
+        plain = {names.get(key, key): item for key, item in given.data.items()}
+        if plain.keys() == fields.keys() and _SCALARS.issuperset(map(type, plain.values())):
+            return _dumped(plain)
+        not_json = {names.get(key, key): problem for key, problem in given.not_json.items()}
+        found = parts_of_value(value)
+        filled = {name: _with_defaults(item, found.get(name)) for name, item in plain.items()}
+        added = {name for name, item in filled.items() if item is not plain[name]}
+        for name in fields:
+            if name not in value.model_fields_set and name not in plain:
+                filled[name] = opened(found[name])
+                added.add(name)
+        while lost := self._lost(filled, value, (added - self._verified) | not_json.keys()):
+            # A default that is made anew would be another one in each attempt.
+            may_go = {name for name in added if name in plain or not fields[name].default_factory}
+            left_out = may_go & lost or may_go
+            if not left_out:
+                raise NotStorableError([self._problem(name, not_json) for name in sorted(lost)])
+            for name in left_out - plain.keys():
+                del filled[name]
+            filled |= {name: plain[name] for name in left_out & plain.keys()}
+            added -= left_out
+        self._verified |= (added - plain.keys()) & self._independent
+        return _dumped(filled)
+
+    def _lost(
+        self, filled: Mapping[str, Any], value: BaseModel, suspects: Collection[str]
+    ) -> set[str]:
+        """Return the names of suspects that would not reach the body as they were validated."""
+        if not suspects:
+            return set()
+        unwritable = {name for name in suspects if name in filled and not _has_json(filled[name])}
+        if unwritable:
+            return unwritable
+        try:
+            back = validated_again(self._model, _dumped(filled))
+        except ValidationError as error:
+            refused = {str(item["loc"][0]) if item["loc"] else "" for item in error.errors()}
+            return refused if refused <= filled.keys() else {*filled}
+        except Exception:  # noqa: BLE001 - a validator that was given a text, not its own type
+            return {*suspects}
+        before, after = parts_of_value(value), parts_of_value(back)
+        compared = suspects if before.keys() >= set(suspects) else before.keys()
+        fields = self._model.model_fields
+        return {
+            name
+            for name in compared
+            if name not in after
+            or not _is_same(
+                before[name], after[name], fields[name].annotation if name in fields else None
+            )
+        }
+
+    def _problem(self, name: str, not_json: Mapping[str, Problem]) -> Problem:
+        problem = not_json.get(name)
+        if problem is None:
+            return Problem(name, "cannot be stored and validated again unchanged")
+        where = "" if is_secret(self._model, name) else problem.where  # keys may be secret
+        return Problem(".".join(part for part in (name[:50], where) if part), problem.what)
+
+
+def _has_validators(model: type[BaseModel]) -> bool:
+    """Return whether the validation of a field of the model may depend on others."""
+    declared = model.__pydantic_decorators__
+    return bool(
+        declared.validators
+        or declared.field_validators
+        or declared.root_validators
+        or declared.model_validators
+        or model.__pydantic_post_init__
+        or model.__pydantic_custom_init__
+    )
+
+
+def validated_again(model: type[BaseModel], text: str) -> BaseModel:
+    """Return the value of a stored text. Raises `ValidationError`."""
+    data = json.loads(text, object_hook=_with_bytes if _BYTES in text else None)
+    try:
+        return model.model_validate(data, by_alias=True, by_name=True)
+    except ValidationError:
+        # A strict type took at the call what is a text in JSON, such as a datetime.
+        return model.model_validate(data, strict=False, by_alias=True, by_name=True)
+
+
+def _with_defaults(given: Any, found: Any) -> Any:
+    """Return what was given, with the defaults of the models that validation made of it.
+
+    It is the same object if there are none.
+    """
+    if isinstance(given, dict):
+        items: dict[Any, Any] = given
+        parts = parts_of_value(found) if isinstance(found, BaseModel) else found
+        if not isinstance(parts, Mapping):
+            return given
+        complete = {key: _with_defaults(item, parts.get(key)) for key, item in items.items()}
+        if isinstance(found, BaseModel):
+            left_out = type(found).model_fields.keys() - found.model_fields_set - items.keys()
+            complete |= {name: opened(parts[name]) for name in left_out}
+        same = len(complete) == len(items) and all(complete[key] is items[key] for key in items)
+        return items if same else complete
+    if isinstance(given, list) and isinstance(found, list | tuple) and len(given) == len(found):
+        listed: list[Any] = given
+        parts_found: Sequence[Any] = found
+        completed = [
+            _with_defaults(item, part) for item, part in zip(listed, parts_found, strict=True)
+        ]
+        same = all(one is other for one, other in zip(completed, listed, strict=True))
+        return given if same else completed
+    return given
+
+
+def _has_json(item: Any) -> bool:
+    try:
+        _dumped(item)
+    except (ValueError, PydanticSerializationError, PydanticSchemaGenerationError):
+        return False
+    return True
+
+
+def _dumped(item: Any) -> str:
+    return _ENCODER.encode(item)
+
+
+def _as_json(value: Any) -> Any:
+    """Return JSON for a value that JSON does not have."""
+    if isinstance(value, bytes):
+        return {_BYTES: base64.b64encode(value).decode()}
+    # A class may tell Pydantic how its instances are written.
+    return to_jsonable_python(
+        value, fallback=lambda each: TypeAdapter(type(each)).dump_python(each, mode="json")
+    )
+
+
+_ENCODER: Final = json.JSONEncoder(
+    default=_as_json, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+)
+
+
+def _with_bytes(item: dict[str, Any]) -> Any:
+    return base64.b64decode(item[_BYTES]) if item.keys() == {_BYTES} else item
+
+
+def _is_same(one: Any, other: Any, annotation: Any = None) -> bool:
+    """Return whether both are equal and of the same kind, more exactly than `==` does.
+
+    A list may replace a tuple where `annotation` is any sequence.
+    """
+    if isinstance(one, datetime) and one.tzinfo is not None:
+        # Not by `==`: a moment that a clock shows twice is equal to none of another zone.
+        return isinstance(other, datetime) and one.isoformat() == other.isoformat()
+    if isinstance(one, float) and math.isnan(one):
+        return isinstance(other, float) and math.isnan(other)
+    if has_parts(one):
+        return type(one) is type(other) and _is_same(
+            parts_of_value(one), parts_of_value(other), annotation
+        )
+    if isinstance(one, Mapping):
+        return (
+            isinstance(other, Mapping)
+            and one.keys() == other.keys()
+            and all(_is_same(one[key], other[key], annotation) for key in one)
+        )
+    if isinstance(one, list | tuple):
+        loose = any((get_origin(part) or part) in _SEQUENCES for part in parts_of(annotation))
+        return (
+            isinstance(other, list if loose and type(other) is list else type(one))
+            and len(one) == len(other)
+            and all(
+                _is_same(left, right, annotation) for left, right in zip(one, other, strict=True)
+            )
+        )
+    of_one_kind = isinstance(one, type(other)) or (
+        isinstance(one, AbstractSet) and isinstance(other, AbstractSet)
+    )
+    return of_one_kind and isinstance(one, bool) == isinstance(other, bool) and one == other
