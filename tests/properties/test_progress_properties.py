@@ -10,8 +10,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horae.domain.jobs.progress import Progress
-from horae.domain.jobs.progress_arithmetic import Amount
+from horae.domain.jobs.progress import Amount, Progress
 
 
 class NaiveNode:
@@ -34,9 +33,10 @@ class NaiveNode:
         if self.parent is not None and gained:
             self.parent.put(self.parent.value + gained / self.total * self.represents)
 
-    @property
-    def percentage(self) -> int:
-        return ceil(100 * self.peak / self.total) if self.total else 100
+    def may_show(self, percentage: int) -> bool:
+        """Rounded up, but for a share of a percent that could be an error of rounding."""
+        share = 100 * self.peak / self.total if self.total else Fraction(100)
+        return ceil(share - Fraction(2, 1_000_000)) <= percentage <= ceil(share)
 
 
 class Report(NamedTuple):
@@ -117,7 +117,9 @@ def test_a_tree_shows_what_exact_fractions_say(total: Amount, reports: Sequence[
     for report in reports:
         play(nodes, report)
         play_naively(naive, report)
-        assert [node.percentage for node in nodes] == [node.percentage for node in naive]
+        assert all(
+            model.may_show(node.percentage) for node, model in zip(nodes, naive, strict=True)
+        )
 
 
 @given(AMOUNTS, plays())

@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 from horae.domain.jobs.job import JobState
-from horae.domain.jobs.progress import RESERVED_LABELS, Progress
-from horae.domain.jobs.progress_arithmetic import Amount
+from horae.domain.jobs.progress import RESERVED_LABELS, Amount, Progress
 from horae.errors import InvalidLabel, InvalidProgress, InvalidRequest
 
 Events = list[tuple[int, str | None]]

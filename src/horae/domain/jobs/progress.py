@@ -1,7 +1,8 @@
 """The progress of a piece of work: a tree of counts, shown as one percentage and one label.
 
-A `Progress` counts units of its own total; a child stands for some units of its parent. Inside,
-everything is an exact fraction; what is shown is rounded up, never falls, and stays in 0..100.
+A `Progress` counts units of its own total; a child stands for some units of its parent. What is
+shown is rounded up, never falls, and stays in 0..100. Counts are floats, whose rounding errors are
+not shown: less than a millionth of a percent above a whole number counts as that number.
 
 It is independent of jobs. `checkpoint` runs first in every reporting call, even if nothing visible
 changes; it may raise to stop the work, and nothing is counted then. `on_change` is called with each
@@ -12,18 +13,23 @@ meanwhile (by another thread, or by the listener itself) are passed together aft
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sized
+from decimal import Decimal
 from fractions import Fraction
+from math import ceil, isfinite
+from numbers import Number
 from threading import RLock
 from typing import Final, TypeAlias, TypeVar
 
-from horae.domain.jobs.progress_arithmetic import Amount, ExactCount, exact_amount
 from horae.errors import InvalidLabel, InvalidProgress
 
+Amount: TypeAlias = int | float | Fraction | Decimal
 OnChange: TypeAlias = Callable[[int, str | None], None]
 Checkpoint: TypeAlias = Callable[[], None]
 Item = TypeVar("Item")
 
 LONGEST_LABEL: Final = 128
+_ROUNDING: Final = 1e-6
+"""Percent by which a count may exceed a whole number without showing the next one."""
 RESERVED_LABELS: Final = frozenset({"pending", "started", "finished", "failed", "cancelled"})
 
 # Control characters and lone surrogates: no database column and no JSON text takes them all.
@@ -33,9 +39,9 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 class Progress:
     """A node of a progress tree: a root when made directly, a branch when made by `child`.
 
-    Amounts are in units of the node's own `total`, and exact: a float means the decimal that it
-    prints as. Past the total counts as the total. Negative and endless amounts raise
-    `InvalidProgress`. A total of zero leaves nothing to do: the node is at 100 from the start.
+    Amounts are in units of the node's own `total`. Past the total counts as the total. Negative and
+    endless amounts raise `InvalidProgress`. A total of zero leaves nothing to do: the node is at
+    100 from the start.
     A label stays until another one replaces it; see `check_label` for what it may be.
     """
 
@@ -48,7 +54,7 @@ class Progress:
         on_change: OnChange | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        self._count = ExactCount(exact_amount(total))
+        self._count = _Count(_units(total))
         self._board = _Board(self._count, on_change, checkpoint)
         self._board.announce()  # a root without anything to do is at 100
 
@@ -77,17 +83,17 @@ class Progress:
 
     def finish(self, label: str | None = None) -> None:
         """Count everything in this node as done."""
-        self.set(self._count.total, label)
+        self.set(self._count.limit, label)
 
     def child(self, represents: Amount, total: Amount) -> "Progress":
         """Make a node of `total` units that stands for `represents` units of this one.
 
         One with a total of zero is done at once, so it counts like `increment(represents)`.
         """
-        share, size = exact_amount(represents), exact_amount(total)
+        share, size = _units(represents), _units(total)
         child = Progress.__new__(Progress)
         child._board = self._board  # noqa: SLF001 - of the same class
-        child._count = ExactCount(size, self._count, share)  # noqa: SLF001 - of the same class
+        child._count = _Count(size, self._count, share)  # noqa: SLF001 - of the same class
         if not size:
             self.increment(share)
         return child
@@ -122,15 +128,14 @@ class Progress:
         )
 
     def _report(self, amount: Amount, label: str | None, *, relative: bool) -> None:
-        exact = amount if type(amount) is int and amount >= 0 else exact_amount(amount)
+        units = amount if type(amount) is int and amount >= 0 else _units(amount)
         board, count = self._board, self._count
         if label is not None and label != board.label:
             check_label(label)
         if board.checkpoint is not None:
             board.checkpoint()
         with board.lock:
-            steps = count.steps(exact)
-            changed = count.move(count.value + steps if relative else steps)
+            changed = count.move(count.value + units if relative else units)
             if label is not None and label != board.label:
                 board.label = label
                 changed = True
@@ -138,10 +143,10 @@ class Progress:
             board.announce()
 
     def _loop_start(
-        self, represents: Amount | None, size: Fraction, label: str | None
+        self, represents: Amount | None, size: float, label: str | None
     ) -> Callable[[], "Progress"]:
         """Check the arguments of a loop now; what is left is only known when the loop starts."""
-        share = None if represents is None else exact_amount(represents)
+        share = None if represents is None else _units(represents)
         if label is not None:
             check_label(label)
 
@@ -152,9 +157,9 @@ class Progress:
 
         return start
 
-    def _left(self) -> Fraction:
+    def _left(self) -> float:
         with self._board.lock:
-            return Fraction(self._count.limit - self._count.value, self._count.scale)
+            return self._count.limit - self._count.value
 
     @staticmethod
     def _walk(iterable: Iterable[Item], start: Callable[[], "Progress"]) -> Iterator[Item]:
@@ -192,13 +197,58 @@ def check_label(label: str) -> None:
         raise InvalidLabel(f"label {label!r} has characters that cannot be shown or stored")
 
 
+class _Count:
+    """The count of one node; the lock of its board guards it.
+
+    `peak` is the highest value so far, the one that is shown and credited to the parent.
+    """
+
+    __slots__ = ("limit", "parent", "peak", "threshold", "value", "weight")
+
+    def __init__(self, limit: float, parent: "_Count | None" = None, represents: float = 0) -> None:
+        self.limit = limit
+        self.value: float = 0
+        self.peak: float = 0
+        self.threshold: float = 0  # past it, another percentage is shown
+        self.parent = parent
+        self.weight = represents / limit if limit else 0  # units of the parent for one of its own
+
+    @property
+    def percentage(self) -> int:
+        """The peak's share of the limit in percent, rounded up."""
+        return ceil(100 * self.peak / self.limit - _ROUNDING) if self.limit else 100
+
+    def move(self, value: float) -> bool:
+        """Set the value and credit the parents with the increase.
+
+        Return whether the percentage of the root may have changed.
+        """
+        count = self
+        while True:
+            if value > count.limit:  # noqa: PLR1730 - a call to min() doubles the cost of a level
+                value = count.limit
+            count.value = value
+            gained = value - count.peak
+            if gained <= 0:
+                return False
+            count.peak = value
+            parent = count.parent
+            if parent is None:
+                if value <= count.threshold:
+                    return False
+                count.threshold = (count.percentage + _ROUNDING) * count.limit / 100
+                return True
+            value = parent.value + gained * count.weight
+            count = parent
+
+
 class _Board:
     """The shared state of a tree: the lock, the label, and the calls of the listener."""
 
     __slots__ = ("_announced", "_announcing", "_root", "checkpoint", "label", "lock", "on_change")
 
     def __init__(
-        self, root: ExactCount, on_change: OnChange | None, checkpoint: Checkpoint | None
+        self, root: _Count, on_change: OnChange | None, checkpoint: Checkpoint | None
     ) -> None:
         self.lock = RLock()  # not a plain lock: a signal handler may report, too
         self.label: str | None = None
@@ -239,10 +289,21 @@ class _Board:
             return news
 
 
-def _size(iterable: object, total: Amount | None) -> Fraction:
+def _size(iterable: object, total: Amount | None) -> float:
     if total is not None:
-        return exact_amount(total)
+        return _units(total)
     if isinstance(iterable, Sized):
-        return Fraction(len(iterable))
+        return len(iterable)
     kind = type(iterable).__name__
     raise InvalidProgress(f"a {kind} does not know how many items it has: pass total=")
+
+
+def _units(amount: Amount) -> float:
+    """Return an amount as a float. Raises `InvalidProgress`."""
+    try:
+        units = float(amount) if isinstance(amount, Number) else -1.0
+    except (TypeError, ValueError, OverflowError):
+        units = -1.0
+    if not isfinite(units) or units < 0:
+        raise InvalidProgress(f"progress {amount!r}: expected a finite number, not below zero")
+    return units
