@@ -1,5 +1,4 @@
-"""Picks where the live state of an application is kept, how its hints travel and where lists are
-read, by its settings.
+"""Picks by the settings where live state is kept, how hints travel and where lists are read.
 
 The client library of Redis is imported only if a setting names a Redis server.
 """
@@ -11,7 +10,7 @@ from horae.errors import ConfigurationError
 from horae.live.database import DatabaseLiveStore
 from horae.live.store import LiveStore
 from horae.settings import Settings
-from horae.storage.engine.database import Database, side_car_path
+from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.identity import identity_of
 from horae.storage.engine.url import normalised
@@ -88,7 +87,7 @@ class Adapters:
 
             return RedisChannel(access)
         if self._database.dialect == SQLITE:
-            return LocalChannel(side_car_path(self._database, "hints"))
+            return LocalChannel(identity_of(self._database))
         from horae.wakeup.postgres import PostgresChannel
 
         if given.hints_database is not None:

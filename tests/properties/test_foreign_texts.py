@@ -24,7 +24,6 @@ from horae.runtime.bodies.finished_run import backoff_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs.limits.own_limits import own_limits
 from horae.types.values.secret import secret_values
-from horae.wakeup.announcements import LARGEST_PORT, Announcement
 from horae.wakeup.payload import LARGEST_ID, decode
 
 FIRST = JobId(1)
@@ -102,15 +101,6 @@ def test_a_hint_is_ignored_or_has_numbers_that_a_query_can_take(text: str) -> No
         assert all(0 < job_id <= LARGEST_ID for job_id in hint.job_ids)
         assert hint.count is None or 0 < hint.count <= LARGEST_ID
         assert hint.seed is None or 0 <= hint.seed <= LARGEST_ID
-
-
-@given(st.text(max_size=60) | st.from_regex(r"[a-f0-9]*-\d*-\d*-.*"))
-def test_the_name_of_a_file_is_no_announcement_or_one_to_which_can_be_sent(name: str) -> None:
-    found = Announcement.parse(name)
-    if found is not None:
-        assert found.pid > 0
-        assert 0 < found.port <= LARGEST_PORT
-        assert found.secret.isascii()
 
 
 @given(

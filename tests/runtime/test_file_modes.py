@@ -45,7 +45,7 @@ async def modes_while_a_node_runs(file: Path) -> dict[str, int]:
 
 async def test_all_that_is_made_is_its_user_s_alone(tmp_path: Path) -> None:
     modes = await modes_while_a_node_runs(tmp_path / "horae.db")
-    folders = {"horae.db-nodes", "horae.db-hints"}
+    folders = {"horae.db-nodes"}
     assert modes.keys() >= {
         *folders,
         "horae.db",
@@ -70,7 +70,7 @@ async def test_a_database_keeps_its_mode_and_what_is_beside_it_follows(tmp_path:
     assert {
         modes[name] for name in ("horae.db", "horae.db-wal", "horae.db-live", "horae.db-live-wal")
     } == {0o660}
-    assert {modes[name] for name in ("horae.db-nodes", "horae.db-hints")} == {0o770}
+    assert modes["horae.db-nodes"] == 0o770
 
 
 async def test_readers_of_a_database_do_not_read_what_is_beside_it(tmp_path: Path) -> None:

@@ -24,12 +24,12 @@ from tests.storage.hint_recorder import PATIENCE, HintRecorder, cancel, ended, w
 
 MakeChannel = Callable[[], WakeupChannel]
 
-LOCAL: Final = "LocalChannel(pathlib.Path({!r}))"
+LOCAL: Final = "LocalChannel({!r})"
 POSTGRES: Final = "PostgresChannel(sqlalchemy.make_url({!r}))"
 REDIS: Final = "RedisChannel(RedisAccess({!r}, {!r}))"
 
 ECHOING_PROCESS: Final = """
-import pathlib, sys, threading, sqlalchemy
+import sys, threading, sqlalchemy
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.postgres import PostgresChannel
@@ -50,7 +50,7 @@ channel.close()
 def medium(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The Python expression that makes a channel, for this process or for another."""
     if request.param == "local":
-        yield LOCAL.format(str(tmp_path / "horae.db-hints"))
+        yield LOCAL.format(str(tmp_path.stat().st_ino))
         return
     if request.param == "redis":
         yield REDIS.format(request.getfixturevalue("redis_server").url(), f"test:{tmp_path}")
@@ -70,7 +70,7 @@ def make(medium: str, tmp_path: Path) -> Iterator[MakeChannel]:
 
         def made() -> WakeupChannel:
             if medium.startswith("Local"):
-                return LocalChannel(tmp_path / "horae.db-hints")
+                return LocalChannel(str(tmp_path.stat().st_ino))
             if medium.startswith("Redis"):
                 url, prefix = medium.split("'")[1::2]
                 return RedisChannel(RedisAccess(url, prefix))

@@ -1,13 +1,17 @@
-"""Hints between the processes of one machine: datagrams on the loopback interface.
+"""Hints between the processes of one user on one machine: datagrams on Unix sockets.
 
-For SQLite, which has no notifications. A listening process has a socket and an announcement in a
-directory beside the database; a process that only sends has neither. Nothing polls, and no query is
-made.
+For SQLite, which has no notifications. A listening process has a socket in a folder of its user,
+named after the database; a process that only sends has none. Nothing polls, and no query is made.
+Processes of other users, and containers that do not share the folder, are not reached: they notice
+changes by polling.
 """
 
 import contextlib
-import errno
+import os
+import secrets
 import socket
+import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,67 +21,62 @@ from typing_extensions import override
 
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
-from horae.wakeup.announcements import Announcement, Announcements
 from horae.wakeup.channel import Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import Merged, Outbox
 from horae.wakeup.payload import decode, encode
 
-LOOPBACK: Final = "127.0.0.1"
-"""Address of this machine alone, so that no other machine can send hints."""
 LARGEST_DATAGRAM: Final = 1200
-"""Bytes; every network interface carries that many without splitting the datagram."""
+"""Bytes; macOS carries 2,048 in a datagram of a Unix socket, Linux more."""
 SEND_INTERVAL: Final = 0.005
 """Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 MOST_AT_ONCE: Final = 1000
-"""Datagrams that are read before the listeners are called, so that a flood cannot delay them for
-ever.
-"""
+"""Datagrams that are read before the listeners are called, so that a flood delays no hint long."""
 CLOSE_WITHIN: Final = 5.0
 """Seconds that `close` waits for the receiving thread, which may be within a listener."""
+TAG: Final = "horae"
+"""The tag of each hint, which other channels use and this one does not."""
 
 _log = guarded_log(__name__)
 
 
 class LocalChannel(BuiltAnewInChild):
-    """A `WakeupChannel` for the processes that see the same directory on one machine."""
+    """A `WakeupChannel` for the processes of one user that know a database by the same name."""
 
     listens = True
 
-    def __init__(self, directory: Path) -> None:
-        """Use this directory, which is made for the first listener and must not contain other
-        files.
-        """
-        self._directory = Announcements(directory)
+    def __init__(self, name: str, folder: Path | None = None) -> None:
+        """`name`: that of the database; `folder`: of the sockets, by default one of this user."""
+        self._name = name
+        # A path of a socket has about a hundred characters, fewer than many paths of databases.
+        self._folder = folder or Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
         self._lock = threading.Lock()
         self._closed = False
         self._warned = False
         self._listeners = Listeners()
         self._receiver: _Receiver | None = None
-        self._sockets: dict[Announcement, socket.socket] = {}
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=SEND_INTERVAL)
 
     @override
     def begin_in_child(self) -> None:
-        """Begin again, without the copies of the parent's sockets: its port closes when it ends."""
-        self._forget(*self._sockets)
+        """Begin again, without the copy of the parent's socket, which closes with the parent."""
         if self._receiver is not None:
             self._receiver.socket.close()
         super().begin_in_child()
 
     @property
     def connected(self) -> bool:
-        """Return whether other processes can find this one.
-
-        Writes its announcement again if that was removed.
-        """
+        """Return whether other processes can find this one; listen again if the socket is gone."""
         receiver = self._receiver
-        if receiver is None or not receiver.alive:
+        if receiver is None or not receiver.thread.is_alive():
             return False
-        if not self._directory.has(receiver.announcement):
-            return self._announce(receiver.announcement)
-        return True
+        if not receiver.path.exists():
+            receiver.close()
+            with self._lock:
+                if not self._closed:
+                    self._receiver = self._listen()
+        return self._receiver is not None
 
     def send(self, hint: Hint) -> None:
         """Send the hint to all listeners on this machine soon, to those of this process first."""
@@ -102,106 +101,65 @@ class LocalChannel(BuiltAnewInChild):
             self._closed = True
             receiver, self._receiver = self._receiver, None
         if receiver is not None:
-            self._directory.remove(receiver.announcement)
             receiver.close()
         self._here.close()
-        if self._outbox.close():
-            self._forget(*self._sockets)
+        self._outbox.close()
 
     def _listen(self) -> "_Receiver | None":
         try:
-            receiver = _Receiver(self._listeners)
+            self._folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+            _check_owner(self._folder)
+            for path in _sockets_in(self._folder):  # those of databases that nobody uses any more
+                _deliver(path, ())
+            file = f"{self._name}-{os.getpid()}-{secrets.token_hex(4)}"
+            return _Receiver(self._folder / file, self._listeners)
         except (OSError, RuntimeError) as error:  # also if no thread can start
-            self._warn(error)
+            if not self._warned:
+                _log.warning(
+                    "cannot receive hints of other processes, so changes are noticed by polling:"
+                    " %s",
+                    error,
+                )
+            self._warned = True
             return None
-        self._announce(receiver.announcement)
-        return receiver
-
-    def _announce(self, announcement: Announcement) -> bool:
-        try:
-            self._directory.add(announcement)
-        except OSError as error:
-            self._warn(error)
-            return False
-        return True
-
-    def _warn(self, error: Exception) -> None:
-        if not self._warned:
-            _log.warning(
-                "cannot receive hints of other processes, so changes are noticed by polling: %s",
-                error,
-            )
-        self._warned = True
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
-        receiver = self._receiver
-        alive = self._directory.alive()
-        self._forget(*(self._sockets.keys() - set(alive)))
-        for announcement in alive:
-            if receiver is None or announcement != receiver.announcement:
-                self._send_to(announcement, hints)
-
-    def _send_to(self, announcement: Announcement, hints: Sequence[Hint]) -> None:
-        """Send to one listener.
-
-        If its buffer is full the hint is lost; if its port is closed it is removed.
-        """
+        own = None if self._receiver is None else self._receiver.path
+        datagrams = [encode(TAG, hint, LARGEST_DATAGRAM).encode() for hint in hints]
         try:
-            peer = self._sockets.get(announcement) or self._connect(announcement)
-            for hint in hints:
-                peer.send(encode(announcement.secret, hint, LARGEST_DATAGRAM).encode())
-            refused = peer.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
-        except ConnectionRefusedError:
-            refused = True
-        except OSError as error:
-            _log.debug("lost a hint for process %d: %s", announcement.pid, error)
-            refused = False
-        if refused:
-            self._directory.remove(announcement)
-            self._forget(announcement)
-
-    def _connect(self, announcement: Announcement) -> socket.socket:
-        """Return a connected socket: only these report that nothing listens on the port any
-        more.
-        """
-        peer = self._sockets[announcement] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        peer.settimeout(0)
-        peer.connect((LOOPBACK, announcement.port))
-        return peer
-
-    def _forget(self, *announcements: Announcement) -> None:
-        for announcement in announcements:
-            if (peer := self._sockets.pop(announcement, None)) is not None:
-                peer.close()
+            _check_owner(self._folder)
+        except OSError:  # nobody has listened yet, or not for this user
+            return
+        for path in _sockets_in(self._folder):
+            if path.name.startswith(f"{self._name}-") and path != own:
+                _deliver(path, datagrams)
 
 
 class _Receiver:
     """A socket, and the thread that reads it and calls the listeners."""
 
-    def __init__(self, listeners: Listeners) -> None:
+    def __init__(self, path: Path, listeners: Listeners) -> None:
+        self.path = path
         self._listeners = listeners
         self._closing = False
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._thread = threading.Thread(target=self._run, name="horae-hints-receiver", daemon=True)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.thread = threading.Thread(target=self._run, name="horae-hints-receiver", daemon=True)
         try:
-            self.socket.bind((LOOPBACK, 0))
-            self._address: tuple[str, int] = self.socket.getsockname()
-            self.announcement = Announcement.of_this_process(self._address[1])
-            self._thread.start()
+            self.socket.bind(str(path))
+            self.thread.start()
         except BaseException:
             self.socket.close()
             raise
 
-    @property
-    def alive(self) -> bool:
-        return self._thread.is_alive()
-
     def close(self) -> None:
+        """Stop listening, and wait for the listener that runs."""
         self._closing = True
-        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-            own.sendto(b"", self._address)  # makes `recv` return
-        if self._thread is not threading.current_thread():
-            self._thread.join(CLOSE_WITHIN)
+        _deliver(self.path, [b""])  # makes `recv` return, as the next line does without the file
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RD)
+        self.path.unlink(missing_ok=True)
+        if self.thread is not threading.current_thread():
+            self.thread.join(CLOSE_WITHIN)
 
     def _run(self) -> None:
         with self.socket:
@@ -222,10 +180,40 @@ class _Receiver:
                 datagram = self.socket.recv(2 * LARGEST_DATAGRAM, flags)
             except BlockingIOError:
                 return
-            found = decode(datagram.decode("ascii", "replace"))
-            if found is not None and found[0] == self.announcement.secret:
+            if (found := decode(datagram.decode("ascii", "replace"))) is not None:
                 yield found[1]
             flags = socket.MSG_DONTWAIT
+
+
+def _check_owner(folder: Path) -> None:
+    """Raise `OSError` unless the folder is this user's alone."""
+    found = folder.lstat()
+    others = stat.S_IRWXG | stat.S_IRWXO
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & others:
+        raise PermissionError(f"{folder} is not a folder of this user alone")
+
+
+def _sockets_in(folder: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return list(folder.iterdir())
+    return []
+
+
+def _deliver(path: Path, datagrams: Sequence[bytes]) -> None:
+    """Send datagrams to a listener; remove the socket of one that has ended.
+
+    If the buffer of the listener is full, the datagrams are lost.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as peer:
+        peer.settimeout(0)
+        try:
+            peer.connect(str(path))
+            for datagram in datagrams:
+                peer.send(datagram)
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.debug("lost a hint for %s: %s", path.name, error)
 
 
 if TYPE_CHECKING:

@@ -41,7 +41,9 @@ version_table: Final = Table(
     Column("oldest_compatible", String(32)),
 )
 _CURRENT = select(version_table.c.version_num)
-_WHOLE_ROW: Final[Select[Any]] = select(literal_column("*")).select_from(version_table)
+_WHOLE_ROW: Final[Select[Any]] = select(
+    version_table.c.version_num.label("revision"), literal_column("*")
+)
 _OLDEST_COMPATIBLE = select(version_table.c.oldest_compatible)
 
 _UNRELEASED: Final = (None, "0015")
@@ -68,7 +70,7 @@ def current_revision(connection: Connection) -> str | None:
     row = connection.execute(_WHOLE_ROW).mappings().one_or_none()
     if row is None:
         return None
-    revision: str = row["version_num"]
+    revision: str = row["revision"]
     if row.get("oldest_compatible") in _UNRELEASED:
         raise SchemaMismatch(
             "the tables of this database were made by a version before the first release (revision"
