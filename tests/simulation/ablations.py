@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sqlalchemy import false
+
 from horae.client.jobs import cancelling as client_cancelling
 from horae.client.jobs.methods.starting import StartsJobs
 from horae.domain.cluster.clock_steps import Silences
@@ -259,7 +261,11 @@ IN_SUITE: Final = (
     Ablation(
         "settled-twice",
         "a settled batch is recognised when the answer to its commit was lost",
-        instead(settling, "_recorded_before", lambda *_: set[int]()),
+        statement(
+            settling,
+            "RECORDED",
+            lambda dialect: settling_statements._recorded(dialect).where(false()),  # noqa: SLF001
+        ),
         test="tests/storage/test_settling.py::test_settling_again_after_a_lost_answer",
     ),
     Ablation(

@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any, Final
 from unittest import mock
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from horae.client.jobs.cancelling import JobCanceller
 from horae.client.jobs.methods import starting
 from horae.client.jobs.methods.starting import StartsJobs
 from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact, Death
-from horae.domain.jobs.job import Claim, Job, JobId, JobState, NodeId
+from horae.domain.jobs.job import Claim, Job, JobId, NodeId
 from horae.errors import LeaseLost
 from horae.runtime.bodies import runner
 from horae.runtime.claims.settler import Settler
@@ -85,19 +85,19 @@ def without_conditions_on(column: str, build: Callable[[str], Any]) -> Callable[
 
 def _unfenced(build: Callable[[str], Any]) -> Callable[[str], Any]:
     def built(dialect: str) -> Any:
-        with mock.patch.object(settling_statements, "_held", _held_without_lease):
+        with mock.patch.object(settling_statements, "_has_lease", _has_any_lease):
             return build(dialect)
 
     return built
 
 
-def _held_without_lease(batch: Any) -> Any:
-    return and_(jobs.c.id == batch.c.id, jobs.c.state == JobState.STARTED)
+def _has_any_lease(batch: Any) -> Any:
+    return jobs.c.id == batch.c.id
 
 
 UNFENCED_SETTLE: Final = together(
     statement(settling, "SETTLE", _unfenced(settling_statements._settle)),  # noqa: SLF001
-    statement(settling, "FINISH", _unfenced(settling_statements._finish)),  # noqa: SLF001
+    statement(settling, "FINISH", _unfenced(partial(settling_statements._settle, plain=True))),  # noqa: SLF001
 )
 
 
@@ -109,7 +109,7 @@ def _closed() -> Any:
 
 _DUE: Final = PerDialect(lambda dialect: claims.due_jobs(dialect, _closed(), jobs.c.id))
 _START: Final = PerDialect(
-    lambda dialect: claims.start_jobs(
+    lambda dialect: claims.start_in_order(
         dialect, select(jobs.c.id).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
     )
 )

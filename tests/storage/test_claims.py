@@ -10,7 +10,7 @@ from horae.domain.jobs.job import Claim, JobId, JobState, NodeId
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation
-from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.claims import ClaimScope, Part
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling
@@ -337,7 +337,7 @@ def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database)
 
 def claimed_beyond(database: Database, last: JobId, limit: int = 10) -> list[JobId]:
     scope = ClaimScope(node=NODE, types=["import"])
-    return ids(database.autocommit(claims.claim, scope, limit, last))
+    return ids(database.autocommit(claims.claim, scope, limit, Part.AFTER, last))
 
 
 @POSTGRESQL
@@ -371,9 +371,8 @@ class TestBeyond:
                     .where(jobs.c.id == job_id)
                     .values(run_at=seconds_from_now(-seconds))
                 )
-            assert ids(
-                claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 10, last)
-            ) == [lately]
+            scope = ClaimScope(node=NODE, types=["import"])
+            assert ids(claims.claim(connection, scope, 10, Part.AFTER, last)) == [lately]
 
     def test_a_cursor_claim_takes_only_due_jobs_up_to_the_limit(self, database: Database) -> None:
         last, first, _second = started(database), started(database), started(database)
@@ -429,8 +428,7 @@ def entries_read(database: Database, beyond: JobId | None) -> int:
 
     before = counter()
     with database.engine.begin() as connection:
-        assert (
-            len(claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1, beyond)) == 1
-        )
+        scope, part = ClaimScope(node=NODE, types=["import"]), Part.AFTER if beyond else Part.ALL
+        assert len(claims.claim(connection, scope, 1, part, beyond)) == 1
         connection.execute(text("SELECT pg_stat_force_next_flush()"))
     return counter() - before

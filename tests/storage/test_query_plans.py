@@ -14,7 +14,7 @@ from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.domain.jobs.query import parse_query
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, owed_hooks, premature, reading
-from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.claims import ClaimScope, Part
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.reading import OPEN_STATES, JobFilter
 from horae.storage.jobs.search import searching
@@ -37,11 +37,11 @@ FILL: Final = (
 )
 REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "claim": lambda connection: claims.claim(connection, SCOPE, 10),
-    "claim of higher priorities": lambda connection: claims.claim_higher(
-        connection, SCOPE, 10, JobId(1)
+    "claim of higher priorities": lambda connection: claims.claim(
+        connection, SCOPE, 10, Part.HIGHER, JobId(1)
     ),
-    "claim of lower priorities": lambda connection: claims.claim_lower(
-        connection, SCOPE, 10, JobId(1)
+    "claim of lower priorities": lambda connection: claims.claim(
+        connection, SCOPE, 10, Part.LOWER, JobId(1)
     ),
     "next work": claims.next_work,
     "queues with room": lambda connection: limited_claims.limited_queues_with_room(

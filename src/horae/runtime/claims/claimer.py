@@ -19,7 +19,7 @@ from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.claims import ClaimScope, Part
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.limits.limited_claims import LimitedClaims
 
@@ -139,19 +139,19 @@ class Claimer:
         claim, began = self._database.autocommit_async, time.monotonic()
         higher: Sequence[Claim] = ()
         if self._cursor.looks_higher(began):
-            higher = await claim(claims.claim_higher, scope, room, last)
+            higher = await claim(claims.claim, scope, room, Part.HIGHER, last)
             ended = time.monotonic()
             self._cursor.note_higher(began=began, ended=ended)
             began = ended
         self.exhausted, left = False, room - len(higher)
         if not left:
             return higher
-        same = await claim(claims.claim, scope, left, last)
+        same = await claim(claims.claim, scope, left, Part.AFTER, last)
         self._cursor.move(same, beyond=last, began=began, ended=time.monotonic())
         left -= len(same)
         if not left:
             return [*higher, *same]
-        lower = await claim(claims.claim_lower, scope, left, last)
+        lower = await claim(claims.claim, scope, left, Part.LOWER, last)
         self.exhausted = len(lower) < left
         self._cursor.follow(lower)
         if not same and not lower and not await claim(claims.exists, last):

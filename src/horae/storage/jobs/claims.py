@@ -1,10 +1,16 @@
-"""Claims: a node takes pending jobs, each with a new lease, and hands back those that it has not
-begun.
+"""Claims: a node takes pending jobs, each with a new lease, and hands back those not begun.
+
+All claims are made of two parts: `due_jobs` says which jobs may be claimed, and in which order;
+`start` says what a claim changes in a job. Claims through lanes and from queues with a limit
+(`storage/jobs/limits`) only choose other jobs.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from functools import partial
 from typing import Any, Final, NamedTuple
 from typing import cast as cast_type
 
@@ -32,7 +38,6 @@ from sqlalchemy import (
     type_coerce,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.domain.jobs.job import Claim, JobEvent, JobId, JobState, NodeId, state_after
@@ -59,6 +64,18 @@ _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed where they 
 CLAIMED: Final = tuple(
     cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields
 )
+
+
+class Part(Enum):
+    """The jobs that a claim may take, seen from the last one that was claimed (ADR 0008).
+
+    All parts except the first are for PostgreSQL only.
+    """
+
+    ALL = "all"
+    HIGHER = "of a higher priority"
+    AFTER = "of the same priority, and later in the order"
+    LOWER = "of a lower priority"
 
 
 class NextWork(NamedTuple):
@@ -102,19 +119,17 @@ STARTED: Final = {
 
 
 def is_readable(dialect: str) -> ColumnElement[bool]:
-    """Return the condition that no CHECK rejects a row, as one may on SQLite, where CHECKs can be
-    switched off.
-    """
+    """Return the condition that no CHECK rejects a row; SQLite lets CHECKs be switched off."""
     if dialect != SQLITE:
         return true()
-    return literal_column(
-        f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean()
-    )  # a CHECK accepts null
+    # A CHECK accepts null.
+    return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())
 
 
 def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
-    """Select the due jobs that a node may claim, in order; `closed`: names of queues to leave
-    out.
+    """Select the due jobs that a node may claim, in order.
+
+    `closed`: names of queues to leave out.
     """
     return (
         select(*columns)
@@ -130,6 +145,7 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
                 member_of(dialect, jobs.c.queue, "queues"),
             ),
             jobs.c.queue.not_in(closed),
+            is_readable(dialect),
         )
         .order_by(*ready_order)
         # A subquery, so that the plan does not depend on its value: PostgreSQL then estimates a
@@ -140,9 +156,14 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
     )
 
 
-def start_jobs(dialect: str, chosen: Select[Any]) -> Executable:
+def start(*where: ColumnElement[bool], **changes: Any) -> Update:
+    """Start the jobs that meet the conditions; `changes`: columns that get other values here."""
+    return update(jobs).where(*where).values({**STARTED, **changes})
+
+
+def start_in_order(dialect: str, chosen: Select[Any]) -> Executable:
     """Start the jobs with the chosen ids, and return their claims in order."""
-    claimed = update(jobs).where(one_of(dialect, jobs.c.id, chosen)).values(STARTED)
+    claimed = start(one_of(dialect, jobs.c.id, chosen))
     if dialect == SQLITE:  # cannot order the rows of RETURNING; `execute_claim` does
         return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
@@ -151,61 +172,53 @@ def start_jobs(dialect: str, chosen: Select[Any]) -> Executable:
     )
 
 
-def _claim(dialect: str, *where: ColumnElement[bool]) -> Executable:
-    # Queues with a limit are left to `limited_claims`, which counts their running jobs.
-    closed = select(queues.c.name).where(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
-    due = due_jobs(dialect, closed, jobs.c.id).where(*where)
-    # Other nodes skip rows that are locked here instead of waiting for them.
-    return start_jobs(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
-
-
 _last = jobs.alias("last")
 
 
 def _of_last(value: ColumnElement[Any]) -> Any:
-    """Select a value of the job `after`, the last one that was claimed."""
-    return select(value).where(_last.c.id == bindparam("after")).scalar_subquery()
+    """Select a value of the job `last`, the last one that was claimed."""
+    return select(value).where(_last.c.id == bindparam("last")).scalar_subquery()
 
 
-def _after_last() -> ColumnElement[bool]:
-    """Return the condition to come after the job `after`, or to be due for less than a second.
+# A transaction that commits late may create jobs that are due before the last claimed one, so jobs
+# that have been due for less than a second come after it, too.
+_lately: Final = seconds_from_now(-1.0)
+_place_of_last: Final = tuple_(
+    _of_last(func.least(_last.c.run_at, _lately)),
+    _of_last(case((_last.c.run_at < _lately, _last.c.id), else_=0)),
+)
+_priority_of_last: Final = _of_last(_last.c.priority)
+_IN_PART: Final[Mapping[Part, ColumnElement[bool]]] = {
+    Part.ALL: true(),
+    Part.HIGHER: jobs.c.priority > _priority_of_last,
+    Part.AFTER: and_(
+        jobs.c.priority == _priority_of_last, tuple_(jobs.c.run_at, jobs.c.id) > _place_of_last
+    ),
+    Part.LOWER: jobs.c.priority < _priority_of_last,
+}
 
-    A transaction that commits late may create jobs that are due before the last claimed one.
-    """
-    lately = seconds_from_now(-1.0)
-    place = tuple_(
-        _of_last(func.least(_last.c.run_at, lately)),
-        _of_last(case((_last.c.run_at < lately, _last.c.id), else_=0)),
-    )
-    return and_(
-        jobs.c.priority == _of_last(_last.c.priority), tuple_(jobs.c.run_at, jobs.c.id) > place
-    )
+
+def _claim(dialect: str, part: Part = Part.ALL) -> Executable:
+    # Queues with a limit are left to `limited_claims`, which counts their running jobs.
+    closed = select(queues.c.name).where(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
+    due = due_jobs(dialect, closed, jobs.c.id).where(_IN_PART[part])
+    # Other nodes skip rows that are locked here instead of waiting for them.
+    return start_in_order(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
 
 
 CLAIM: Final = PerDialect(_claim)
-CLAIM_READABLE: Final = PerDialect(lambda dialect: _claim(dialect, is_readable(dialect)))
-CLAIM_AFTER: Final = PerDialect(lambda dialect: _claim(dialect, _after_last()))
-
-CLAIM_HIGHER: Final = PerDialect(
-    lambda dialect: _claim(dialect, jobs.c.priority > _of_last(_last.c.priority))
-)
-CLAIM_LOWER: Final = PerDialect(
-    lambda dialect: _claim(dialect, jobs.c.priority < _of_last(_last.c.priority))
-)
+CLAIM_PART: Final[Mapping[Part, PerDialect[Executable]]] = {
+    part: PerDialect(partial(_claim, part=part)) for part in Part if part is not Part.ALL
+}
 EXISTS: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id"))
 
-CLAIM_ONE: Final = (
-    update(jobs)
-    .where(
-        jobs.c.id == bindparam("job_id"),
-        # A job that its caller runs at once takes no turn in a fair queue.
-        or_(IS_READY, and_(WAITS_FOR_LIMIT, jobs.c.limits.is_(None))),
-        jobs.c.run_at <= database_now(),
-        has_not_expired(),
-    )
-    .values(STARTED)
-    .returning(*CLAIMED)
-)
+CLAIM_ONE: Final = start(
+    jobs.c.id == bindparam("job_id"),
+    # A job that its caller runs at once takes no turn in a fair queue.
+    or_(IS_READY, and_(WAITS_FOR_LIMIT, jobs.c.limits.is_(None))),
+    jobs.c.run_at <= database_now(),
+    has_not_expired(),
+).returning(*CLAIMED)
 
 
 MOST_SCANNED: Final = 1000
@@ -263,47 +276,25 @@ ORPHANED: Final = PerDialect(
 
 
 def claim(
-    connection: Connection, scope: ClaimScope, limit: int, after: JobId | None = None
+    connection: Connection,
+    scope: ClaimScope,
+    limit: int,
+    part: Part = Part.ALL,
+    last: JobId | None = None,
 ) -> list[Claim]:
     """Claim up to `limit` due jobs, by priority, then those that have been due longest.
 
-    `after`: only those of the same priority that come after this job; PostgreSQL only (ADR 0008).
+    `part`, `last`: only this part of them, seen from this job.
     """
     parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope)}
-    if after is None:
-        return _claim_from_start(connection, parameters)
-    return execute_claim(connection, CLAIM_AFTER, {**parameters, "after": after})
-
-
-def claim_higher(
-    connection: Connection, scope: ClaimScope, limit: int, after: JobId
-) -> list[Claim]:
-    """Claim up to `limit` due jobs with a higher priority than this job."""
-    parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope), "after": after}
-    return execute_claim(connection, CLAIM_HIGHER, parameters)
-
-
-def claim_lower(connection: Connection, scope: ClaimScope, limit: int, after: JobId) -> list[Claim]:
-    """Claim up to `limit` due jobs with a lower priority than this job."""
-    parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope), "after": after}
-    return execute_claim(connection, CLAIM_LOWER, parameters)
+    if part is Part.ALL:
+        return execute_claim(connection, CLAIM, parameters)
+    return execute_claim(connection, CLAIM_PART[part], {**parameters, "last": last})
 
 
 def exists(connection: Connection, job_id: JobId) -> bool:
     """Return whether there is a job with this id; it may have been deleted."""
     return connection.execute(EXISTS, {"job_id": job_id}).first() is not None
-
-
-def _claim_from_start(connection: Connection, parameters: Mapping[str, Any]) -> list[Claim]:
-    """Claim as if no CHECK rejected a row, and repeat if one does: testing every row costs 3 % of a
-    job on SQLite.
-    """
-    try:
-        return execute_claim(connection, CLAIM, parameters)
-    except IntegrityError:
-        if connection.dialect.name != SQLITE:
-            raise
-        return execute_claim(connection, CLAIM_READABLE, parameters)
 
 
 def scope_parameters(scope: ClaimScope) -> dict[str, Any]:
@@ -314,7 +305,7 @@ def scope_parameters(scope: ClaimScope) -> dict[str, Any]:
 def execute_claim(
     connection: Connection, statement: PerDialect[Executable], parameters: Mapping[str, Any]
 ) -> list[Claim]:
-    """Execute a statement made by `start_jobs`, and return its claims in order."""
+    """Execute a statement made by `start_in_order`, and return its claims in order."""
     rows = connection.execute(statement.on(connection), parameters).all()
     if connection.dialect.name != SQLITE:
         return [Claim._make(row) for row in rows]
@@ -348,7 +339,8 @@ def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
     """Hand back jobs whose bodies have not begun, without counting an attempt; return those that
     are pending again.
     """
-    rows = connection.execute(HAND_BACK.on(connection), {"claims": _keys(claims)})
+    held = json.dumps([{"id": claim.id, "lease": claim.lease} for claim in claims])
+    rows = connection.execute(HAND_BACK.on(connection), {"claims": held})
     return {JobId(id_) for id_ in rows.scalars()}
 
 
@@ -365,7 +357,3 @@ def orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> li
     """
     rows = connection.execute(ORPHANED.on(connection), {"node": node, "known": known})
     return [Claim._make(row) for row in rows]
-
-
-def _keys(claims: Sequence[Claim]) -> str:
-    return "[" + ",".join(f'{{"id":{claim.id},"lease":{claim.lease}}}' for claim in claims) + "]"

@@ -9,24 +9,26 @@ earlier commit, whose answer was lost, took effect.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, CursorResult, Executable
+from sqlalchemy import Connection
 
 from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
 from horae.domain.schedules.statistics import RunOutcome
-from horae.domain.storable import is_storable, storable
-from horae.storage.engine.dialect import POSTGRESQL, PerDialect
+from horae.domain.storable import storable
+from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import EndedJob, FollowUps
 from horae.storage.outcomes.settling_statements import (
+    BATCH,
     FINISH,
-    FINISH_MEMBERS,
     KEEP_ATTEMPT,
+    PLAIN,
     RECORDED,
     RELEASE,
     SETTLE,
@@ -38,7 +40,10 @@ _RUN_OUTCOMES: Final = {
     AttemptOutcome.CRASHED: RunOutcome.CRASHED,
     AttemptOutcome.INTERRUPTED: RunOutcome.UNCOUNTED,
 }
-_TEXTS: Final = ("error", "human_readable_error", "traceback", "label", "reason")
+_CONVERTED: Final = frozenset(
+    {"error", "human_readable_error", "traceback", "label", "reason", "took"}
+)
+"""Fields that are changed for the database: texts become storable, seconds microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +82,11 @@ def settle(
 
     `scheduler_age`: how long ago the scheduler that found a crash was started.
     """
-    simple = [item for item in settlements if item.state is JobState.FINISHED and item.took is None]
-    finished = _finish(connection, node, [item for item in simple if item.group_id is None])
-    members = [item for item in simple if item.group_id is not None]
-    counts = _finish_members(connection, node, members, finished) if members else Counter[int]()
+    plain = [item for item in settlements if item.state is JobState.FINISHED and item.took is None]
+    finished, counts = _finish(connection, node, plain) if plain else (set[JobId](), Counter[int]())
     result = Settled(finished)
-    settlements = [_storable(item) for item in settlements if item.id not in finished]
-    awaited = (
-        _settle_rest(connection, node, settlements, scheduler_age, result) if settlements else []
-    )
+    rest = [item for item in settlements if item.id not in finished]
+    awaited = _settle_rest(connection, node, rest, scheduler_age, result) if rest else []
     # Last, as the rows of groups are shared with the transactions of other nodes, and stay locked
     # until the commit.
     if counts or awaited:
@@ -103,7 +104,11 @@ def _settle_rest(
     """Settle what the short statements have not written; return the ended jobs that others wait
     for.
     """
-    rows = _write(connection, SETTLE, node, _as_json(settlements)).all()
+    batch = {"batch": as_batch(settlements, BATCH), "node": node}
+    *before, last = SETTLE.on(connection)
+    for statement in before:
+        connection.execute(statement, batch)
+    rows = connection.execute(last, batch).all()
     settled = {JobId(row.id) for row in rows}
     result.settled.update(settled)
     special = {
@@ -114,7 +119,9 @@ def _settle_rest(
     result.runs.extend(_end_runs(connection, node, rows, special, scheduler_age))
     rest = [item for item in settlements if item.id not in settled]
     if rest:
-        recorded = _recorded_before(connection, rest)
+        # Their attempts prove that an earlier commit, whose answer was lost, took effect.
+        found = connection.execute(RECORDED.on(connection), {"batch": as_batch(rest, BATCH)})
+        recorded = {JobId(row.job_id) for row in found}
         result.add(
             release(
                 connection,
@@ -123,59 +130,35 @@ def _settle_rest(
             )
         )
         result.settled.update(recorded)
-    return _reported(rows)
-
-
-def _reported(rows: Iterable[Any]) -> list[EndedJob]:
-    """Return the jobs whose ends this transaction reports; see `follow_ups`."""
+    # The jobs whose ends this transaction reports; see `follow_ups`.
     return follow_ups.ended_jobs(row for row in rows if row.awaited == REPORTED)
 
 
-def _finish(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> set[JobId]:
-    """Finish jobs by the short statement; return them, or none unless it has written all of
-    them.
+def _finish(
+    connection: Connection, node: NodeId, plain: Sequence[Settlement]
+) -> tuple[set[JobId], Counter[int]]:
+    """Finish jobs by the short statement.
+
+    Returns those that it has finished, and how many of them belong to each group, as far as this
+    transaction reports their ends.
     """
-    if not settlements:
-        return set()
-    written = _write(connection, FINISH, node, finished_as_json(settlements))
-    count = written.scalar_one() if written.returns_rows else written.rowcount
-    return {item.id for item in settlements} if count == len(settlements) else set()
-
-
-def _finish_members(
-    connection: Connection, node: NodeId, members: Sequence[Settlement], finished: set[JobId]
-) -> Counter[int]:
-    """Finish members for whose ends only their groups wait, and add them to `finished`.
-
-    Returns how many were finished in each group, as far as this transaction reports them.
-    """
-    batch = {"batch": finished_as_json(members), "node": node}
+    batch = {"batch": as_batch(plain, PLAIN), "node": node}
     if connection.dialect.name == POSTGRESQL:
-        [statement] = FINISH_MEMBERS.on(connection)
-        number, awaited, some = connection.execute(
-            statement, {**batch, "number": len(members)}
-        ).one()
+        [statement] = FINISH.on(connection)
+        row = connection.execute(statement, {**batch, "number": len(plain)}).one()
+        number, awaited, some = row
     else:
-        keep, finish, finish_some = FINISH_MEMBERS.on(connection)
+        keep, finish, finish_some = FINISH.on(connection)
         number, awaited = connection.execute(keep, batch).rowcount, REPORTED
-        written = connection.execute(finish if number == len(members) else finish_some, batch)
+        written = connection.execute(finish if number == len(plain) else finish_some, batch)
         some = written.scalars() if written.returns_rows else None
-    if number != len(members):
+    if number != len(plain):
         ids = set(some or ())
-        members = [item for item in members if item.id in ids]
-    finished.update(item.id for item in members)
-    if awaited != REPORTED:  # the same for all, as it depends on the transaction
-        return Counter()
-    return Counter(item.group_id for item in members if item.group_id is not None)
-
-
-def _write(
-    connection: Connection, statements: PerDialect[Sequence[Executable]], node: NodeId, batch: str
-) -> CursorResult[Any]:
-    *before, last = statements.on(connection)
-    for statement in before:
-        connection.execute(statement, {"batch": batch, "node": node})
-    return connection.execute(last, {"batch": batch, "node": node})
+        plain = [item for item in plain if item.id in ids]
+    finished = {item.id for item in plain}
+    if awaited != REPORTED:  # the same for all members, as it depends on the transaction
+        return finished, Counter()
+    return finished, Counter(item.group_id for item in plain if item.group_id is not None)
 
 
 def release(
@@ -224,11 +207,6 @@ def _end_runs(
     return run_ending.end_runs(connection, outcomes, node, scheduler_age) if outcomes else []
 
 
-def _recorded_before(connection: Connection, rest: Sequence[Settlement]) -> set[JobId]:
-    rows = connection.execute(RECORDED.on(connection), {"batch": _as_json(rest)})
-    return {JobId(row.job_id) for row in rows}
-
-
 def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome) -> dict[str, Any]:
     return {
         "job_id": row.id,
@@ -241,48 +219,14 @@ def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome) -> dict[str, Any]:
     }
 
 
-def _storable(item: Settlement) -> Settlement:
-    given = {name: text for name in _TEXTS if (text := getattr(item, name)) is not None}
-    clean: dict[str, Any] = {
-        name: storable(text) for name, text in given.items() if not is_storable(text)
-    }
-    return item._replace(**clean) if clean else item
-
-
-def finished_as_json(settlements: Sequence[Settlement]) -> str:
-    """Return the batch of `FINISH`."""
-    # Formatted by hand where nothing needs escaping, which is nearly always: it takes a fifth of
-    # json.dumps's time.
-    parts = (
-        f'{{"id":{item.id},"lease":{item.lease}}}'
-        if item.result is None and item.label is None
-        else json.dumps(
-            {
-                "id": item.id,
-                "lease": item.lease,
-                "result": item.result,
-                "label": _storable(item).label,
-            }
-        )
+def as_batch(settlements: Sequence[Settlement], names: Collection[str]) -> str:
+    """Return these fields as one parameter, as far as they have values."""
+    read = attrgetter(*names)
+    rows: list[dict[str, Any]] = [
+        {name: value for name, value in zip(names, read(item), strict=True) if value is not None}
         for item in settlements
-    )
-    return f"[{','.join(parts)}]"
-
-
-def _microseconds(item: Settlement) -> int | None:
-    return None if item.took is None else round(item.took * 1e6)
-
-
-def _as_json(settlements: Sequence[Settlement]) -> str:
-    return json.dumps(
-        [
-            {
-                name: value
-                for name, value in zip(Settlement._fields, item, strict=True)
-                if value is not None
-            }
-            | {"took": _microseconds(item)}
-            for item in settlements
-        ],
-        separators=(",", ":"),
-    )
+    ]
+    for row in rows:
+        for name in _CONVERTED.intersection(row):
+            row[name] = round(row[name] * 1e6) if name == "took" else storable(row[name])
+    return json.dumps(rows, separators=(",", ":"))

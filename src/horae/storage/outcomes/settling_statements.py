@@ -4,17 +4,14 @@ The statements touch only rows whose lease is still current, so each of them may
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import (
-    CTE,
     BigInteger,
     ColumnElement,
     Executable,
     Float,
-    Insert,
     Integer,
     Select,
     String,
@@ -49,7 +46,7 @@ from horae.storage.engine.dialect import (
 from horae.storage.engine.isolation import SEES_COMMITTED
 from horae.storage.jobs.tables import job_attempts, jobs
 
-_BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
+BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "id": BigInteger(),
     "lease": BigInteger(),
     "state": String(),
@@ -65,7 +62,11 @@ _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "took": BigInteger(),
     "hook_owed": String(),
     "reason": Text(),
+    "group_id": BigInteger(),
 }
+"""The columns of a batch: the fields of a `Settlement`."""
+PLAIN: Final = ("id", "lease", "result", "label", "group_id")
+"""Those of a batch of jobs that have finished without consequences."""
 _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
@@ -82,92 +83,118 @@ _LONGEST_REASON: Final = 500
 """Characters of a reason that are kept with the job; the attempt has the whole text."""
 
 
-def _finish(dialect: str, *, members: bool = False) -> Sequence[Executable]:
-    """Finish jobs that are not runs of a schedule, and count them; nearly all bodies end in this
-    way.
+def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
+    """Write how bodies ended whose leases are still current, keep their attempts, return the jobs.
 
-    It costs two thirds of `SETTLE`, and a third on SQLite. `members`: those for which a group
-    waits, and no other jobs, with the new `awaited` on PostgreSQL. Else those for which nothing
-    waits. A row for each job would cost a tenth of its end, so there are ids only where some were
-    not written: on PostgreSQL in the one row, on SQLite by a third statement, to be executed
-    instead of the second one.
+    `plain`: finish jobs that are no runs of a schedule and for whose ends at most a group waits, as
+    nearly all bodies end. That takes two thirds of the time of the whole statement, and less than
+    half on SQLite. A row for each job would take a tenth more, so ids are returned only if some
+    were not written: on PostgreSQL beside their number and the new `awaited`, on SQLite by a third
+    statement, to be executed instead of the second one.
     """
-    batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
-    changes = {
-        "state": literal(JobState.FINISHED, String()),
-        "finished_at": _ENDED_AT,
-        "result": cast(batch.c.result, Json()),
-        "error": null(),
-        "human_readable_error": null(),
-        "progress_percentage": literal(100, Integer()),
-        "label": batch.c.label,
-    }
-    ended = (literal(AttemptOutcome.FINISHED, String()), null(), null())
-    awaited = jobs.c.awaited == AWAITED_BY_GROUP if members else jobs.c.awaited.is_(None)
-    held = and_(_held(batch), jobs.c.schedule_id.is_(None), awaited)
-    if members:
-        changes["awaited"] = _reported(dialect)
-    changed = _changed(held, changes)
-    if dialect != POSTGRESQL:
-        keep = _kept_before(held, jobs.c.started_at, ended)
-        return (keep, changed, changed.returning(jobs.c.id)) if members else (keep, changed)
-    settled, kept = _changed_and_kept(dialect, batch, changed, ended)
-    number = select(func.count()).select_from(settled).add_cte(kept)
-    if not members:
-        return (number,)
-    reported = select(settled.c.awaited).limit(1).scalar_subquery()
-    # A subquery in a CASE is executed only if it is needed.
-    ids = select(func.json_agg(settled.c.id)).scalar_subquery()
-    asked = bindparam("number", type_=Integer())
-    return (number.add_columns(reported, case((func.count() != asked, ids))),)
-
-
-def _settle(dialect: str) -> Sequence[Executable]:
-    """Write any outcome of a body."""
-    batch = _batch(dialect, **_BATCH)
-    retried = batch.c.state == JobState.PENDING
-    finished = batch.c.state == JobState.FINISHED
-    uncounted = case((and_(retried, batch.c.outcome.in_(list(UNCOUNTED))), 1), else_=0)
-    changes = {
-        "state": batch.c.state,
-        "finished_at": case((retried, null()), else_=_ENDED_AT),
-        "run_at": case(
-            (retried, seconds_from_now(func.coalesce(batch.c.delay, 0.0))), else_=jobs.c.run_at
-        ),
-        "result": cast(batch.c.result, Json()),
-        "error": case((retried, null()), else_=batch.c.error),
-        "human_readable_error": case((retried, null()), else_=batch.c.human_readable_error),
-        "progress_percentage": case(
-            (finished, 100),
-            (retried, 0),
-            else_=func.coalesce(batch.c.progress, jobs.c.progress_percentage),
-        ),
-        "label": case((retried, null()), else_=batch.c.label),
-        "cancelled_by": batch.c.cancelled_by,
-        "started_at": _began_at(batch),
-        "hook_owed": batch.c.hook_owed,
-        "expires_at": case(
-            (retried, null()), else_=jobs.c.expires_at
-        ),  # it has begun, so it cannot expire any more
-        "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
-        "attempt": jobs.c.attempt - uncounted,
-        "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
-        "lane_id": case((retried, null()), else_=jobs.c.lane_id),  # it is put into its lane again
-    }
-    ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
-    held = _held(batch)
-    if dialect != POSTGRESQL:
-        return _kept_before(held, _began_at(batch), ended), _changed(held, changes).returning(
-            *_SETTLED
-        )
-    settled, kept = _changed_and_kept(
-        dialect, batch, _changed(held, changes), ended, jobs.c.attempt + uncounted
+    given = json_rows(
+        dialect, "batch", **{name: BATCH[name] for name in (PLAIN if plain else BATCH)}
     )
-    return (_all_of(settled, kept),)
-
-
-def _all_of(settled: CTE, kept: CTE) -> Select[Any]:
-    return select(*(settled.c[column.name] for column in _SETTLED)).add_cte(kept)
+    # PostgreSQL reads the batch twice in one statement.
+    batch: Any = select(given).cte("batch") if dialect == POSTGRESQL else given
+    held = and_(_has_lease(batch), jobs.c.state == JobState.STARTED)
+    attempt: ColumnElement[int] = jobs.c.attempt
+    began: Any = jobs.c.started_at
+    if plain:
+        member = case((batch.c.group_id.is_(None), REPORTED), else_=AWAITED_BY_GROUP)
+        awaited = func.coalesce(jobs.c.awaited, REPORTED) == member
+        held = and_(held, jobs.c.schedule_id.is_(None), awaited)
+        ended: Sequence[Any] = (literal(AttemptOutcome.FINISHED, String()), null(), null())
+        changes: dict[str, Any] = {
+            "state": literal(JobState.FINISHED, String()),
+            "finished_at": _ENDED_AT,
+            "error": null(),
+            "human_readable_error": null(),
+            "progress_percentage": literal(100, Integer()),
+            "label": batch.c.label,
+            "awaited": _reported(dialect),
+        }
+    else:
+        retried = batch.c.state == JobState.PENDING
+        finished = batch.c.state == JobState.FINISHED
+        uncounted = case((and_(retried, batch.c.outcome.in_(list(UNCOUNTED))), 1), else_=0)
+        attempt = jobs.c.attempt + uncounted  # its number before the change
+        # The body began its duration before its end, even if the clock was changed meanwhile.
+        began = microseconds_before(_ENDED_AT, batch.c.took, jobs.c.started_at)
+        ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
+        changes = {
+            "state": batch.c.state,
+            "finished_at": case((retried, null()), else_=_ENDED_AT),
+            "run_at": case(
+                (retried, seconds_from_now(func.coalesce(batch.c.delay, 0.0))), else_=jobs.c.run_at
+            ),
+            "error": case((retried, null()), else_=batch.c.error),
+            "human_readable_error": case((retried, null()), else_=batch.c.human_readable_error),
+            "progress_percentage": case(
+                (finished, 100),
+                (retried, 0),
+                else_=func.coalesce(batch.c.progress, jobs.c.progress_percentage),
+            ),
+            "label": case((retried, null()), else_=batch.c.label),
+            "cancelled_by": batch.c.cancelled_by,
+            "started_at": began,
+            "hook_owed": batch.c.hook_owed,
+            # A job that has begun cannot expire any more.
+            "expires_at": case((retried, null()), else_=jobs.c.expires_at),
+            "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
+            "attempt": jobs.c.attempt - uncounted,
+            "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
+            # A job with limits that is tried again is put into its lane again.
+            "lane_id": case((retried, null()), else_=jobs.c.lane_id),
+        }
+    changes |= {
+        "result": cast(batch.c.result, Json()),
+        "node_id": null(),
+        "updated_at": _ENDED_AT,
+    }
+    changed = update(jobs).where(held).values(changes)
+    keep = insert(job_attempts)
+    if dialect != POSTGRESQL:  # the attempts first, since the change makes the rows unrecognisable
+        kept_before = select(
+            jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, began, _ENDED_AT, *ended
+        ).where(held)
+        first = keep.from_select(_ATTEMPT, kept_before, include_defaults=False)
+        if plain:
+            return first, changed, changed.returning(jobs.c.id)
+        return first, changed.returning(*_SETTLED)
+    settled = (
+        changed.where(one_of(dialect, jobs.c.id, select(batch.c.id).correlate(None)))
+        .returning(
+            *_SETTLED,
+            attempt.label("number"),
+            jobs.c.started_at,
+            jobs.c.updated_at,
+            *(column.label(name) for name, column in zip(_ENDED_AS, ended, strict=True)),
+        )
+        .cte("settled")
+    )
+    row = settled.c
+    kept_after = select(
+        row.id,
+        row.lease,
+        row.number,
+        _NODE,
+        row.started_at,
+        row.updated_at,
+        *(row[name] for name in _ENDED_AS),
+    )
+    kept = keep.from_select(_ATTEMPT, kept_after, include_defaults=False).cte("kept")
+    if not plain:
+        return (select(*(row[column.name] for column in _SETTLED)).add_cte(kept),)
+    # A subquery in a CASE is executed only if it is needed.
+    ids = case(
+        (
+            func.count() != bindparam("number", type_=Integer()),
+            select(func.json_agg(settled.c.id)).scalar_subquery(),
+        )
+    )
+    counted = select(func.count(), func.max(row.awaited), ids).select_from(settled)
+    return (counted.add_cte(kept),)
 
 
 def _reported(dialect: str) -> ColumnElement[Any]:
@@ -186,74 +213,12 @@ def _reported(dialect: str) -> ColumnElement[Any]:
     return case((sees_others, REPORTED), else_=jobs.c.awaited)
 
 
-def _batch(dialect: str, **columns: TypeEngine[Any]) -> Any:
-    rows = json_rows(dialect, "batch", **columns)
-    return (
-        select(rows).cte("batch") if dialect == POSTGRESQL else rows
-    )  # PostgreSQL reads it twice in one statement
+def _has_lease(batch: Any) -> ColumnElement[bool]:
+    return and_(jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease)
 
 
-def _held(batch: Any) -> ColumnElement[bool]:
-    return and_(
-        jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease, jobs.c.state == JobState.STARTED
-    )
-
-
-def _began_at(batch: Any) -> ColumnElement[datetime]:
-    """When the body began: its duration before its end, even if the clock was changed meanwhile."""
-    return microseconds_before(_ENDED_AT, batch.c.took, jobs.c.started_at)
-
-
-def _changed(held: ColumnElement[bool], changes: Mapping[str, Any]) -> Update:
-    return update(jobs).where(held).values({**changes, "node_id": null(), "updated_at": _ENDED_AT})
-
-
-def _kept_before(held: ColumnElement[bool], began: Any, ended: Sequence[Any]) -> Insert:
-    """Keep the attempts in a statement of their own on SQLite, before the change makes the rows
-    unrecognisable.
-    """
-    moments = (began, _ENDED_AT)
-    return _kept(
-        select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, *moments, *ended).where(held)
-    )
-
-
-def _changed_and_kept(
-    dialect: str,
-    batch: Any,
-    changed: Update,
-    ended: Sequence[Any],
-    attempt: ColumnElement[int] = jobs.c.attempt,
-) -> tuple[CTE, CTE]:
-    """Change the jobs and keep the attempts in one statement on PostgreSQL; `attempt`: its number,
-    after the change.
-    """
-    named = [column.label(f"attempt_{name}") for name, column in zip(_ENDED_AS, ended, strict=True)]
-    found = changed.where(one_of(dialect, jobs.c.id, select(batch.c.id).correlate(None)))
-    number = attempt.label("number")
-    settled = found.returning(*_SETTLED, number, jobs.c.started_at, jobs.c.updated_at, *named).cte(
-        "settled"
-    )
-    row = settled.c
-    attempts = select(
-        row.id,
-        row.lease,
-        row.number,
-        _NODE,
-        row.started_at,
-        row.updated_at,
-        *list(row)[-len(named) :],
-    )
-    return settled, _kept(attempts).cte("kept")
-
-
-def _kept(attempts: Any) -> Insert:
-    return insert(job_attempts).from_select(list(_ATTEMPT), attempts, include_defaults=False)
-
-
-FINISH: Final = PerDialect(_finish)
-FINISH_MEMBERS: Final = PerDialect(partial(_finish, members=True))
 SETTLE: Final = PerDialect(_settle)
+FINISH: Final = PerDialect(partial(_settle, plain=True))
 
 
 def _recorded(dialect: str) -> Select[tuple[int]]:
@@ -273,8 +238,7 @@ def _release(dialect: str) -> Update:
     return (
         update(jobs)
         .where(
-            jobs.c.id == batch.c.id,
-            jobs.c.lease == batch.c.lease,
+            _has_lease(batch),
             jobs.c.node_id == bindparam("node"),
             jobs.c.finished_at.is_not(None),
         )

@@ -40,7 +40,7 @@ from horae.storage.engine.dialect import (
     one_of,
 )
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
-from horae.storage.jobs.claims import CLAIMED, IS_CLOSED, STARTED, due_jobs, is_readable
+from horae.storage.jobs.claims import CLAIMED, IS_CLOSED, due_jobs, is_readable, start
 from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,
     IS_FREE,
@@ -284,14 +284,13 @@ PLAIN_PLACES: Final = PerDialect(_plain_places)
 """The places of the plain jobs that come first, so that lanes and plain jobs have one order."""
 
 START: Final = PerDialect(
-    lambda dialect: (
-        update(jobs)
-        .where(member_of(dialect, jobs.c.id, "ids", of=IdList), _STILL_WAITS)
+    lambda dialect: start(
+        member_of(dialect, jobs.c.id, "ids", of=IdList),
+        _STILL_WAITS,
         # The moment at which the rates were counted: from one statement to the next the clock
         # advances.
-        .values({**STARTED, "started_at": bindparam("now", type_=Instant())})
-        .returning(*CLAIMED)
-    )
+        started_at=bindparam("now", type_=Instant()),
+    ).returning(*CLAIMED)
 )
 
 

@@ -21,9 +21,8 @@ from horae.storage.jobs.claims import (
     IS_CLOSED,
     ClaimScope,
     due_jobs,
-    is_readable,
     scope_parameters,
-    start_jobs,
+    start_in_order,
 )
 from horae.storage.jobs.tables import jobs, queues
 
@@ -51,7 +50,7 @@ def _limited_queues_with_room(dialect: str) -> Select[tuple[str]]:
         .select_from(queues.outerjoin(held, held.c.queue == queues.c.name))
         .where(or_(IS_CLOSED, full))
     )
-    first = due_jobs(dialect, closed, jobs.c.queue).where(is_readable(dialect)).subquery("first")
+    first = due_jobs(dialect, closed, jobs.c.queue).subquery("first")
     limited = queues.c.concurrency_limit.is_not(None)
     return (
         select(queues.c.name)
@@ -81,12 +80,7 @@ def _claim(dialect: str) -> Executable:
     open_to_all = ~IS_CLOSED & queues.c.concurrency_limit.is_(None)
     closed = select(queues.c.name).where(~or_(locked, open_to_all))
     columns = (jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
-    due = (
-        due_jobs(dialect, closed, *columns)
-        .where(is_readable(dialect))
-        .with_for_update(skip_locked=True)
-        .cte("due")
-    )
+    due = due_jobs(dialect, closed, *columns).with_for_update(skip_locked=True).cte("due")
     order = (due.c.priority.desc(), due.c.run_at, due.c.id)
     place = func.row_number().over(partition_by=due.c.queue, order_by=order)
     ranked = select(due.c.id, due.c.queue, place.label("place")).subquery("ranked")
@@ -96,7 +90,7 @@ def _claim(dialect: str) -> Executable:
         held, held.c.queue == ranked.c.queue
     )
     fits = or_(queues.c.concurrency_limit.is_(None), ranked.c.place <= left)
-    return start_jobs(dialect, select(ranked.c.id).select_from(rows).where(fits))
+    return start_in_order(dialect, select(ranked.c.id).select_from(rows).where(fits))
 
 
 CLAIM: Final = PerDialect(_claim)
