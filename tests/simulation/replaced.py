@@ -49,7 +49,6 @@ from horae.domain.cluster import ring
 from horae.domain.jobs.job import JobId, NodeId
 from horae.domain.jobs.waits import Wait
 from horae.live.store import CancelRequest, LiveReport
-from horae.runtime.bodies import loop_guard
 from horae.runtime.executors import loop as loop_executor
 from horae.runtime.journal.files import Begun, Journals
 from horae.runtime.journal.journal import Journal
@@ -131,7 +130,6 @@ def _of_sqlite() -> list[Any]:
 
 def _of_nodes() -> list[Any]:
     return [
-        mock.patch.object(loop_guard, "asyncio", SimulatedAsyncio()),
         mock.patch.object(loop_executor, "asyncio", SimulatedAsyncio()),
         mock.patch.object(incarnation, "Random", process_random),
         mock.patch.object(ring, "_owners", owners_of),

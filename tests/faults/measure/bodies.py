@@ -119,9 +119,5 @@ async def attack(job: JobContext, kind: str) -> None:
             case "loop.stop":
                 loop.stop()
                 await asyncio.sleep(0.05)
-            case "cancel all":
-                for task in asyncio.all_tasks():
-                    task.cancel()
-                await asyncio.sleep(0.05)
             case _:
                 threading.Event().wait(0)

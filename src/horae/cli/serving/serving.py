@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies import loop_guard
+from horae.runtime.node import own_loop
 from horae.runtime.node.node import Node
 from horae.scarcity import starts
 from horae.storage.engine.failures import advice_for, first_line, first_of, is_only_transient
@@ -62,7 +62,7 @@ class Service:
     def run(self) -> bool:
         """Run until a signal, in the main thread; return whether no node and no server failed."""
         listen(self._on_signal)
-        loop_guard.run(self._run())
+        own_loop.run(self._run())
         return not self.failed
 
     async def _run(self) -> None:

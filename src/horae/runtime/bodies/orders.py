@@ -28,7 +28,3 @@ class OutOfContact(Interrupted):
     reason = (
         "the node lost contact with its database and stopped the job before others might run it"
     )
-
-
-class Exited(JobStopped):
-    """A task that the body has spawned tried to end the process."""

@@ -12,7 +12,7 @@ from horae.domain.storable import shortened, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
-from horae.runtime.bodies.orders import Exited, Interrupted, OutOfContact, OutOfTime, Overtaken
+from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types.context import JobContext
 from horae.types.job_type import JobType, failed_text
 from horae.types.values.secret import secret_values
@@ -37,7 +37,7 @@ def outcome_of(
             reason, Overtaken
         ):  # not by the body itself
             return None
-        case OutOfTime() | Exited() | Interrupted():
+        case OutOfTime() | Interrupted():
             return _stopped(job_type, context, reason)
         case _:
             timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(
@@ -49,14 +49,12 @@ def outcome_of(
 
 
 def _stopped(
-    job_type: JobType[Any], context: JobContext[Any], order: OutOfTime | Exited | Interrupted
+    job_type: JobType[Any], context: JobContext[Any], order: OutOfTime | Interrupted
 ) -> Failed | StoppedEarly:
     """Return the outcome of a body that its node has stopped."""
     match order:
         case OutOfTime(limit=limit):
             return Failed(limit.error, limit.human_readable_error, timed_out=True)
-        case Exited():
-            return Failed(str(order), "This job tried to end the process that it ran in.")
         case OutOfContact():
             return Failed(order.reason, INTERRUPTED_TEXT)
         case Interrupted():

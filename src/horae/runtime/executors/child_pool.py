@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.loop_guard import hide, show
 from horae.runtime.bodies.run import START_UP
 from horae.runtime.executors.child_process import ChildProcess
 from horae.runtime.executors.messages import Message
@@ -174,15 +173,12 @@ class ChildPool:
         self.closed = True
         for child in (*self._idle, *self._ahead):
             self._drop(child)
-        for task in self._tasks:
-            show(task)
 
     def run_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a task that a body cannot cancel along with all the tasks that it finds."""
+        """Run a task, and keep it from being collected as garbage."""
         task = asyncio.Task(coroutine, loop=self._loop)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        (show if self.closed else hide)(task)
 
     def _new(self) -> ChildProcess:
         try:

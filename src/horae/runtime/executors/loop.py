@@ -3,9 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from horae.domain.jobs.job import Claim
-from horae.runtime.bodies.loop_guard import guard_of, hide, show
-from horae.runtime.bodies.orders import Exited
 from horae.runtime.bodies.run import Done, Executor, Run
 from horae.runtime.bodies.runner import RunEnvironment, perform_async
 
@@ -21,13 +18,10 @@ class LoopExecutor:
         self._loop = loop
         self._environment = environment
         self._runs: set[Run] = set()
-        guard_of(loop).register(self)
 
     def start(self, run: Run, done: Done) -> None:
-        """Start the body in a task that is hidden from `asyncio.all_tasks()`, so that bodies cannot
-        cancel it.
-        """
-        run.handle = hide(asyncio.Task(self._perform(run, done), loop=self._loop))
+        """Start the body in a task."""
+        run.handle = asyncio.Task(self._perform(run, done), loop=self._loop)
         self._runs.add(run)
 
     def stop(self, run: Run, order: BaseException) -> None:
@@ -38,14 +32,6 @@ class LoopExecutor:
         run.context.stop(order, told=run.context.has_begun)
         _cancel(run)
 
-    def blame(self, claim: Claim, error: BaseException) -> None:
-        """Fail the body of this claim if it runs here: one of its tasks has tried to end the
-        process.
-        """
-        for run in list(self._runs):
-            if run.claim is claim:
-                self.stop(run, Exited(f"a task of the job tried to end the process with {error!r}"))
-
     def kill(self, run: Run) -> bool:
         """Cancel again: a coroutine cannot be stopped by force."""
         _cancel(run)
@@ -55,7 +41,6 @@ class LoopExecutor:
         """Cancel the remaining bodies again."""
         for run in self._runs:
             _cancel(run)
-            show(run.handle)
 
     async def _perform(self, run: Run, done: Done) -> None:
         result = await perform_async(run.job_type, run.context, self._environment)

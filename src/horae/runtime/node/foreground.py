@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Final, Protocol, TypeVar
 
-from horae.runtime.bodies import loop_guard
+from horae.runtime.node import own_loop
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -39,7 +39,7 @@ def run_in_foreground(node: Runnable) -> None:
     """Run in this thread until `stop`; in the main thread a first signal stops it, a second one
     ends the program.
     """
-    loop_guard.run(_run_until_signal(node))
+    own_loop.run(_run_until_signal(node))
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def running_beside(node: NodeT) -> Generator[NodeT]:
 
 def _live(node: Runnable, ready: Future[None], ended: Future[None]) -> None:
     try:
-        loop_guard.run(_run_and_announce(node, ready))
+        own_loop.run(_run_and_announce(node, ready))
     except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for it
         for future in (ready, ended):
             if not future.done():

@@ -55,11 +55,6 @@ def set_node(node: str) -> None:
     _node.set(node)
 
 
-def current_node() -> str | None:
-    """Return the node of this context."""
-    return _node.get()
-
-
 class JobLogFilter(logging.Filter):
     """Add `job`, `type`, `lease` and `node` to each record; add it to a handler to use them in a
     format.
