@@ -68,7 +68,7 @@ from horae.errors import (
 
 if TYPE_CHECKING:
     from horae.app import Horae
-    from horae.client.invariants.finding import AuditFinding, AuditReport
+    from horae.client.audit.finding import AuditFinding, AuditReport
     from horae.client.schedules.views import ScheduleView
     from horae.domain.forecast import Forecast
     from horae.settings import Settings
@@ -159,8 +159,8 @@ __all__ = [
 ]
 
 _IMPORTED_WHEN_USED = {
-    "AuditFinding": ("horae.client.invariants.finding", "AuditFinding"),
-    "AuditReport": ("horae.client.invariants.finding", "AuditReport"),
+    "AuditFinding": ("horae.client.audit.finding", "AuditFinding"),
+    "AuditReport": ("horae.client.audit.finding", "AuditReport"),
     "Forecast": ("horae.domain.forecast", "Forecast"),
     "Horae": ("horae.app", "Horae"),
     "JobContext": ("horae.types.context", "JobContext"),

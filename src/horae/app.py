@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from horae.api.security.actor import Authenticate
+    from horae.client.audit.finding import AuditReport
     from horae.client.forecasting import Forecasting
-    from horae.client.invariants.finding import AuditReport
     from horae.client.jobs.jobs import Jobs
     from horae.client.operations.limits import Limits
     from horae.client.operations.queues import Queues
@@ -220,7 +220,7 @@ class Horae(Declarations):
         Changes nothing. `since`: a moment, or how far back to look; by default everything that is
         kept is checked.
         """
-        from horae.client.invariants.audit import audit
+        from horae.client.audit.audit import audit
         from horae.runtime.node.node_status import living, look
 
         database = self.components.database

@@ -10,7 +10,6 @@ import pytest
 
 from horae import Horae, InvalidParameters, InvalidRequest, JobContext, SchemaError, Secret
 from horae.errors import CronSyntaxError, InvalidInterval, JobTypeAlreadyRegistered
-from horae.types.schedule import declared_in, verb_name
 
 
 @pytest.fixture
@@ -135,13 +134,6 @@ def test_a_secret_does_not_get_into_the_schema(shop: Horae) -> None:
     ):
         shop.every("1h", params={"token": "hunter2"})(upload)
     assert shop.declared == []
-
-
-@pytest.mark.parametrize("name", ["purge_sessions", "a:b", "nightly-run.two", "at 3 o'clock"])
-def test_each_schedule_is_found_again_in_its_schema(shop: Horae, name: str) -> None:
-    """The audit compares what two deployments declare of a schedule."""
-    shop.cron("0 3 * * *", name=name)(lambda: None)
-    assert "+cron 0 3 * * *" in declared_in(shop.schema)[verb_name(name)]
 
 
 def test_the_order_of_declarations_does_not_matter() -> None:

@@ -308,19 +308,6 @@ def module_schema(
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def declared_in(schema: str) -> Mapping[str, str]:
-    """Return the lines of each function in the text of `module_schema`, by `verb_name`."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in schema.splitlines():
-        if line.startswith(_VERB):
-            name = line.removeprefix(_VERB).partition("(")[0]
-        elif line.startswith(_QUEUE):
-            break
-        found[name] = found.get(name, "") + line
-    return found
-
-
 def schema_hash(schema: str) -> str:
     """Return the hash by which a deployment recognises a schema."""
     return hashlib.sha256(schema.encode()).hexdigest()

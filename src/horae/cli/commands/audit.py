@@ -12,7 +12,7 @@ from horae.cli.moments import moment
 from horae.cli.options import AsJson
 from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration
-from horae.client.invariants.finding import AuditReport
+from horae.client.audit.finding import AuditReport
 from horae.errors import InvalidRequest
 from horae.storage.operations.doctor import database_error_of
 

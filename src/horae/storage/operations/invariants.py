@@ -312,16 +312,18 @@ DELETIONS: Final = select(audit.c.target).where(
 LAST_DELETION: Final = select(func.max(audit.c.at)).where(
     audit.c.action.in_(["job.delete", "jobs.delete_many"])
 )
-ALTERATIONS: Final = ("schedule.alter", "schedule.put", "schedule.reset")
-"""Actions in the audit log that change the rules of a schedule."""
-CHANGES: Final = (
-    select(audit.c.at, audit.c.action, audit.c.target, audit.c.before, audit.c.after)
-    .where(audit.c.action.in_([*ALTERATIONS, *OF_LIMITS]), audit.c.outcome == "done")
+_CHANGES: Final = (
+    select(audit.c.at, audit.c.action, audit.c.target, audit.c.before)
+    .where(audit.c.outcome == "done")
     .order_by(audit.c.id)
 )
-DEPLOYMENTS: Final = select(
-    deployments.c.module, deployments.c.created_at, deployments.c.schema
-).order_by(deployments.c.module, deployments.c.id)
+ALTERATIONS: Final = _CHANGES.where(
+    audit.c.action.in_(["schedule.alter", "schedule.put", "schedule.reset"])
+)
+LIMIT_CHANGES: Final = _CHANGES.where(audit.c.action.in_(OF_LIMITS))
+LAST_DEPLOYMENTS: Final = select(
+    deployments.c.module, func.max(deployments.c.created_at).label("created_at")
+).group_by(deployments.c.module)
 STATES: Final = select(jobs.c.id, jobs.c.state).where(
     jobs.c.id.in_(bindparam("ids", expanding=True))
 )

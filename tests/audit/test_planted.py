@@ -14,13 +14,13 @@ from typing import Final
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from horae.client.invariants.audit import audit
-from horae.client.invariants.finding import AuditFinding
+from horae.client.audit.audit import audit
+from horae.client.audit.finding import AuditFinding
 from horae.storage.engine.database import Database
 from horae.storage.jobs.tables import metadata
+from tests.audit.history import declare, live, node, work
+from tests.audit.plants import PLANTS, Ground, Plant, Planted
 from tests.harness.applications import url_of
-from tests.invariants.history import declare, live, node, work
-from tests.invariants.plants import PLANTS, Ground, Plant, Planted
 from tests.schedules.driver import Driver
 
 FAULTS: Final = int(os.environ.get("HORAE_PLANTS", str(len(PLANTS))))
@@ -64,7 +64,7 @@ def copy_without_constraints(driver: Driver, target: Path) -> str:
 @pytest.fixture
 def bare(driver: Driver, tmp_path: Path) -> Iterator[Engine]:
     declare(driver.horae)
-    live(driver, SEED % 1000, steps=40)
+    live(driver, SEED % 1000, steps=40, alters=False)
     work(driver)
     with closing(Database(copy_without_constraints(driver, tmp_path / "bare.db"))) as database:
         yield database.engine

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.client.invariants.finding import Findings, Invariant, shown
+from horae.client.audit.finding import Findings, Invariant, shown
 from horae.storage.operations import invariants
 from horae.storage.operations.nodes import NodeView
 

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from horae.client.invariants import groups, jobs, key_limits, limits, stuck
-from horae.client.invariants.finding import AuditReport, Findings
-from horae.client.invariants.history import History
-from horae.client.invariants.schedules import ScheduleAudit
+from horae.client.audit import groups, jobs, key_limits, queue_limits, stuck
+from horae.client.audit.finding import AuditReport, Findings
+from horae.client.audit.known_rules import RuleChanges
+from horae.client.audit.schedules import ScheduleAudit
 from horae.storage.engine.value_limits import EARLIEST
 from horae.storage.operations.nodes import NodeView
 
@@ -25,13 +25,13 @@ def audit(
     `alive`: the nodes that are alive; `keep`: how long ended jobs are kept; `since`: how far back
     to look; `unevenly_kept`: the types that say themselves how long their jobs are kept.
     """
-    findings, history = Findings(), History.read(connection)
-    begin = history.now - since if isinstance(since, timedelta) else since
-    ScheduleAudit(connection, findings, history, begin, keep, unevenly_kept).check()
-    jobs.check(connection, findings, begin or EARLIEST, history.now)
-    groups.check(connection, findings, history.now, keep, unevenly_kept)
-    limits.check(connection, findings, history, begin or EARLIEST)
-    limits.check_pauses(connection, findings, alive)
+    findings, changes = Findings(), RuleChanges.read(connection)
+    begin = changes.now - since if isinstance(since, timedelta) else since
+    ScheduleAudit(connection, findings, changes, begin, keep, unevenly_kept).check()
+    jobs.check(connection, findings, begin or EARLIEST, changes.now)
+    groups.check(connection, findings, changes.now, keep, unevenly_kept)
+    queue_limits.check(connection, findings, begin or EARLIEST)
+    queue_limits.check_pauses(connection, findings, alive)
     key_limits.check(connection, findings, begin or EARLIEST)
-    stuck.check(connection, findings, history.now, alive)
+    stuck.check(connection, findings, changes.now, alive)
     return findings.report(begin)

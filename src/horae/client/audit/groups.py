@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
 from horae.domain.jobs.job import JobState, WaitsFor
 from horae.storage.engine.value_limits import EARLIEST, LATEST
 from horae.storage.operations import group_invariants, invariants

@@ -2,17 +2,18 @@
 the last one began.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import chain, groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from horae.client.invariants.finding import Findings, Invariant, shown
-from horae.client.invariants.history import ONE_CHANGE, Alteration, History
-from horae.client.invariants.jobs import IN_ONE_TRANSACTION
+from horae.client.audit.finding import Findings, Invariant, shown
+from horae.client.audit.jobs import IN_ONE_TRANSACTION
+from horae.client.audit.known_rules import ONE_CHANGE
 from horae.storage.engine.value_limits import EARLIEST, LATEST
 from horae.storage.operations import invariants
 from horae.storage.operations.nodes import NodeView
@@ -20,21 +21,37 @@ from horae.storage.operations.nodes import NodeView
 LIMIT: Final = "concurrency_limit"
 
 
-def check(connection: Connection, findings: Findings, history: History, since: datetime) -> None:
+class _LimitSpan(NamedTuple):
+    """A time during which a queue had one limit, None for no limit."""
+
+    start: datetime
+    end: datetime
+    limit: int | None
+
+
+def check(connection: Connection, findings: Findings, since: datetime) -> None:
     """Check all queues that have a limit or had one."""
-    limits = {
+    changes: dict[str, list[tuple[datetime, int | None]]] = defaultdict(list)
+    for row in invariants.stream(connection, invariants.LIMIT_CHANGES):
+        before = row.before if isinstance(row.before, dict) else {}
+        if row.action == "queue.reset" and LIMIT not in before:
+            continue  # it has changed other settings
+        changes[row.target].append((row.at, before.get(LIMIT)))
+    current = {
         row.name: row.concurrency_limit for row in invariants.stream(connection, invariants.LIMITS)
     }
     rows = invariants.stream(connection, invariants.LIMITED, since=since)
     for queue, attempts in groupby(rows, key=lambda row: row.queue):
+        starts = [EARLIEST, *(at for at, _ in changes[queue]), LATEST]
+        limits = [*(before for _, before in changes[queue]), current.get(queue)]
+        spans = [_LimitSpan(*span) for span in zip(starts[:-1], starts[1:], limits, strict=True)]
         found: Any = None
-        over_time = _over_time(limits.get(queue), history.limits.get(queue, []))
         running: list[tuple[datetime, int]] = []
         for attempt in attempts:
             while running and running[0][0] <= attempt.started_at:
                 heappop(running)
             heappush(running, (attempt.finished_at, attempt.id))
-            limit = _largest(over_time, attempt.started_at)
+            limit = _largest(spans, attempt.started_at)
             if found is None and limit is not None and len(running) > limit:
                 found = (attempt, limit, sorted(job for _, job in running))
         if found is not None:
@@ -65,21 +82,12 @@ def check_pauses(connection: Connection, findings: Findings, alive: Sequence[Nod
             findings.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)
 
 
-def _over_time(current: int | None, changes: list[Alteration]) -> list[tuple[datetime, int | None]]:
-    """Return the limits and since when each was in force, the oldest first."""
-    starts = [EARLIEST, *(change.at for change in changes)]
-    return list(
-        zip(starts, [*(change.before.get(LIMIT) for change in changes), current], strict=True)
-    )
-
-
-def _largest(limits: list[tuple[datetime, int | None]], moment: datetime) -> int | None:
+def _largest(spans: Sequence[_LimitSpan], moment: datetime) -> int | None:
     """Return the largest limit in force around a moment; None if there was none."""
-    ends = [*(start for start, _ in limits[1:]), LATEST]
     possible = [
-        limit
-        for (start, limit), end in zip(limits, ends, strict=True)
-        if start <= moment + ONE_CHANGE and end >= moment - ONE_CHANGE
+        span.limit
+        for span in spans
+        if span.start <= moment + ONE_CHANGE and span.end >= moment - ONE_CHANGE
     ]
     known = [limit for limit in possible if limit is not None]
     return max(known) if known and len(known) == len(possible) else None

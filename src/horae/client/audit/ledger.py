@@ -1,15 +1,16 @@
-"""Check the ledger: each nominal time has exactly one decision, which fits the rules of that
-time.
+"""Check the ledger: each nominal time has one decision, which fits the rules that made it.
+
+Decisions that were made under rules that are no longer stored are only compared with each other.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
-from horae.client.invariants.history import RulesOverTime
-from horae.client.invariants.jobs import IN_ONE_TRANSACTION
+from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.jobs import IN_ONE_TRANSACTION
+from horae.client.audit.known_rules import ONE_CHANGE, KnownRules
 from horae.domain.schedules.exclusion import calendars_in, is_excluded
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.skipping import spans_of
@@ -30,7 +31,7 @@ class Ledger:
     """
 
     row: Any
-    rules: RulesOverTime
+    rules: KnownRules
     findings: Findings
     now: datetime
     fired: int = 0
@@ -65,117 +66,80 @@ class Ledger:
                 latest, tick, from_begin=since is None, nothing_deleted=nothing_deleted
             )
             latest = tick if latest is None or tick.until > latest.until else latest
+        created = self.row.created_at + SLACK
         if same is None and since is None:
             self.complete = True  # the clean-up keeps the last decision, so there has been none
-            self._check_end(self.row.created_at + SLACK)
+            self._check_end(created)
         elif latest is not None:
-            created = self.row.created_at + SLACK
             self._check_end(max(latest.until, created) if self.only_backfills else latest.until)
-
-    def _check_after(self, latest: Any, tick: Any) -> None:
-        """Compare a decision with the one before it: no time is left out between them, and none is
-        in both.
-        """
-        if tick.nominal_time <= latest.until:
-            self._add(
-                f"{shown(tick.nominal_time)} was decided twice, also with"
-                f" {shown(latest.nominal_time)}"
-            )
-        else:
-            self._check_gap(latest.until, tick.nominal_time - MICROSECOND, tick.decided_at)
 
     def _check_place(
         self, latest: Any, tick: Any, *, from_begin: bool, nothing_deleted: bool
     ) -> None:
-        """Compare a decision with the one before it, or with the creation of the schedule."""
-        backfilled = tick.reason == Reason.BACKFILL
+        """Compare a decision with the one before it, or with the creation of the schedule.
+
+        No time is left out between two decisions, and none is in both. Backfilled times before all
+        others may be older than the schedule, or what followed them may have been deleted.
+        """
+        backfilled, last = tick.reason == Reason.BACKFILL, tick.nominal_time - MICROSECOND
         if latest is None:
             self.only_backfills = backfilled
             if from_begin and not backfilled:
-                self._check_begin(tick, nothing_deleted=nothing_deleted)
-        elif self.only_backfills:
-            self._check_after_backfill(latest, tick, nothing_deleted=nothing_deleted)
-            self.only_backfills = backfilled
-        else:
-            self._check_after(latest, tick)
-
-    def _check_after_backfill(self, latest: Any, tick: Any, *, nothing_deleted: bool) -> None:
-        """Compare a decision with backfilled times before all others: older than the schedule, or
-        deleted since.
-        """
+                self._check_first(tick, nothing_deleted=nothing_deleted)
+            return
         if tick.nominal_time <= latest.until:
             self._add(
                 f"{shown(tick.nominal_time)} was decided twice, also with"
                 f" {shown(latest.nominal_time)}"
             )
+        elif not self.only_backfills:
+            self._check_gap(latest.until, last)
         elif nothing_deleted:
-            begin = max(latest.until, self.row.created_at + SLACK)
-            self._check_gap(begin, tick.nominal_time - MICROSECOND, tick.decided_at)
+            self._check_gap(max(latest.until, self.row.created_at + SLACK), last)
+        self.only_backfills &= backfilled
 
-    def _check_begin(self, tick: Any, *, nothing_deleted: bool) -> None:
+    def _check_first(self, tick: Any, *, nothing_deleted: bool) -> None:
         """Compare the first decision with the creation of the schedule."""
-        rules = self.rules.around(tick.decided_at)
-        finish = None if None in rules or not rules[0] else rules[0].finish_trigger
-        if finish is not None and rules[0] is not None:
-            first = max(self.row.created_at, finish.initial_start or self.row.created_at)
-            self.complete = tick.nominal_time <= first + rules[0].jitter + SLACK
+        created, rules = self.row.created_at, self.rules.at(tick.decided_at)
+        finish = None if rules is None else rules.finish_trigger
+        if rules is not None and finish is not None:
+            first = max(created, finish.initial_start or created)
+            self.complete = tick.nominal_time <= first + rules.jitter + SLACK
             return
-        created, last = self.row.created_at, tick.nominal_time - MICROSECOND
-        parts = self.rules.between(created, tick.nominal_time)
-        known = None not in {*rules, *(rules for _, _, rules in parts)}
-        self.complete = known and self._missing(created, last, tick.decided_at) is None
-        missing = self._missing(created + SLACK, last, tick.decided_at)
-        if missing is not None and nothing_deleted:
-            self._add(missing)
-
-    def _check_gap(self, after: datetime, until: datetime, decided_at: datetime) -> None:
-        if (missing := self._missing(after, until, decided_at)) is not None:
-            self._add(missing)
+        last = tick.nominal_time - MICROSECOND
+        self.complete = self.rules.for_life and self._missing(created, last) is None
+        if nothing_deleted:
+            self._check_gap(created + SLACK, last)
 
     def _check_end(self, decided: datetime) -> None:
         """Compare the last decision with the watermark, up to which all times are decided, and none
         after it.
         """
-        mark, current = self.row.last_tick, self.rules.current
+        mark, current = self.row.last_tick, self.rules.rules
         if mark is None or current is None or current.finish_trigger is not None:
             return
         if decided > mark + SLACK:
             self._add(f"{shown(decided)} is decided, but the schedule stands at {shown(mark)}")
         else:
-            self._check_gap(decided, mark, self.now)
+            self._check_gap(decided, mark)
 
-    def _missing(self, after: datetime, until: datetime, decided_at: datetime) -> str | None:
-        """Return the times without a decision in a range as a text; None if there are none, or none
-        for certain.
-        """
-        if until <= after:
-            return None
-        whole = [list(self._times(after, until, rules)) for rules in self.rules.around(decided_at)]
-        parts = self.rules.between(after, until)
-        if len(parts) > 1:
-            # Decided by the rules of each part, unless the schedule was disabled when it was altered  # noqa: E501
-            whole.append(
-                [found for start, end, rules in parts for found in self._times(start, end, rules)]
-            )
-        if not all(whole):
-            return None
-        number, first = min((sum(count for count, _ in found), found[0][1]) for found in whole)
-        if number == 1:
-            return f"{shown(first)} has no decision"
-        return f"{number} times from {shown(first)} to {shown(until)} have no decision"
+    def _check_gap(self, after: datetime, until: datetime) -> None:
+        if (missing := self._missing(after, until)) is not None:
+            self._add(missing)
 
-    def _times(
-        self, after: datetime, until: datetime, rules: Rules | None
-    ) -> Iterator[tuple[int, datetime]]:
-        """Yield the number of nominal times in a range and the first one; nothing if there are none
-        or none known.
-        """
-        if rules is None or rules.finish_trigger is not None:
-            return
+    def _missing(self, after: datetime, until: datetime) -> str | None:
+        """Return the times of a range without decisions as a text; None if none is known."""
+        after = max(after, self.rules.since + ONE_CHANGE)
+        rules = self.rules.rules
+        if until <= after or rules is None or rules.finish_trigger is not None:
+            return None
         timeline = Timeline.of(rules)
         first = timeline.after(after)
-        if first is not None and first <= until:
-            yield timeline.count(after, until), first
+        if first is None or first > until:
+            return None
+        if (number := timeline.count(after, until)) == 1:
+            return f"{shown(first)} has no decision"
+        return f"{number} times from {shown(first)} to {shown(until)} have no decision"
 
     def _check_row(self, tick: Any) -> None:
         name = f"the decision about {shown(tick.nominal_time)}"
@@ -185,28 +149,21 @@ class Ledger:
         ):
             self._add(f"{name} is {tick.decision} because of {tick.reason}, which is impossible")
             return
-        self._check_moment(tick, name)
+        if tick.decided_at > self.now + SLACK:
+            self._add(f"{name} was made at {shown(tick.decided_at)}, which is in the future")
+        elif tick.decided_at < tick.until - SLACK:
+            self._add(f"{name} was made at {shown(tick.decided_at)}, before the time had come")
         if (tick.decision == Decision.FIRED) != (tick.job_id is not None):
             self._add(
                 f"{name} is {tick.decision}, but names"
                 f" {f'job {tick.job_id}' if tick.job_id else 'no job'}"
             )
+        rules = self.rules.at(tick.decided_at)
         if tick.reason in OF_THEIR_OWN:
             if (tick.until, tick.times) != (tick.nominal_time, 1):
                 self._add(f"{name} is about {tick.times} times, a {tick.reason} run has one")
-            return
-        problems = [
-            None if rules is None else _problem(tick, rules)
-            for rules in self.rules.around(tick.decided_at)
-        ]
-        if all(problems):
-            self._add(f"{name} {problems[0]}")
-
-    def _check_moment(self, tick: Any, name: str) -> None:
-        if tick.decided_at > self.now + SLACK:
-            self._add(f"{name} was made at {shown(tick.decided_at)}, which is in the future")
-        elif tick.decided_at < tick.until - SLACK:
-            self._add(f"{name} was made at {shown(tick.decided_at)}, before the time had come")
+        elif rules is not None and (problem := _problem(tick, rules)) is not None:
+            self._add(f"{name} {problem}")
 
     def _add(self, message: str) -> None:
         self.findings.add(
@@ -232,7 +189,7 @@ def _problem(tick: Any, rules: Rules) -> str | None:
     return (
         _problem_of_times(tick, rules)
         or _problem_of_exclusion(tick, reason, rules)
-        or _misfit(tick, reason, rules)
+        or _problem_of_policies(Decision(tick.decision), reason, rules)
     )
 
 
@@ -245,16 +202,6 @@ def _problem_of_times(tick: Any, rules: Rules) -> str | None:
         return f"ends at {shown(tick.until)}, which is no time of {rules.trigger.text!r}"
     if (count := timeline.count(tick.nominal_time - MICROSECOND, tick.until)) != tick.times:
         return f"counts {tick.times} times up to {shown(tick.until)}, there are {count}"
-    return None
-
-
-def _misfit(tick: Any, reason: Reason, rules: Rules) -> str | None:
-    """Return why the policies do not allow a decision; None if they may."""
-    if not _fits(Decision(tick.decision), reason, rules):
-        return (
-            f"is {tick.decision} because of {reason}, but overlap is {rules.overlap}, catch_up"
-            f" {rules.catch_up}"
-        )
     return None
 
 
@@ -275,8 +222,8 @@ def _problem_of_exclusion(tick: Any, reason: Reason, rules: Rules) -> str | None
     return None
 
 
-def _fits(decision: Decision, reason: Reason, rules: Rules) -> bool:
-    """Return whether the policies allow a decision for this reason."""
+def _problem_of_policies(decision: Decision, reason: Reason, rules: Rules) -> str | None:
+    """Return why the policies do not allow a decision for this reason; None if they may."""
     allowed = {
         (Decision.COALESCED, Reason.OVERLAP): rules.overlap in _ONE_BEFORE_OTHER,
         (Decision.SKIPPED, Reason.OVERLAP): rules.overlap is Overlap.SKIP,
@@ -288,4 +235,9 @@ def _fits(decision: Decision, reason: Reason, rules: Rules) -> bool:
         ),
         (Decision.FIRED, Reason.CATCH_UP): rules.catch_up is CatchUp.ALL,
     }
-    return allowed.get((decision, reason), True)
+    if allowed.get((decision, reason), True):
+        return None
+    return (
+        f"is {decision} because of {reason}, but overlap is {rules.overlap}, catch_up"
+        f" {rules.catch_up}"
+    )

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
-from horae.client.invariants.history import RulesOverTime
-from horae.client.invariants.jobs import attempts_of
+from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.jobs import attempts_of
+from horae.client.audit.known_rules import KnownRules
 from horae.domain.jobs.job import AttemptOutcome, JobState
 from horae.domain.schedules.schedule import Overlap
 
@@ -64,7 +64,7 @@ class RunCheck:
     """The check of the runs of one schedule."""
 
     row: Any
-    rules: RulesOverTime
+    rules: KnownRules
     findings: Findings
     since: datetime
 
@@ -100,10 +100,10 @@ class RunCheck:
         return runs
 
     def _excludes_others(self, job: Any) -> bool:
-        possible = self.rules.around(job.created_at)
-        return all(
-            rules is not None and rules.overlap is not Overlap.ALLOW_ALL for rules in possible
-        ) and (job.finished_at is None or job.finished_at >= self.since)
+        rules = self.rules.at(job.created_at)
+        return (rules is not None and rules.overlap is not Overlap.ALLOW_ALL) and (
+            job.finished_at is None or job.finished_at >= self.since
+        )
 
     def _compare(self, before: Any, job: Any) -> None:
         if before is not None and job.created_at < _end(before):

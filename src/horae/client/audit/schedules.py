@@ -3,17 +3,17 @@ side by side.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection
 
-from horae.client.invariants import statistics
-from horae.client.invariants.finding import Findings, Invariant, shown
-from horae.client.invariants.history import History
-from horae.client.invariants.ledger import Ledger
-from horae.client.invariants.runs import RunCheck
+from horae.client.audit import statistics
+from horae.client.audit.finding import Findings, Invariant, shown
+from horae.client.audit.known_rules import RuleChanges
+from horae.client.audit.ledger import Ledger
+from horae.client.audit.runs import RunCheck
 from horae.domain.schedules.schedule import Rules, ScheduleState
 from horae.domain.schedules.timeline import Timeline
 from horae.storage.engine.value_limits import EARLIEST
@@ -30,10 +30,11 @@ class ScheduleAudit:
 
     connection: Connection
     findings: Findings
-    history: History
+    changes: RuleChanges
     since: datetime | None
     keep: timedelta
     unevenly_kept: Collection[str] = ()
+    _changed: list[str] = field(default_factory=list[str], init=False)
 
     def check(self) -> None:
         """Check every schedule, then the pairs of decisions and jobs."""
@@ -41,6 +42,12 @@ class ScheduleAudit:
         runs = Grouped(self._stream(invariants.RUNS), lambda row: row.schedule_id)
         for row in self._stream(invariants.SCHEDULES):
             self._check(row, ticks.of(row.id), runs.of(row.id))
+        if self._changed:
+            more = "" if len(self._changed) == 1 else f" and of {len(self._changed) - 1} others"
+            self.findings.notes.append(
+                f"the rules of schedule {self._changed[0]}{more} are known since their last change:"
+                " earlier decisions are only compared with each other"
+            )
         self._check_pairs()
 
     def _stream(self, statement: Any) -> Iterator[Any]:
@@ -48,12 +55,14 @@ class ScheduleAudit:
         return invariants.stream(self.connection, statement, **given)
 
     def _check(self, row: Any, ticks: Iterable[Any], rows: Iterable[Any]) -> None:
-        rules = self.history.rules_of(row)
-        now = self.history.now
-        if rules.current is None:
+        rules = self.changes.rules_of(row)
+        now = self.changes.now
+        if rules.rules is None:
             self.findings.notes.append(
                 f"the rules of schedule {row.id} ({row.name}) cannot be read here"
             )
+        if rules.since > max(self.since or EARLIEST, row.created_at):
+            self._changed.append(f"{row.id} ({row.name})")
         runs = RunCheck(row, rules, self.findings, self.since or EARLIEST).check(rows)
         young = row.created_at > now - self.keep
         counted = row.counted is not None and row.total_runs == runs.counted
@@ -63,7 +72,7 @@ class ScheduleAudit:
         )
         all_kept = ledger.complete and ledger.fired == runs.jobs and ledger.retries <= runs.retries
         statistics.check(row, runs, self.findings, all_kept=all_kept)
-        for problem in _plan(row, rules.current, now):
+        for problem in _plan(row, rules.rules, now):
             self.findings.add(
                 Invariant.STUCK, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id
             )
@@ -79,7 +88,7 @@ class ScheduleAudit:
             )
         for row in self._stream(invariants.GONE_JOBS):
             # The last decision stays when its job is deleted, so it may be the first one now.
-            stayed = row.is_first and row.decided_at < self.history.now - self.keep
+            stayed = row.is_first and row.decided_at < self.changes.now - self.keep
             if (
                 str(row.job_id) not in deleted
                 and not stayed

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
 from horae.domain.jobs.job import ENDED, UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.operations import invariants
 

@@ -47,8 +47,11 @@ def declare(horae: Horae) -> None:
     add("wide", name="nightly", cron="30 2 * * *", timezone="Europe/Berlin")
 
 
-def live(driver: Driver, seed: int, steps: int = 150) -> None:
-    """Let things happen at random for some steps: fires, ends of all kinds, retries, pauses, changes, outages."""
+def live(driver: Driver, seed: int, steps: int = 150, *, alters: bool = True) -> None:
+    """Let things happen at random for some steps: fires, ends of all kinds, retries, pauses, changes, outages.
+
+    With `alters` the rules of schedules are changed now and then, and the audit does not know earlier ones.
+    """
     random = Random(seed)
     JITTER.seed(seed)  # so that delays before retries are the same in each run
     running: list[Claim] = []
@@ -64,7 +67,7 @@ def live(driver: Driver, seed: int, steps: int = 150) -> None:
         driver.clock.advance(seconds=random.random())
         _claim(driver, running, random)
         if random.random() < 0.15:
-            _change(driver, random)
+            _change(driver, random, alters=alters)
     while running:
         driver.clock.advance(seconds=3)
         driver.end(running.pop())
@@ -77,7 +80,7 @@ def _claim(driver: Driver, running: list[Claim], random: Random) -> None:
     running += [claim for claim in claimed if claim not in handed_back]
 
 
-def _change(driver: Driver, random: Random) -> None:
+def _change(driver: Driver, random: Random, *, alters: bool) -> None:
     name = random.choice(NAMES)
     change = random.choice(
         [
@@ -85,7 +88,7 @@ def _change(driver: Driver, random: Random) -> None:
             _resume_all,
             _resume_all,
             _run_now,
-            _alter,
+            _alter if alters else _pause,
             _cancel_pending,
             _retry,
             _retry,

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horae.client.invariants.finding import Findings, Invariant, shown
+from horae.client.audit.finding import Findings, Invariant, shown
 from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.limits.rate import TokenBucket
 from horae.quoting import quoted

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
-from horae.client.invariants.jobs import IN_ONE_TRANSACTION
-from horae.client.invariants.runs import Runs
+from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.jobs import IN_ONE_TRANSACTION
+from horae.client.audit.runs import Runs
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
 PER_RUN: Final = 0.001

@@ -3,14 +3,16 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import delete
 
 from horae import Horae
-from horae.client.invariants.audit import audit
+from horae.client.audit.audit import audit
 from horae.domain.jobs.job import Failed, Outcome, Snoozed, StoppedEarly, Succeeded
 from horae.domain.jobs.limits import HARD, PENDING
 from horae.storage.outcomes import settling, time_limits
+from horae.storage.schedules.tables import ticks
+from tests.audit.history import declare, live, node
 from tests.harness.applications import execute, rows
-from tests.invariants.history import declare, live, node
 from tests.schedules.driver import HERE, Driver
 
 
@@ -98,6 +100,32 @@ def test_deployments_that_change_schedules_leave_no_findings(driver: Driver) -> 
     driver.run()
     assert list(driver.horae.audit().findings) == []
     assert list(driver.horae.audit(timedelta(hours=2)).findings) == []
+
+
+def test_decisions_before_a_change_of_the_rules_are_only_compared_with_each_other(
+    driver: Driver,
+) -> None:
+    """The rules by which they were made are no longer stored."""
+    driver.horae.schedules.add("work", name="quarter", cron="*/15 * * * *")
+    run_for_hours(driver, 2)
+    driver.horae.schedules.alter("quarter", cron="*/20 * * * *")
+    changed = driver.clock.now
+    run_for_hours(driver, 2)
+    report = driver.horae.audit()
+    assert (list(report.findings), "(quarter) are known since" in report.notes[0]) == ([], True)
+    for since, count in ((changed - timedelta(hours=1), 0), (changed + timedelta(hours=1), 1)):
+        times = [entry.nominal_time for entry in driver.entries("quarter")]
+        nearest = min(times, key=lambda time: abs(time - since))
+        with driver.database.engine.begin() as connection:
+            connection.execute(delete(ticks).where(ticks.c.nominal_time == nearest))
+        messages = [finding.message for finding in driver.horae.audit().findings]
+        assert sum("has no decision" in message for message in messages) == count
+
+
+def run_for_hours(driver: Driver, hours: int) -> None:
+    for _ in range(hours * 12):
+        driver.clock.advance(seconds=301)
+        driver.run()
 
 
 def test_a_wait_between_two_statements_is_no_finding(driver: Driver) -> None:

@@ -1,0 +1,76 @@
+"""The rules of schedules, and since when they have been in force: earlier ones are not stored."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from horae.client.changes import KEEP
+from horae.domain.schedules.schedule import Rules
+from horae.storage.engine.value_limits import EARLIEST
+from horae.storage.operations import invariants
+from horae.storage.schedules.rows import UNREADABLE, rules_from
+
+ONE_CHANGE: Final = timedelta(seconds=1)
+"""How far apart the moments of one change are at most: its entry in the record of changes is
+written after the rows.
+"""
+_OF_RULES: Final = frozenset({"trigger", "timezone", "jitter", "exclude", "overlap", "catch_up"})
+
+
+class KnownRules(NamedTuple):
+    """The stored rules of a schedule, None if they are unreadable, and since when they hold."""
+
+    rules: Rules | None
+    since: datetime
+
+    @property
+    def for_life(self) -> bool:
+        """Whether the rules are the same ones as at the creation of the schedule."""
+        return self.rules is not None and self.since == EARLIEST
+
+    def at(self, moment: datetime) -> Rules | None:
+        """Return the rules that were in force at a moment; None if they are unknown."""
+        return self.rules if moment > self.since + ONE_CHANGE else None
+
+
+@dataclass(frozen=True)
+class RuleChanges:
+    """When the rules of schedules changed last: by name or id, and by deployments of a module."""
+
+    now: datetime
+    alterations: Mapping[str, datetime]
+    deployments: Mapping[str, datetime]
+
+    @classmethod
+    def read(cls, connection: Connection) -> "RuleChanges":
+        """Read the changes."""
+        alterations = {
+            row.target: row.at
+            for row in invariants.stream(connection, invariants.ALTERATIONS)
+            if isinstance(row.before, dict) and _OF_RULES & row.before.keys()
+        }
+        deployments = {
+            row.module: row.created_at
+            for row in invariants.stream(connection, invariants.LAST_DEPLOYMENTS)
+        }
+        return cls(invariants.now(connection), alterations, deployments)
+
+    def rules_of(self, row: Any) -> KnownRules:
+        """Return the rules of a schedule. A deployment may have changed any of its module."""
+        try:
+            rules: Rules | None = rules_from(
+                row.trigger_kind, row.trigger, row.timezone, json.dumps(row.rules)
+            )
+        except UNREADABLE:
+            rules = None
+        changes = [self.alterations.get(row.name), self.alterations.get(str(row.id))]
+        if row.deployment_id is not None:
+            changes.append(self.deployments.get(row.module))
+        if row.created_at < self.now - KEEP:  # older entries of the record of changes are deleted
+            changes.append(self.now - KEEP)
+        after_creation = [at for at in changes if at is not None and at > row.created_at]
+        return KnownRules(rules, max(after_creation, default=EARLIEST))
