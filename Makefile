@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+FAST := $(addprefix tests/,unit properties storage client runtime schedules)
 TREES := $(wildcard src tests benchmarks examples)
 LOCKS := requirements/test.txt requirements/lint.txt requirements/docs.txt
 SYSTEM_PACKAGES := postgresql pgbouncer redis-server iproute2 chromium jq
@@ -15,10 +16,21 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test combinations fuzz lint docs check demo demo-celery bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help dev test-fast install system test test-nightly combinations fuzz lint docs check demo demo-celery bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+dev: .venv/dev ## Create .venv with what `make test-fast` needs: the package, pytest and ruff
+
+.venv/dev: pyproject.toml requirements/dev.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+test-fast: dev ## Run the tests that need no other program, on SQLite (ARGS="-k cron" selects some)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not postgres" $(FAST) $(ARGS)
 
 install: .venv/installed ## Create .venv with the locked requirements and the package itself
 
@@ -39,6 +51,9 @@ system: ## Install the Debian packages that the tests need (as root, where missi
 
 test: install system web web-check ## Run all tests, three files at a time, as many wait (ARGS="-k cron" selects some)
 	@$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
+
+test-nightly: install system ## Run the tests that are too slow for `make test` (ARGS="-k fifty" selects some)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m nightly $(ARGS)
 
 combinations: install system ## Run the tests that start jobs, behind PgBouncer, with Redis and with Celery (ARGS="-k rescue")
 	@HORAE_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/invariants $(ARGS)

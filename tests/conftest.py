@@ -42,8 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the files that have slow tests, then those with most tests: no worker gets a long one in the end."""
+    if "nightly" not in config.option.markexpr:
+        deselect(config, items, "nightly")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -tests[item.path]))
@@ -51,6 +53,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         skip(items, "direct", "needs a session of its own")
     if os.environ.get("HORAE_WITH") == "redis":
         skip(items, "without_redis", "is about live state or hints in the database")
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], mark: str) -> None:
+    """Leave out the tests with this mark."""
+    marked = [item for item in items if item.get_closest_marker(mark)]
+    config.hook.pytest_deselected(items=marked)
+    items[:] = [item for item in items if item not in marked]
 
 
 def skip(items: list[pytest.Item], mark: str, reason: str) -> None:

@@ -75,6 +75,7 @@ async def fleet(horae: Horae) -> AsyncGenerator[list[Node]]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_fifty_nodes_ask_little_and_few_respond_to_a_hint(
     horae: Horae, producer: Horae
 ) -> None:

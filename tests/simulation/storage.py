@@ -137,7 +137,6 @@ def _land_late(
     try:
         opening.register_clock(late)
         late.create_function("sim_time", 0, virtual_time)
-        late.create_function("sim_transaction", 0, transaction_number)
         late.execute(statement, parameters).fetchall()
         world.current().note(f"late {kind}")
     except sqlite3.OperationalError:
@@ -182,7 +181,6 @@ class SimulatedConnection(opening.DriverConnection):
         """Belong to the running process from now on."""
         self.create_function("horae_lock_free", 1, lock_is_free)  # only if it is new
         self.create_function("sim_time", 0, virtual_time)
-        self.create_function("sim_transaction", 0, transaction_number)
         self.broken = self.is_free = False
         self.patience, self._waiters = patience, waiters
         process = world.current_process()
@@ -233,7 +231,6 @@ class SimulatedConnection(opening.DriverConnection):
 
     def freed(self) -> None:
         """Wake the threads that wait for the write lock: a transaction has ended."""
-        world.current().surroundings.transactions += 1
         self._waiters.wake()
 
     @override
@@ -297,11 +294,6 @@ def lock_is_free(key: int | None) -> int | None:
 def virtual_time() -> float:
     """Return the seconds since the begin of the simulation, for the history that triggers keep."""
     return world.current().now
-
-
-def transaction_number() -> int:
-    """Return a number that the changes of one transaction have in common, as no two can write at a time."""
-    return world.current().surroundings.transactions
 
 
 def server_now() -> int:

@@ -1,8 +1,7 @@
 """The database that each simulation begins with: all tables, one for effects of bodies, and a history kept by triggers.
 
-The triggers record each change of a job's row in the transaction that makes it, with the virtual time, and each change and
-decision of a schedule, with a number of the transaction. The invariants read this history, so
-they do not depend on what Horae itself reports.
+The triggers record each change of a job's row in the transaction that makes it, with the virtual time. The invariants read
+this history, so they do not depend on what Horae itself reports.
 """
 
 import shutil
@@ -33,18 +32,6 @@ CREATE TRIGGER sim_changed AFTER UPDATE OF state, lease, node_id, attempt, progr
                              progress, lane, at)
     VALUES (NEW.id, NEW.type, NEW.queue, NEW.schedule_id, OLD.state, NEW.state, OLD.lease, NEW.lease, NEW.node_id,
             NEW.attempt, NEW.progress_percentage, NEW.lane_id, sim_time());
-END;
-CREATE TABLE sim_schedules (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, txn INTEGER NOT NULL, clock INTEGER NOT NULL, schedule_id INTEGER NOT NULL,
-    enabled INTEGER, token INTEGER, next_start INTEGER, nominal INTEGER, until INTEGER, job_id INTEGER
-);
-CREATE TRIGGER sim_scheduled AFTER UPDATE OF enabled, run_token, next_start ON horae_schedules BEGIN
-    INSERT INTO sim_schedules (txn, clock, schedule_id, enabled, token, next_start)
-    VALUES (sim_transaction(), horae_now(), NEW.id, NEW.enabled, NEW.run_token, NEW.next_start);
-END;
-CREATE TRIGGER sim_decided AFTER INSERT ON horae_ticks BEGIN
-    INSERT INTO sim_schedules (txn, clock, schedule_id, nominal, until, job_id)
-    VALUES (sim_transaction(), horae_now(), NEW.schedule_id, NEW.nominal_time, NEW.until, NEW.job_id);
 END;
 """
 

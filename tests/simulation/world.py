@@ -61,8 +61,6 @@ class Surroundings:
     """All connections to the database that were opened."""
     free_connections: list[Any] = field(default_factory=list)
     """Those that no process has at present."""
-    transactions: int = 0
-    """How many transactions have ended."""
     server: Any = None
     """The PostgreSQL database of the simulation, if it is not on SQLite."""
     waiting_for_lock: Any = None

@@ -22,10 +22,6 @@ CREATE TABLE sim_history (
     number bigint GENERATED ALWAYS AS IDENTITY, job_id bigint NOT NULL, type text, queue text, schedule_id bigint,
     old_state text, state text, old_lease bigint, lease bigint, node_id text, attempt int, progress int, lane bigint, at float8
 );
-CREATE TABLE sim_schedules (
-    number bigint GENERATED ALWAYS AS IDENTITY, txn bigint NOT NULL, clock bigint NOT NULL, schedule_id bigint NOT NULL,
-    enabled bool, token bigint, next_start bigint, nominal bigint, until bigint, job_id bigint
-);
 
 CREATE FUNCTION sim.created() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO public.sim_history (job_id, type, queue, schedule_id, state, lease, node_id, attempt, progress, lane, at)
@@ -44,23 +40,6 @@ CREATE FUNCTION sim.changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 CREATE TRIGGER sim_changed AFTER UPDATE OF state, lease, node_id, attempt, progress_percentage, lane_id
     ON public.horae_jobs FOR EACH ROW EXECUTE FUNCTION sim.changed();
-
-CREATE FUNCTION sim.scheduled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO public.sim_schedules (txn, clock, schedule_id, enabled, token, next_start)
-    VALUES (txid_current(), sim.microseconds(sim.statement_timestamp()), NEW.id, NEW.enabled, NEW.run_token,
-            sim.microseconds(NEW.next_start));
-    RETURN NULL;
-END $$;
-CREATE TRIGGER sim_scheduled AFTER UPDATE OF enabled, run_token, next_start
-    ON public.horae_schedules FOR EACH ROW EXECUTE FUNCTION sim.scheduled();
-
-CREATE FUNCTION sim.decided() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO public.sim_schedules (txn, clock, schedule_id, nominal, until, job_id)
-    VALUES (txid_current(), sim.microseconds(sim.statement_timestamp()), NEW.schedule_id,
-            sim.microseconds(NEW.nominal_time), sim.microseconds(NEW.until), NEW.job_id);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER sim_decided AFTER INSERT ON public.horae_ticks FOR EACH ROW EXECUTE FUNCTION sim.decided();
 """
 IN_ORDER_OF_COMMITS: Final = "pg_xact_commit_timestamp(xmin), number"
 """The order of the history: another transaction sees a change when it is committed, not when it is made."""

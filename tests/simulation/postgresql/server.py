@@ -179,11 +179,7 @@ class SharedDatabase:
         copy = sqlite3.connect(self.path)
         copy.executescript(self._tables)
         for (name,) in self._reader.execute(FILLED).fetchall():
-            order = (
-                f" ORDER BY {IN_ORDER_OF_COMMITS}"
-                if name in {"sim_history", "sim_schedules"}
-                else ""
-            )
+            order = f" ORDER BY {IN_ORDER_OF_COMMITS}" if name == "sim_history" else ""
             cursor = self._reader.execute(f"SELECT * FROM {name}{order}".encode())
             columns = [column.name for column in cursor.description or ()]
             rows = [_plain(row) for row in cursor]
