@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from horae.cli.commands.jobs.jobs import jobs_app
 from horae.cli.escaping import printable
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 from horae.cli.printing.output import brief
 from horae.cli.values import ONLY_IN_PYTHON, backoff, duration, parameters, start_parameters
 from horae.domain.backoff import Backoff
@@ -47,10 +47,10 @@ def test_no_durations(text: str, error: type[Exception]) -> None:
 
 
 def test_a_moment_with_an_offset_is_kept_and_one_without_is_local() -> None:
-    assert moment("2026-03-29T01:30+01:00") == datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
-    assert moment("2026-03-29T12:30").replace(tzinfo=None) == datetime(2026, 3, 29, 12, 30)  # noqa: DTZ001 - on this wall
+    assert parse_moment("2026-03-29T01:30+01:00") == datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
+    assert parse_moment("2026-03-29T12:30").replace(tzinfo=None) == datetime(2026, 3, 29, 12, 30)  # noqa: DTZ001 - on this wall
     with pytest.raises(InvalidRequest, match="--run-at 'tomorrow': expected an ISO time"):
-        moment("tomorrow")
+        parse_moment("tomorrow")
 
 
 @pytest.mark.parametrize(

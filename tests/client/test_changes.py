@@ -10,16 +10,16 @@ import pytest
 
 from horae import EVERYBODY, Horae, JobContext, ScheduleAlreadyExists, Secret
 from horae.client import changes
-from horae.client.operations.audit import Audit
+from horae.client.operations.change_log import ChangeLog
 from horae.client.operations.queues import Queues
-from horae.storage.operations.audit import AuditEntry
+from horae.storage.operations.change_log import ChangeEntry
 from tests.harness.applications import counted_statements, rows
 from tests.harness.nodes import running_node
 
 
-def entries(horae: Horae) -> Sequence[AuditEntry]:
+def entries(horae: Horae) -> Sequence[ChangeEntry]:
     """The oldest first."""
-    return Audit(horae.components.database).page().entries[::-1]
+    return ChangeLog(horae.components.database).page().entries[::-1]
 
 
 def last(horae: Horae) -> tuple[str, str, str, Any, Any]:

@@ -14,7 +14,7 @@ from horae.cli.main import app as command_line
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Succeeded, WaitsFor, decide
 from horae.storage.engine.database import Database
-from horae.storage.operations import audit
+from horae.storage.operations import change_log
 from horae.storage.outcomes import settling
 from horae.storage.queues.queues import QueueView
 from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, url_of
@@ -190,7 +190,9 @@ def test_the_audit_knows_since_when_a_declared_limit_holds(deploy: Deploy) -> No
         first.jobs.start("work", queue="mail")
     run_at_once(first, 3)
     horae = deploy(mail={"concurrency": 2})
-    found = horae.components.database.autocommit(audit.page, before=None, actor=None, limit=100)
+    found = horae.components.database.autocommit(
+        change_log.page, before=None, actor=None, limit=100
+    )
     entries = {(entry.action, entry.target, entry.actor): entry for entry in found}
     assert entries["queue.limit", "mail", "deployment"].after == {"concurrency_limit": 2}
     assert list(horae.audit().findings) == [], "the jobs ran before the limit"

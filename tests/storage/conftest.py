@@ -9,7 +9,7 @@ import pytest
 
 from horae.storage.engine.database import Database
 from horae.storage.jobs.tables import live_metadata
-from horae.storage.operations import audit_tables
+from horae.storage.operations import change_log_tables
 from horae.storage.schedules import tables
 from tests.conftest import behind_pooler
 from tests.harness.postgres import PostgresServer
@@ -39,7 +39,7 @@ def reused_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
 
 
 def empty(database: Database) -> None:
-    own = audit_tables.audit.metadata
+    own = change_log_tables.change_log.metadata
     assert tables.schedules.metadata is own  # each module of tables adds its own to it
     all_tables = [*own.tables.values(), *live_metadata.tables.values()]
     with database.engine.begin() as connection:

@@ -22,7 +22,7 @@ from horae.storage.jobs.tables import (
     nodes,
     queues,
 )
-from horae.storage.operations.audit_tables import audit, sessions
+from horae.storage.operations.change_log_tables import change_log, sessions
 from horae.storage.schedules.tables import (
     backfill_times,
     deployments,
@@ -168,7 +168,7 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_readable", jobs, {**JOB, "lease": 2**30, "attempt": 2**30}),
     ("horae_jobs_readable", jobs, {**JOB, "meta": "[]"}),
     ("horae_jobs_readable", jobs, {**JOB, "run_at": datetime(9999, 12, 31, 1, tzinfo=UTC)}),
-    ("horae_audit_readable", audit, {**AUDIT, "at": datetime(1, 1, 1, 23, tzinfo=UTC)}),
+    ("horae_audit_readable", change_log, {**AUDIT, "at": datetime(1, 1, 1, 23, tzinfo=UTC)}),
     ("horae_jobs_expiry", jobs, {**JOB, "expires_at": datetime(9999, 12, 31, 1, tzinfo=UTC)}),
     ("horae_jobs_waits_for", jobs, {**JOB, "waits_for": "money"}),
     ("horae_job_attempts_outcome", job_attempts, {**ATTEMPT, "outcome": "lost"}),
@@ -230,7 +230,7 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (schedule_statistics, STATISTICS),
     (backfill_times, BACKFILL_TIME),
     (ticks, TICK),
-    (audit, AUDIT),
+    (change_log, AUDIT),
     (ticks, {**SKIPPED, "count": 3, "until": NOW + timedelta(seconds=2)}),
 ]
 
@@ -277,7 +277,7 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_lanes_pkey", lanes, {**LANE, "id": 1}, {**LANE, "id": 1, "identity": "other"}),
     ("horae_lanes_identity_key", lanes, LANE, {**LANE, "priority": 1}),
     ("horae_lane_buckets_pkey", lane_buckets, LANE_BUCKET, LANE_BUCKET),
-    ("horae_audit_pkey", audit, {**AUDIT, "id": 1}, {**AUDIT, "id": 1, "action": "retry"}),
+    ("horae_audit_pkey", change_log, {**AUDIT, "id": 1}, {**AUDIT, "id": 1, "action": "retry"}),
     ("horae_sessions_pkey", sessions, SESSION, {**SESSION, "token_hash": "other"}),
 ]
 

@@ -27,7 +27,7 @@ from horae.storage.jobs.tables import live_metadata
 from horae.storage.migrations import runner, scripts, version
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
-from horae.storage.operations import audit_tables
+from horae.storage.operations import change_log_tables
 from horae.storage.schedules import tables
 from tests.storage.planted import FIRST, SCRIPTS, SECOND, copy_scripts, plant
 from tests.storage.schema import describe
@@ -37,7 +37,7 @@ GOLDEN: Final = Path(__file__).with_name("golden")
 metadata: Final = tables.schedules.metadata
 assert limit_tables.lanes.metadata is metadata
 assert (
-    audit_tables.audit.metadata
+    change_log_tables.change_log.metadata
     is log_tables.job_logs.metadata
     is group_tables.groups.metadata
     is metadata

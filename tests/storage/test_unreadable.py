@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from horae import Horae, UnreadableRow
 from horae.client.doctor.basics import check_rows
 from horae.client.doctor.finding import Level
-from horae.client.operations.audit import Audit
+from horae.client.operations.change_log import ChangeLog
 from horae.client.operations.queues import Queues
 from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.statistics import RunOutcome
@@ -17,7 +17,7 @@ from horae.storage.engine import unreadable_rows
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, database_now
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
-from horae.storage.operations.audit_tables import audit
+from horae.storage.operations.change_log_tables import change_log
 from horae.storage.outcomes import run_ending
 from horae.storage.schedules import bulk_firing, firing
 from tests.api.clients import application_of, client_of
@@ -122,7 +122,7 @@ BAD: Final[dict[str, str]] = {
 
 def note(connection: Connection, target: str) -> None:
     row = {"actor": "ada", "action": "test", "target": target, "outcome": "done"}
-    connection.execute(audit.insert().values(at=database_now(), **row))
+    connection.execute(change_log.insert().values(at=database_now(), **row))
 
 
 @pytest.mark.parametrize("moment", ["infinity", "294276-01-01"])
@@ -146,7 +146,7 @@ async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, momen
                 "horae_audit": "target = 'one' AND action = 'test'",
             }
             spoil(horae, table, change.format(moment=written), of_one.get(table, "1 = 1"))
-        entries = Audit(horae.components.database).page().entries
+        entries = ChangeLog(horae.components.database).page().entries
         assert [entry.target for entry in entries if entry.action == "test"] == ["two"]
         assert [schedule.name for schedule in horae.schedules.list()] == ["one"]
         assert horae.jobs.attempts(job_id) == []

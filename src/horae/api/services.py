@@ -23,7 +23,7 @@ from horae.client.changes import DONE, ChangeRequest, requested
 from horae.client.jobs.async_jobs import AsyncJobs
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.jobs import Jobs
-from horae.client.operations.audit import Audit
+from horae.client.operations.change_log import ChangeLog
 from horae.client.operations.limits import Limits
 from horae.client.operations.overview import Overview, take
 from horae.client.operations.queues import Queues
@@ -111,9 +111,9 @@ class Services:
         return ScheduleItems(self.components.registry)
 
     @cached_property
-    def audit(self) -> Audit:
+    def audit(self) -> ChangeLog:
         """The audit log."""
-        return Audit(self.components.database)
+        return ChangeLog(self.components.database)
 
     @cached_property
     def hub(self) -> Hub:

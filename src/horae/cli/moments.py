@@ -10,7 +10,7 @@ from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
 
-def moment(text: str, option: str = "--run-at", zone: str | None = None) -> datetime:
+def parse_moment(text: str, option: str = "--run-at", zone: str | None = None) -> datetime:
     """Parse an ISO time, by default in `zone`, or in the time zone of this machine; raises
     `InvalidRequest`.
     """

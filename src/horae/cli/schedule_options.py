@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 from horae.cli.added_options import replace_catch_all
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 
 
 class Option(NamedTuple):
@@ -70,6 +70,7 @@ def chosen_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, with times parsed. Raises `InvalidRequest`."""
     given = {name: value for name, value in options.items() if value is not None}
     moments = {
-        name: moment(given[name], f"--{name.replace('_', '-')}") for name in MOMENTS & given.keys()
+        name: parse_moment(given[name], f"--{name.replace('_', '-')}")
+        for name in MOMENTS & given.keys()
     }
     return given | moments

@@ -56,8 +56,8 @@ def _backoff_part(text: str) -> tuple[str, str]:
     name, _, value = (part.strip() for part in text.partition("="))
     if name not in _BACKOFF_PARTS or not value:
         raise InvalidRequest(
-            f"backoff {quoted(text)}: expected some of base=TIME, cap=TIME, factor=NAME,"
-            " jitter=SHARE"
+            f"backoff {quoted(text)}: expected one or more of base=TIME, cap=TIME,"
+            " factor=NAME, jitter=SHARE"
         )
     return name, value
 

@@ -22,7 +22,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 from sqlalchemy import Connection
 
 from horae.domain.storable import storable
-from horae.storage.operations import audit
+from horae.storage.operations import change_log
 from horae.types.logs.job_fields import current_claim
 
 P = ParamSpec("P")
@@ -171,9 +171,9 @@ def recorded(
 
 def write(connection: Connection, entry: Mapping[str, Any]) -> int:
     """Insert an entry, delete old ones from time to time, and return the id of the entry."""
-    identity = audit.add(connection, entry)
+    identity = change_log.add(connection, entry)
     if identity % TIDY_EVERY == 0:
-        audit.expire(connection, KEEP.total_seconds())
+        change_log.expire(connection, KEEP.total_seconds())
     return identity
 
 

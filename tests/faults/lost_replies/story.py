@@ -24,7 +24,7 @@ from horae import (
 )
 from horae.client.changes import ChangeRequest
 from horae.client.jobs import waiting
-from horae.client.operations.audit import Audit
+from horae.client.operations.change_log import ChangeLog
 from horae.client.operations.depth import depths
 from horae.client.operations.queues import Queues
 from horae.client.schedules.ring import first_shares, ring_of
@@ -227,7 +227,7 @@ class Story:
         again(lambda: (deployments.list(), deployments.get(current.key)))
         again(lambda: deployments.scale(current.key, 0))
         again(lambda: deployments.end(current.key))
-        audit = Audit(database)
+        audit = ChangeLog(database)
         again(lambda: audit.settle(ChangeRequest("alice", "job.cancel", "1"), "refused"))
         again(audit.page)
         again(lambda: look(database))

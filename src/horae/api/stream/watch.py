@@ -15,7 +15,7 @@ from horae.storage.jobs import events
 from horae.storage.jobs.events import ChangeScan, JobVersion
 
 
-class Change(StrEnum):
+class JobChange(StrEnum):
     """What happened to a job."""
 
     CREATED = "created"
@@ -29,7 +29,7 @@ class Change(StrEnum):
 class Changed:
     """A job as it is after a change."""
 
-    change: Change
+    change: JobChange
     job: Job
 
 
@@ -113,10 +113,10 @@ def _order(job: Job) -> tuple[datetime, JobId]:
     return job.updated_at, job.id
 
 
-def _change(job: Job, before: JobVersion | None) -> Change:
+def _change(job: Job, before: JobVersion | None) -> JobChange:
     if job.state in ENDED:
-        return Change.ENDED
+        return JobChange.ENDED
     if job.state is JobState.PENDING:
-        return Change.CREATED if before is None and job.attempt == 0 else Change.WAITING
+        return JobChange.CREATED if before is None and job.attempt == 0 else JobChange.WAITING
     same = before is not None and (before.state, before.lease) == (job.state, job.lease)
-    return Change.PROGRESS if same else Change.STARTED
+    return JobChange.PROGRESS if same else JobChange.STARTED

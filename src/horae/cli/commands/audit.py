@@ -8,7 +8,7 @@ from rich.text import Text
 
 from horae.cli.context import opened
 from horae.cli.failures import FAILED, WRONG_CALL, complain
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
 from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration
@@ -62,7 +62,7 @@ def _start(text: str) -> datetime | timedelta:
     except InvalidRequest:
         pass
     try:
-        return moment(text, "--since")
+        return parse_moment(text, "--since")
     except InvalidRequest as error:
         raise InvalidRequest(f"{error}, or a length of time such as 2h or 7d") from error
 

@@ -8,7 +8,7 @@ import typer
 from horae.cli.context import opened
 from horae.cli.options import AsJson
 from horae.cli.printing.output import Columns, print_list
-from horae.client.operations.audit import Audit
+from horae.client.operations.change_log import ChangeLog
 
 
 def changes(
@@ -22,7 +22,7 @@ def changes(
 ) -> None:
     """Show the audit log: who changed what, newest first."""
     with opened(context) as horae:
-        found = Audit(horae.components.database).page(actor=actor, limit=limit).entries
+        found = ChangeLog(horae.components.database).page(actor=actor, limit=limit).entries
     columns: Columns = {
         "AT": "at",
         "BY": "actor",

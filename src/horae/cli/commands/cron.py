@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
 from horae.client.schedules.words import daylight_saving_in_words, in_words
 from horae.domain.cron.expression import CronExpression
@@ -90,4 +90,4 @@ def _moment(text: str | None, timezone: str) -> datetime:
     """Read the start time; defaults to the current time."""
     if text is None:
         return datetime.now(UTC)  # noqa: TID251 - "now" is when the command is typed
-    return moment(text, "--after", timezone)
+    return parse_moment(text, "--after", timezone)

@@ -11,7 +11,7 @@ import typer
 
 from horae.cli.context import target_of
 from horae.cli.failures import FAILED
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
 from horae.cli.printing.forecasts import (
     comparison_values,
@@ -99,7 +99,7 @@ def forecast(  # noqa: PLR0913 - one argument for each option
     load_zone(timezone)
     options: dict[str, Any] = _durations(duration or ())
     if start is not None:
-        options["start"] = moment(start, "--start", timezone)
+        options["start"] = parse_moment(start, "--start", timezone)
     horae = target_of(context).chosen(app)
     try:
         forecasting = horae.forecasting(days=days, with_database=not no_database, **options)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from horae.cli.context import opened, target_of
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
 from horae.cli.printing.output import Columns, local_time, print_fields, print_json, print_list
 from horae.cli.printing.schedule_views import (
@@ -249,7 +249,7 @@ def backfill(  # noqa: PLR0913 - the options of a command
         return
     if start is None or end is None:
         raise typer.BadParameter("--start and --end are needed, or --undo")
-    first, until = moment(start, "--start"), moment(end, "--end")
+    first, until = parse_moment(start, "--start"), parse_moment(end, "--end")
     with opened(context) as horae:
         found = horae.schedules.backfill(
             key, first, until, limit=limit, dry_run=dry_run, failed=failed

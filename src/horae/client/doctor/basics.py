@@ -4,7 +4,16 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from horae.client.doctor.finding import USUAL, Finding, Level, Limits, counted, ok, problem, warning
+from horae.client.doctor.finding import (
+    USUAL,
+    Finding,
+    Level,
+    Thresholds,
+    counted,
+    ok,
+    problem,
+    warning,
+)
 from horae.domain.jobs.job import JobState
 from horae.errors import DatabaseReadOnly
 from horae.storage.engine import unreadable_rows
@@ -15,7 +24,7 @@ from horae.storage.jobs import reading
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
-from horae.storage.operations import audit, doctor, nodes
+from horae.storage.operations import change_log, doctor, nodes
 from horae.storage.queues import queues
 from horae.storage.schedules import deployments, ticks
 from horae.storage.schedules import reading as schedule_reading
@@ -127,7 +136,7 @@ def check_clock(database: Database) -> Finding:
     return clock_finding(there - (before + time.time()) / 2)
 
 
-def clock_finding(ahead: float, limits: Limits = USUAL) -> Finding:
+def clock_finding(ahead: float, limits: Thresholds = USUAL) -> Finding:
     """`ahead`: seconds that the database's clock is ahead of this machine's."""
     if abs(ahead) <= limits.clock_tolerance:
         return ok(
@@ -164,7 +173,7 @@ def check_pooler(database: Database) -> Finding:
     )
 
 
-def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Limits = USUAL) -> Finding:
+def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Thresholds = USUAL) -> Finding:
     """Check that processes can wake each other."""
     if not wanted:
         return ok("hints", "switched off: nodes find work by polling, at most a second late")
@@ -233,7 +242,7 @@ def check_rows(database: Database) -> Finding:
         database.autocommit(ticks.page, schedule.id, 1)
     for small in (nodes.view, queues.view, deployments.page):
         database.autocommit(small)
-    database.autocommit(audit.page, before=None, actor=None, limit=PAGE)
+    database.autocommit(change_log.page, before=None, actor=None, limit=PAGE)
     found = unreadable_rows.remembered()
     if not found:
         return ok("rows", "all rows that were checked can be read")

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, Limits, ok, problem, warning
+from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, Thresholds, ok, problem, warning
 from horae.domain.jobs.job import Job
 from horae.errors import DatabaseBusy
 from horae.storage.engine.database import Database
@@ -19,7 +19,7 @@ from horae.types.registry import Registry
 
 
 def examine_file(
-    database: Database, registry: Registry, limits: Limits = USUAL
+    database: Database, registry: Registry, limits: Thresholds = USUAL
 ) -> Iterator[Finding]:
     """Check the file: its journal mode, write lock, disk and write-ahead log."""
     file = Path(database.url.database or "")
@@ -47,7 +47,7 @@ def lock_finding(
     views: Sequence[NodeView],
     started: list[Job],
     registry: Registry,
-    limits: Limits = USUAL,
+    limits: Thresholds = USUAL,
 ) -> Finding:
     """Report which process holds the write lock, and the jobs for which a node may hold it, as far
     as that is known.
@@ -93,7 +93,7 @@ def _node_of(holder: Holder, views: Sequence[NodeView]) -> NodeView | None:
     return next((view for view in views if (view.pid, view.host.rpartition("#")[2]) in known), None)
 
 
-def space_finding(free: float, limits: Limits = USUAL) -> Finding:
+def space_finding(free: float, limits: Thresholds = USUAL) -> Finding:
     """Check the free space on the disk."""
     figure = f"{free / GIGABYTE:.1f} GB are free"
     if free < limits.little_space:
@@ -105,7 +105,7 @@ def space_finding(free: float, limits: Limits = USUAL) -> Finding:
     return ok("disk", figure)
 
 
-def wal_finding(size: int, limits: Limits = USUAL) -> Finding:
+def wal_finding(size: int, limits: Thresholds = USUAL) -> Finding:
     """Check that the write-ahead log is copied back into the file."""
     if size <= limits.large_wal:
         return ok("WAL", f"{size / 1024**2:.1f} MB")
@@ -117,7 +117,7 @@ def wal_finding(size: int, limits: Limits = USUAL) -> Finding:
     )
 
 
-def examine_lock(database: Database, registry: Registry, limits: Limits = USUAL) -> Finding:
+def examine_lock(database: Database, registry: Registry, limits: Thresholds = USUAL) -> Finding:
     """Check that the write lock can be taken."""
     with closing(Database(database.url, threads=1, busy_timeout=limits.lock_timeout)) as impatient:
         try:

@@ -10,7 +10,7 @@ GIGABYTE: Final = 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Thresholds:
     """When a check reports something; seconds and bytes."""
 
     clock_tolerance: float = 1.0  # difference between two clocks that no user notices
@@ -30,7 +30,7 @@ class Limits:
     share_of_connections: float = 0.8  # of the most that PostgreSQL accepts
 
 
-USUAL: Final = Limits()
+USUAL: Final = Thresholds()
 
 
 class Level(StrEnum):

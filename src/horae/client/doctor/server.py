@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from horae.client.doctor.finding import USUAL, Finding, Limits, ok, problem, warning
+from horae.client.doctor.finding import USUAL, Finding, Thresholds, ok, problem, warning
 from horae.storage.engine.database import Database
 from horae.storage.operations import doctor
 from horae.storage.operations.doctor import OpenTransaction, RowEstimate, Server
@@ -31,7 +31,7 @@ SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
 """The time limits of the server, the seconds below which they disturb nodes, and how."""
 
 
-def examine_server(database: Database, limits: Limits = USUAL) -> Iterator[Finding]:
+def examine_server(database: Database, limits: Thresholds = USUAL) -> Iterator[Finding]:
     """Check the server: its settings, connections, open transactions and dead rows."""
     server = database.autocommit(doctor.server)
     yield from server_findings(server, limits)
@@ -41,7 +41,7 @@ def examine_server(database: Database, limits: Limits = USUAL) -> Iterator[Findi
         yield tuples_finding(tuples, limits)
 
 
-def server_findings(server: Server, limits: Limits = USUAL) -> Iterator[Finding]:
+def server_findings(server: Server, limits: Thresholds = USUAL) -> Iterator[Finding]:
     """Check the settings that Horae depends on."""
     if server.recovering or server.read_only:
         what = "a standby server" if server.recovering else "set to read-only transactions"
@@ -87,7 +87,7 @@ def _time_limits(server: Server) -> Iterator[Finding]:
 
 
 def transaction_findings(
-    found: list[OpenTransaction], *, sees_all: bool, limits: Limits = USUAL
+    found: list[OpenTransaction], *, sees_all: bool, limits: Thresholds = USUAL
 ) -> Iterator[Finding]:
     """Report transactions that keep vacuum from removing dead rows."""
     for each in found[:SHOWN]:
@@ -120,7 +120,7 @@ def transaction_findings(
         )
 
 
-def tuples_finding(tuples: RowEstimate, limits: Limits = USUAL) -> Finding:
+def tuples_finding(tuples: RowEstimate, limits: Thresholds = USUAL) -> Finding:
     """Check that vacuum keeps up with the jobs table."""
     vacuumed = (
         "never vacuumed"

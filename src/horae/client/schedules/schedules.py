@@ -15,9 +15,9 @@ from horae.client.jobs.creating.startable import check_startable
 from horae.client.jobs.filters import page_length
 from horae.client.listing import ListsFrom
 from horae.client.schedules import backfill, changes
-from horae.client.schedules.audit_record import change_of, run_of
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import past_days, with_calendar_days
+from horae.client.schedules.change_records import change_of, run_of
 from horae.client.schedules.changes import PutOutcome
 from horae.client.schedules.definition import Definition, altered, definition_of
 from horae.client.schedules.views import ScheduleView, viewed, views_of

@@ -42,7 +42,7 @@ _SUNDAY_AS_7: Final = 1 << 7
 def split_expression(text: str) -> tuple[str, ...]:
     """Split an expression into its fields as written; refuse every other count than 5, 6 and 7."""
     if len(text) > _LONGEST:
-        raise _malformed(text, f"it has {len(text)} characters, at most {_LONGEST} are read")
+        raise _malformed(text, f"it has {len(text)} characters, at most {_LONGEST} are allowed")
     fields = tuple(field for field in _SPACE.split(text) if field)
     if fields and fields[0].startswith("@"):
         raise _shorthand(text, fields)

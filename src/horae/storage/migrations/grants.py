@@ -23,7 +23,7 @@ from horae.storage.jobs.tables import (
     queues,
 )
 from horae.storage.migrations.version import VERSION_TABLE
-from horae.storage.operations.audit_tables import audit, sessions
+from horae.storage.operations.change_log_tables import change_log, sessions
 from horae.storage.schedules.tables import (
     backfill_times,
     deployments,
@@ -147,26 +147,26 @@ def _granted(kind: Privileges, schema: str) -> Iterator[str]:
         yield f"USAGE ON SEQUENCE {_name(schema, f'{jobs.name}_id_seq')}"
         return
     if kind is Privileges.READ_ONLY:
-        yield from (f"SELECT ON {_name(schema, table.name)}" for table in (*SHARED, audit))
+        yield from (f"SELECT ON {_name(schema, table.name)}" for table in (*SHARED, change_log))
         return
     yield from (
         f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, table.name)}" for table in SHARED
     )
-    yield f"SELECT, INSERT, DELETE ON {_name(schema, audit.name)}"
+    yield f"SELECT, INSERT, DELETE ON {_name(schema, change_log.name)}"
     yield from (f"USAGE ON SEQUENCE {each}" for each in _sequences(schema))
     if kind is Privileges.WEB:
         yield f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, sessions.name)}"
 
 
 def _sequences(schema: str) -> Iterator[str]:
-    for table in (*SHARED, audit):
+    for table in (*SHARED, change_log):
         column = table.autoincrement_column
         if column is not None:
             yield _name(schema, f"{table.name}_{column.name}_seq")
 
 
 def _all_tables() -> list[str]:
-    return [*(table.name for table in (*SHARED, audit, sessions)), VERSION_TABLE]
+    return [*(table.name for table in (*SHARED, change_log, sessions)), VERSION_TABLE]
 
 
 def _name(schema: str, name: str) -> str:

@@ -27,7 +27,7 @@ from horae.storage.engine.dialect import Instant, database_now
 from horae.storage.engine.unreadable_rows import UNREADABLE
 from horae.storage.jobs.limit_tables import IS_UNFILED, WAITS_IN_LANE, buckets, lanes, limits
 from horae.storage.jobs.tables import IS_HELD, IS_READY, job_attempts, job_tags, jobs, queues
-from horae.storage.operations.audit_tables import audit
+from horae.storage.operations.change_log_tables import change_log
 from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
 
 BATCH: Final = 1_000
@@ -115,7 +115,7 @@ LIMITED: Final = (
         jobs.c.queue.in_(
             select(queues.c.name)
             .where(queues.c.concurrency_limit.is_not(None))
-            .union(select(audit.c.target).where(audit.c.action.in_(OF_LIMITS)))
+            .union(select(change_log.c.target).where(change_log.c.action.in_(OF_LIMITS)))
         ),
         job_attempts.c.finished_at >= _since,
     )
@@ -157,7 +157,9 @@ _changed: Final = (
     select(limits.c.name)
     .where(limits.c.changed.is_not(None))
     .union(
-        select(audit.c.target.label("name")).where(audit.c.action.in_(["limit.set", "limit.reset"]))
+        select(change_log.c.target.label("name")).where(
+            change_log.c.action.in_(["limit.set", "limit.reset"])
+        )
     )
     .subquery("changed")
 )
@@ -303,24 +305,24 @@ IMPOSSIBLE_JOBS: Final = select(jobs.c.id, jobs.c.state, jobs.c.node_id, jobs.c.
         jobs.c.attempt > jobs.c.lease,
     )
 )
-CANCELS: Final = select(audit.c.target).where(
-    audit.c.action == "job.cancel", audit.c.outcome == "done", audit.c.at >= _since
+CANCELS: Final = select(change_log.c.target).where(
+    change_log.c.action == "job.cancel", change_log.c.outcome == "done", change_log.c.at >= _since
 )
-DELETIONS: Final = select(audit.c.target).where(
-    audit.c.action == "job.delete", audit.c.outcome == "done"
+DELETIONS: Final = select(change_log.c.target).where(
+    change_log.c.action == "job.delete", change_log.c.outcome == "done"
 )
-LAST_DELETION: Final = select(func.max(audit.c.at)).where(
-    audit.c.action.in_(["job.delete", "jobs.delete_many"])
+LAST_DELETION: Final = select(func.max(change_log.c.at)).where(
+    change_log.c.action.in_(["job.delete", "jobs.delete_many"])
 )
 _CHANGES: Final = (
-    select(audit.c.at, audit.c.action, audit.c.target, audit.c.before)
-    .where(audit.c.outcome == "done")
-    .order_by(audit.c.id)
+    select(change_log.c.at, change_log.c.action, change_log.c.target, change_log.c.before)
+    .where(change_log.c.outcome == "done")
+    .order_by(change_log.c.id)
 )
 ALTERATIONS: Final = _CHANGES.where(
-    audit.c.action.in_(["schedule.alter", "schedule.put", "schedule.reset"])
+    change_log.c.action.in_(["schedule.alter", "schedule.put", "schedule.reset"])
 )
-LIMIT_CHANGES: Final = _CHANGES.where(audit.c.action.in_(OF_LIMITS))
+LIMIT_CHANGES: Final = _CHANGES.where(change_log.c.action.in_(OF_LIMITS))
 LAST_DEPLOYMENTS: Final = select(
     deployments.c.module, func.max(deployments.c.created_at).label("created_at")
 ).group_by(deployments.c.module)
@@ -358,8 +360,10 @@ UNFILED: Final = select(func.count().label("number"), func.min(jobs.c.id).label(
     IS_UNFILED, jobs.c.updated_at <= bindparam("before", type_=Instant())
 )
 QUEUE_CHANGES: Final = (
-    select(audit.c.id)
-    .where(audit.c.action.like("queue.%"), audit.c.at >= bindparam("after", type_=Instant()))
+    select(change_log.c.id)
+    .where(
+        change_log.c.action.like("queue.%"), change_log.c.at >= bindparam("after", type_=Instant())
+    )
     .limit(1)
 )
 HELD: Final = (

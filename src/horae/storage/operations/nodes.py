@@ -39,7 +39,7 @@ from horae.storage.engine.dialect import (
 )
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import jobs, nodes
-from horae.storage.operations import audit
+from horae.storage.operations import change_log
 
 SUSPECT_AFTER: Final = 1.2
 """Seconds without a heartbeat after which other nodes are asked to check a node: a beat a second,
@@ -300,11 +300,13 @@ def remove_dead(
             json.dumps(row._asdict()),
             json.dumps(dict(job_states.get(NodeId(row.id), {}))),
         )
-        audit.add(connection, {**DIED_ENTRY, "target": row.name, "before": before, "after": after})
+        change_log.add(
+            connection, {**DIED_ENTRY, "target": row.name, "before": before, "after": after}
+        )
     return {NodeId(row.id) for row in gone}
 
 
 def recently_died(connection: Connection, seconds: float) -> list[DeadNode]:
     """Return the dead nodes that were removed in the last `seconds`, the latest first."""
-    entries = audit.latest(connection, DIED_ENTRY["action"], seconds)
+    entries = change_log.latest(connection, DIED_ENTRY["action"], seconds)
     return [DeadNode(**entry.before, died_at=entry.at, jobs=entry.after or {}) for entry in entries]

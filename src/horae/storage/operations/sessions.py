@@ -5,7 +5,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Float, bindparam, delete, insert, select, update
 
 from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
-from horae.storage.operations.audit_tables import sessions
+from horae.storage.operations.change_log_tables import sessions
 
 IDLE: Final = 12 * 3600.0
 """Seconds without a request after which a session expires: a working day."""

@@ -11,7 +11,7 @@ from horae.app import Horae
 from horae.cli.bulk import Selection, change_many, filter_of, with_selection
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, complain, exit_code_of
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 from horae.cli.options import Owner, SomeJobIds, whose
 from horae.cli.printing.job_views import as_values, line_of
 from horae.cli.printing.output import counted, local_time, print_json
@@ -99,7 +99,7 @@ def reschedule(
     printed.
     """
     when: dict[str, Any] = {
-        "run_at": None if run_at is None else moment(run_at),
+        "run_at": None if run_at is None else parse_moment(run_at),
         "delay": None if delay is None else duration(delay),
     }
     if (which := filter_of(jobs, owner, selection)) is not None:

@@ -12,7 +12,7 @@ from horae.cli.commands.jobs.logs import logs
 from horae.cli.context import opened, target_of
 from horae.cli.failures import FAILED, complain
 from horae.cli.known_names import known_types
-from horae.cli.moments import moment
+from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, print_json, print_table
@@ -231,7 +231,7 @@ def start(  # noqa: PLR0913 - one argument for each option
         "queue": queue,
         "priority": priority,
         "delay": None if delay is None else duration(delay),
-        "run_at": None if run_at is None else moment(run_at),
+        "run_at": None if run_at is None else parse_moment(run_at),
         "unique_key": unique_key,
         "unique": None if unique is None else Unique(by=names(unique)),
         "on_duplicate": on_duplicate,

@@ -8,7 +8,7 @@ from horae.storage.engine.dialect import Instant, Json
 from horae.storage.engine.value_limits import AUDIT_IS_READABLE
 from horae.storage.jobs.tables import metadata, row_id
 
-audit = Table(
+change_log = Table(
     "horae_audit",
     metadata,
     Column("id", row_id, primary_key=True, autoincrement=True),
@@ -26,7 +26,7 @@ audit = Table(
     sqlite_autoincrement=True,
 )
 
-Index("horae_audit_at", audit.c.at)
+Index("horae_audit_at", change_log.c.at)
 
 # Sessions of browsers. The cookie holds the key; only its hash is stored.
 sessions = Table(

@@ -8,21 +8,21 @@ from horae.client.changes import DONE, ChangeRequest, write
 from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
-from horae.storage.operations import audit
-from horae.storage.operations.audit import AuditEntry
+from horae.storage.operations import change_log
+from horae.storage.operations.change_log import ChangeEntry
 
 log = guarded_log("horae.audit")
 
 
 @dataclass(frozen=True, slots=True)
-class AuditPage:
+class ChangePage:
     """One page; `next` is the cursor of the following one, None on the last."""
 
-    entries: Sequence[AuditEntry]
+    entries: Sequence[ChangeEntry]
     next: int | None
 
 
-class Audit:
+class ChangeLog:
     """Writes and reads audit entries."""
 
     def __init__(self, database: Database) -> None:
@@ -51,10 +51,12 @@ class Audit:
 
     def page(
         self, *, before: int | None = None, actor: str | None = None, limit: int = 100
-    ) -> AuditPage:
+    ) -> ChangePage:
         """Return a page of entries, the newest first."""
-        found = self._database.autocommit(audit.page, before=before, actor=actor, limit=limit + 1)
-        return AuditPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+        found = self._database.autocommit(
+            change_log.page, before=before, actor=actor, limit=limit + 1
+        )
+        return ChangePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
 def in_one_line(entry: Mapping[str, Any]) -> str:

@@ -20,11 +20,11 @@ from sqlalchemy import (
 
 from horae.storage.engine.dialect import database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import readable_page
-from horae.storage.operations.audit_tables import audit
+from horae.storage.operations.change_log_tables import change_log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEntry:
+class ChangeEntry:
     """Who did what, when, and with what outcome: `done`, or the code of an error."""
 
     id: int
@@ -39,28 +39,28 @@ class AuditEntry:
     after: Any
 
 
-ADD: Final = insert(audit).values(at=database_now()).returning(audit.c.id)
+ADD: Final = insert(change_log).values(at=database_now()).returning(change_log.c.id)
 _before: Any = bindparam("before", type_=BigInteger())
 _actor: Any = bindparam("actor", type_=String())
 PAGE: Final = (
-    select(*(audit.c[field.name] for field in fields(AuditEntry)))
+    select(*(change_log.c[field.name] for field in fields(ChangeEntry)))
     .where(
-        or_(cast(_before, BigInteger()).is_(None), audit.c.id < _before),
-        or_(cast(_actor, String()).is_(None), audit.c.actor == _actor),
+        or_(cast(_before, BigInteger()).is_(None), change_log.c.id < _before),
+        or_(cast(_actor, String()).is_(None), change_log.c.actor == _actor),
     )
-    .order_by(audit.c.id.desc())
+    .order_by(change_log.c.id.desc())
     .limit(bindparam("limit"))
 )
 LATEST: Final = (
-    select(*(audit.c[field.name] for field in fields(AuditEntry)))
+    select(*(change_log.c[field.name] for field in fields(ChangeEntry)))
     .where(
-        audit.c.at > seconds_ago("seconds"),
-        audit.c.action == bindparam("action", type_=String()),
+        change_log.c.at > seconds_ago("seconds"),
+        change_log.c.action == bindparam("action", type_=String()),
     )
-    .order_by(audit.c.at.desc(), audit.c.id.desc())
+    .order_by(change_log.c.at.desc(), change_log.c.id.desc())
     .limit(100)
 )
-EXPIRE: Final = delete(audit).where(audit.c.at < seconds_ago("keep"))
+EXPIRE: Final = delete(change_log).where(change_log.c.at < seconds_ago("keep"))
 
 
 def add(connection: Connection, entry: Mapping[str, Any]) -> int:
@@ -71,7 +71,7 @@ def add(connection: Connection, entry: Mapping[str, Any]) -> int:
 
 def page(
     connection: Connection, *, before: int | None, actor: str | None, limit: int
-) -> list[AuditEntry]:
+) -> list[ChangeEntry]:
     """Return a page of entries, the newest first; `before` continues after the last one of the
     previous page.
     """
@@ -84,21 +84,21 @@ def page(
         )
 
     return readable_page(
-        audit.name,
+        change_log.name,
         fetch,
-        lambda row: AuditEntry(**row),
+        lambda row: ChangeEntry(**row),
         start=before,
         place=lambda row: row["id"],
         limit=limit,
     )
 
 
-def latest(connection: Connection, action: str, seconds: float) -> list[AuditEntry]:
+def latest(connection: Connection, action: str, seconds: float) -> list[ChangeEntry]:
     """Return the entries of this action from the last `seconds`, the newest first, at most a
     hundred.
     """
     rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
-    return [AuditEntry(**row) for row in rows]
+    return [ChangeEntry(**row) for row in rows]
 
 
 def expire(connection: Connection, keep_seconds: float) -> int:
