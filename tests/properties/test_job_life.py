@@ -30,6 +30,7 @@ from sqlalchemy import select, text
 from typing_extensions import override
 
 from horae.client.jobs.creating import creation as handler
+from horae.client.jobs.creating.new_job import new_job
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import (
     ACTIVE,
@@ -306,7 +307,7 @@ class JobLife(RuleBasedStateMachine):
             delay=timedelta(seconds=wish.delay),
             backoff=RETRIES[wish.retry],
         )
-        wanted = handler.checked(Work(), options, {})
+        wanted = new_job(Work(), options, {})
         taken = [
             job.id
             for job in self.jobs.values()

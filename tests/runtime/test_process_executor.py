@@ -34,7 +34,7 @@ from horae.runtime.journal.journal import entry_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, reading
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import TIMED_OUT_TEXT
@@ -625,7 +625,7 @@ def execute(connection: Connection, statement: str) -> None:
 
 def claimed(executor: ExecutorUnderTest, body: JobFunction[..., Any], **params: Any) -> Claim:
     name = body.job_type.type
-    new = NewJob(type=name, queue="default", priority=0, params=json.dumps(params))
+    new = JobRow(type=name, queue="default", priority=0, params=json.dumps(params))
     executor.environment.database.transact(creation.add, new)
     [claim] = executor.environment.database.transact(
         claims.claim, ClaimScope(node=NODE, types=(name,)), 1

@@ -17,7 +17,7 @@ from horae.runtime.claims import worker
 from horae.runtime.timing import ClaimerTiming, Pauses, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, tables
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.wakeup.channel import Hint, HintKind
 from tests.harness.applications import application, counted_statements, rows
 from tests.harness.nodes import running_node, until_set, until_state
@@ -188,7 +188,7 @@ async def test_jobs_behind_a_full_queue_are_claimed_at_once(horae: Horae) -> Non
                     ("quick", "default", 0),
                 ):
                     creation.add(
-                        connection, NewJob(type=kind, queue=queue, priority=priority, params=None)
+                        connection, JobRow(type=kind, queue=queue, priority=priority, params=None)
                     )
             horae.components.wakeup.send(Hint(HintKind.WORK))
             await until_stored(horae, lambda: states(horae, "default") == {"finished": 1})

@@ -17,7 +17,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation, reading
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.reading import Attempt
 from horae.storage.jobs.tables import job_attempts, jobs
 from horae.storage.operations import nodes
@@ -32,12 +32,12 @@ OTHER = NodeId("n2")
 POSTGRESQL = pytest.mark.parametrize(
     "reused_database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
-PLAIN = NewJob(type="import", queue="default", priority=0, params=None)
+PLAIN = JobRow(type="import", queue="default", priority=0, params=None)
 
 
 def started(database: Database, **given: Any) -> JobId:
     """A new job; `given` differs from the plainest one."""
-    return database.transact(creation.add, NewJob(**{**asdict(PLAIN), **given})).id
+    return database.transact(creation.add, JobRow(**{**asdict(PLAIN), **given})).id
 
 
 def claimed(database: Database, node: NodeId = NODE, limit: int = 1, **scope: Any) -> list[Claim]:

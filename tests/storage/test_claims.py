@@ -11,7 +11,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation
 from horae.storage.jobs.claims import ClaimScope, Part
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling
 from horae.storage.queues import queues
@@ -329,7 +329,7 @@ def test_jobs_claimed_by_a_lost_answer_are_found(database: Database) -> None:
 
 
 def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database) -> None:
-    busy = NewJob(type="export", queue="default", priority=5, params=None)
+    busy = JobRow(type="export", queue="default", priority=5, params=None)
     database.transact(creation.add_many, busy, [None] * 10_000)
     mine = started(database)
     assert ids(claimed(database, limit=3)) == [mine]

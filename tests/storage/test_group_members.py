@@ -10,7 +10,7 @@ from horae.domain.jobs.groups import GroupId, OnFailure
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import cancelling, follow_ups
 from tests.storage.arrange import NODE, OTHER, registered, settled, success
@@ -18,7 +18,7 @@ from tests.storage.test_query_plans import explained, filled, reads_all_jobs, un
 
 __all__ = ["filled", "unanalysed"]  # fixtures
 
-MEMBER = NewJob(type="import", queue="default", priority=0, params=None)
+MEMBER = JobRow(type="import", queue="default", priority=0, params=None)
 
 
 def add(connection: Connection, group_id: GroupId, number: int) -> list[JobId]:

@@ -13,12 +13,13 @@ from typing_extensions import override
 
 from horae.client.jobs.creating import creation as handler
 from horae.client.jobs.creating.contention import with_retries
+from horae.client.jobs.creating.new_job import NewJobs, new_job
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId, JobState, Settlement
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, owed_hooks, reading
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
@@ -80,13 +81,13 @@ class Broken(Export):
 
 
 def create(database: Database, job_type: JobType[None], **options: Any) -> tuple[Job, bool]:
-    wanted = handler.checked(job_type, StartOptions(**options), {})
+    wanted = new_job(job_type, StartOptions(**options), {})
     return with_retries(lambda: database.transact(handler.create, wanted), timedelta(seconds=30))
 
 
 def test_a_new_job(database: Database) -> None:
     before = wall_clock() - timedelta(seconds=60)
-    new = NewJob(
+    new = JobRow(
         type="import",
         queue="q",
         priority=-3,
@@ -143,7 +144,7 @@ def test_the_job_that_is_returned_is_the_job_that_was_stored(database: Database)
         run_at=wall_clock() + timedelta(days=1),
         backoff=Backoff(base=timedelta(seconds=1)),
     )
-    wanted = handler.checked(import_csv.job_type, options, {"path": "a.csv"})
+    wanted = new_job(import_csv.job_type, options, {"path": "a.csv"})
     returned, new = database.transact(handler.create, wanted)
     found = job(database, returned.id)
     assert new
@@ -214,13 +215,16 @@ def test_exactly_max_count_are_created_by_many_at_once(database: Database) -> No
 
 def test_a_batch_counts_as_a_whole(database: Database) -> None:
     create(database, Export(), owner="alice")
-    template = handler.checked(Export(), StartOptions(owner="alice"), {})
+    batch = NewJobs(Export(), StartOptions(owner="alice"))
+    for _ in range(2):
+        batch.append({})
+    too_many = NewJobs(Export(), StartOptions(owner="alice"))
+    for _ in range(3):
+        too_many.append({})
     with pytest.raises(MaxJobCountExceeded):
-        database.transact(handler.create_many, template, [template.stored] * 3, [{}] * 3)
+        database.transact(handler.create_many, too_many)
     assert count(database) == (1, 0)
-    assert (
-        len(database.transact(handler.create_many, template, [template.stored] * 2, [{}] * 2)) == 2
-    )
+    assert len(database.transact(handler.create_many, batch)) == 2
 
 
 @pytest.mark.parametrize("how", [success, failure])
@@ -324,18 +328,16 @@ def test_a_nul_character_is_refused_at_the_caller(value: object) -> None:
     def keep(value: object) -> None: ...
 
     with pytest.raises(InvalidParameters, match="NUL"):
-        handler.checked(keep.job_type, StartOptions(), {"value": value})
+        new_job(keep.job_type, StartOptions(), {"value": value})
     with pytest.raises(InvalidRequest, match="meta has a character"):
-        handler.checked(Export(), StartOptions(meta={"value": value}), {})
+        new_job(Export(), StartOptions(meta={"value": value}), {})
 
 
 def test_an_escaped_nul_character_is_stored(database: Database) -> None:
     @JobFunction
     def keep(value: str) -> None: ...
 
-    wanted = handler.checked(
-        keep.job_type, StartOptions(meta={"m": "\\u0000"}), {"value": "\\u0000"}
-    )
+    wanted = new_job(keep.job_type, StartOptions(meta={"m": "\\u0000"}), {"value": "\\u0000"})
     created, _ = database.transact(handler.create, wanted)
     found = job(database, created.id)
     assert (found.params, found.meta) == ({"value": "\\u0000"}, {"m": "\\u0000"})

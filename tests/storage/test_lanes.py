@@ -17,7 +17,7 @@ from horae.domain.limits.numbers import LimitNumbers
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, premature
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.limits import filing, lane_claims, lane_cleaning, lane_statements
 from horae.storage.jobs.tables import jobs
@@ -54,7 +54,7 @@ def batch(database: Database, count: int, limits: str | None = None, **given: An
         "params": None,
         **given,
     }
-    new = NewJob(**values)
+    new = JobRow(**values)
     texts = None if limits is None else [limits] * count
     return database.transact(creation.add_many, new, [None] * count, limits=texts)
 

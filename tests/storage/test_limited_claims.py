@@ -12,7 +12,7 @@ from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.limits.limited_claims import LimitedClaims
 from horae.storage.jobs.tables import jobs
@@ -61,7 +61,7 @@ def ids(found: list[Claim]) -> list[JobId]:
 
 
 def many(database: Database, count: int, queue: str = "slow") -> list[JobId]:
-    new = NewJob(type="import", queue=queue, priority=0, params=None)
+    new = JobRow(type="import", queue=queue, priority=0, params=None)
     return database.transact(creation.add_many, new, [None] * count)
 
 

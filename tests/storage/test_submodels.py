@@ -26,6 +26,7 @@ from typing_extensions import override
 
 from horae.api.views.jobs import JobViews
 from horae.client.jobs.creating import creation as handler
+from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
 from horae.domain.jobs.job import Job, JobId
 from horae.errors import InvalidJobType, InvalidParameters, JobDoesNotExist
 from horae.storage.engine.database import Database
@@ -130,14 +131,15 @@ def shop(database: Database) -> Database:
 
 
 def start(database: Database, job_type: JobType[Any] | None = None, **values: Any) -> Job:
-    wanted = handler.checked(job_type or Import(), StartOptions(), values)
+    wanted = new_job(job_type or Import(), StartOptions(), values)
     return database.transact(handler.create, wanted)[0]
 
 
 def start_many(database: Database, *values: dict[str, Any]) -> list[JobId]:
-    stored = [handler.stored_parameters(Import(), StartOptions(), item) for item in values]
-    template = handler.checked(Import(), StartOptions(), values[0])
-    return database.transact(handler.create_many, template, stored, values)
+    batch = NewJobs(Import(), StartOptions())
+    for each in values:
+        batch.append(each)
+    return database.transact(handler.create_many, batch)
 
 
 def load(database: Database, job_id: JobId) -> ImportParameters:
@@ -211,7 +213,7 @@ def test_a_batch_may_leave_out_different_things(shop: Database) -> None:
 )
 def test_a_bad_call_fails_at_the_caller(values: dict[str, Any], where: str) -> None:
     with pytest.raises(InvalidParameters) as caught:
-        handler.checked(Import(), StartOptions(), values)
+        new_job(Import(), StartOptions(), values)
     assert [name for name, _ in caught.value.problems] == [where]
 
 
@@ -234,10 +236,8 @@ def test_the_row_goes_with_its_job(shop: Database) -> None:
 def test_a_new_job_replaces_the_row_of_an_old_one(shop: Database) -> None:
     old = load(shop, start(shop, folder_id=1, path="a", note="again", rows=2).id)
     restored = Import().parameters.restore(old)
-    wanted = handler.checked(Import(), StartOptions(), {"folder_id": 1, "path": "?"})
-    created = shop.transact(
-        handler.create, handler.Creation(wanted.job_type, wanted.new, {}, restored)
-    )[0]
+    wanted = new_job(Import(), StartOptions(), {"folder_id": 1, "path": "?"})
+    created = shop.transact(handler.create, NewJob(wanted.job_type, wanted.row, {}, restored))[0]
     new = load(shop, created.id)
     assert new.job_id != old.job_id
     assert (new.path, new.note, new.rows, new.kind) == ("a", "again", 2, "csv")

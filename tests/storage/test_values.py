@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import make_url, select
 
 from horae.client.jobs.creating import creation as handler
+from horae.client.jobs.creating.new_job import new_job
 from horae.domain.jobs.job import JobId, JobState
 from horae.errors import InvalidParameters
 from horae.runtime.bodies.runner import result_text
@@ -90,7 +91,7 @@ def keep(value: Any) -> None:
 
 
 def kept(database: Database, value: object) -> Any:
-    wanted = handler.checked(keep.job_type, StartOptions(meta={"value": value}), {"value": value})
+    wanted = new_job(keep.job_type, StartOptions(meta={"value": value}), {"value": value})
     created, _ = database.transact(handler.create, wanted)
     found = job(database, created.id)
     assert found.meta == {"value": value}
@@ -147,7 +148,7 @@ def test_a_default_beyond_json_reaches_the_body(database: Database, value: float
     def measure(value: float = value, others: list[float] = [value]) -> None:  # noqa: B006 - nobody changes it
         del value, others
 
-    wanted = handler.checked(measure.job_type, StartOptions(), {})
+    wanted = new_job(measure.job_type, StartOptions(), {})
     created, _ = database.transact(handler.create, wanted)
     claim = database.autocommit(claims.claim_one, created.id, registered(database))
     assert claim is not None
@@ -161,7 +162,7 @@ def test_a_float_is_a_float_again_where_it_is_declared(database: Database, value
     def measure(value: float) -> None:
         del value
 
-    wanted = handler.checked(measure.job_type, StartOptions(), {"value": value})
+    wanted = new_job(measure.job_type, StartOptions(), {"value": value})
     created, _ = database.transact(handler.create, wanted)
     claim = database.autocommit(claims.claim_one, created.id, registered(database))
     assert claim is not None
@@ -171,7 +172,7 @@ def test_a_float_is_a_float_again_where_it_is_declared(database: Database, value
 
 def test_half_a_surrogate_pair_is_refused_at_the_caller() -> None:
     with pytest.raises(InvalidParameters):
-        handler.checked(keep.job_type, StartOptions(), {"value": "\ud800"})
+        new_job(keep.job_type, StartOptions(), {"value": "\ud800"})
 
 
 INSTANTS = st.datetimes(

@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
-from horae.client.jobs.creating.creation import checked
+from horae.client.jobs.creating.new_job import new_job
 from horae.domain.storable import shortened
 from horae.errors import InvalidJobType, InvalidParameters, InvalidRequest
 from horae.types.function import JobFunction
@@ -108,28 +108,28 @@ def test_an_iterator_is_refused_before_it_is_consumed(
 ) -> None:
     for function in (take, take_iterable):
         with pytest.raises(InvalidParameters):
-            checked(function.job_type, StartOptions(), {"numbers": within(ENDLESS[kind]())})
+            new_job(function.job_type, StartOptions(), {"numbers": within(ENDLESS[kind]())})
     with pytest.raises(InvalidParameters):
-        checked(take.job_type, StartOptions(), {"numbers": [], "anything": within(ENDLESS[kind]())})
+        new_job(take.job_type, StartOptions(), {"numbers": [], "anything": within(ENDLESS[kind]())})
     with pytest.raises(InvalidRequest, match="meta"):
-        checked(take.job_type, StartOptions(meta={"a": within(ENDLESS[kind]())}), {"numbers": []})
+        new_job(take.job_type, StartOptions(meta={"a": within(ENDLESS[kind]())}), {"numbers": []})
 
 
 @pytest.mark.timeout(20)
 def test_the_mapping_of_parameters_may_not_be_endless_either() -> None:
     with pytest.raises(InvalidRequest, match="more than 10,000 entries"):
-        checked(take.job_type, StartOptions(), EndlessMapping())
+        new_job(take.job_type, StartOptions(), EndlessMapping())
     with pytest.raises(InvalidRequest, match="more than 10,000 entries"):
-        checked(take.job_type, StartOptions(meta=EndlessMapping()), {"numbers": []})
+        new_job(take.job_type, StartOptions(meta=EndlessMapping()), {"numbers": []})
     with pytest.raises(InvalidRequest, match="expected a mapping"):
-        checked(take.job_type, StartOptions(), [("numbers", [])])  # type: ignore[arg-type]
+        new_job(take.job_type, StartOptions(), [("numbers", [])])  # type: ignore[arg-type]
 
 
 def test_the_error_names_the_place_and_the_value() -> None:
     with pytest.raises(
         InvalidParameters, match=r"anything\.rows\.1: a list_iterator is no plain data; pass a list"
     ):
-        checked(
+        new_job(
             take.job_type, StartOptions(), {"numbers": [], "anything": {"rows": [1, iter([1])]}}
         )
 
@@ -207,13 +207,13 @@ def nested(levels: int) -> Any:
 @pytest.mark.parametrize("levels", [100, 201, 254, 255, 100_000])
 def test_values_that_are_nested_too_deep_are_refused_at_the_call(levels: int) -> None:
     with pytest.raises(InvalidParameters, match="more than 100 levels deep"):
-        checked(take.job_type, StartOptions(), {"numbers": [], "anything": nested(levels)})
+        new_job(take.job_type, StartOptions(), {"numbers": [], "anything": nested(levels)})
     with pytest.raises(InvalidRequest, match="more than 100 levels deep"):
-        checked(take.job_type, StartOptions(meta={"a": nested(levels)}), {"numbers": []})
+        new_job(take.job_type, StartOptions(meta={"a": nested(levels)}), {"numbers": []})
 
 
 def test_values_that_are_nested_less_deep_are_not() -> None:
-    wanted = checked(
+    wanted = new_job(
         take.job_type, StartOptions(meta={"a": nested(99)}), {"numbers": [], "anything": nested(99)}
     )
     assert wanted.values["anything"] == nested(99)
@@ -223,7 +223,7 @@ def test_a_value_in_itself_is_refused() -> None:
     knot: list[Any] = []
     knot += [knot, knot]
     with pytest.raises(InvalidParameters, match="levels deep"):
-        checked(take.job_type, StartOptions(), {"numbers": [], "anything": knot})
+        new_job(take.job_type, StartOptions(), {"numbers": [], "anything": knot})
 
 
 def test_a_small_value_that_is_large_when_written_out_is_refused() -> None:
@@ -231,27 +231,27 @@ def test_a_small_value_that_is_large_when_written_out_is_refused() -> None:
     for _ in range(20):
         laughs = [laughs] * 10
     with pytest.raises(InvalidParameters, match="more than 500,000 values"):
-        checked(take.job_type, StartOptions(), {"numbers": [], "anything": laughs})
+        new_job(take.job_type, StartOptions(), {"numbers": [], "anything": laughs})
 
 
 def test_parameters_and_meta_are_bounded_in_bytes() -> None:
     with pytest.raises(
         InvalidParameters, match=r"more than 1,048,576 bytes of JSON; .* max_params_bytes"
     ):
-        checked(take.job_type, StartOptions(), {"numbers": [], "anything": "é" * 600_000})
+        new_job(take.job_type, StartOptions(), {"numbers": [], "anything": "é" * 600_000})
     with pytest.raises(InvalidRequest, match="meta is longer than 1,048,576 bytes"):
-        checked(take.job_type, StartOptions(meta={"a": "é" * 600_000}), {"numbers": []})
+        new_job(take.job_type, StartOptions(meta={"a": "é" * 600_000}), {"numbers": []})
 
     @JobFunction
     def small(text: str) -> None: ...
 
     small.job_type.max_params_bytes = 20
     assert (
-        checked(small.job_type, StartOptions(), {"text": "x" * 9}).stored.text
+        new_job(small.job_type, StartOptions(), {"text": "x" * 9}).stored.text
         == '{"text":"xxxxxxxxx"}'
     )
     with pytest.raises(InvalidParameters, match="more than 20 bytes"):
-        checked(small.job_type, StartOptions(), {"text": "x" * 10})
+        new_job(small.job_type, StartOptions(), {"text": "x" * 10})
 
 
 @pytest.mark.parametrize("most", [0, -1, True, "1"])
@@ -315,9 +315,9 @@ def test_an_untyped_value_that_would_come_back_as_another_is_refused(changed: An
         {"thing": changed},
     ):
         with pytest.raises(InvalidParameters, match="cannot be stored as it is"):
-            checked(keep.job_type, StartOptions(), given)
+            new_job(keep.job_type, StartOptions(), given)
     with pytest.raises(InvalidRequest, match="meta cannot be stored: a: "):
-        checked(keep.job_type, StartOptions(meta={"a": changed}), {})
+        new_job(keep.job_type, StartOptions(meta={"a": changed}), {})
 
 
 def test_typed_and_json_values_are_kept() -> None:
@@ -339,7 +339,7 @@ def test_typed_and_json_values_are_kept() -> None:
         "by_day": {date.min: [1, "a"]},
         "loose": Loose.model_validate({"inner": {"a": [None, True, 1, 2.5, "x"]}, "extra": [1]}),
     }
-    text = checked(typed.job_type, StartOptions(), values).stored.text
+    text = new_job(typed.job_type, StartOptions(), values).stored.text
     assert vars(typed.job_type.parameters.load(text)) == values
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, SecretStr, TypeAdapter, field_validator
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError
 
-from horae.client.jobs.creating.creation import checked
+from horae.client.jobs.creating.new_job import new_job
 from horae.errors import ConfigurationError, InvalidParameters
 from horae.redaction import MASK, Redactor, error_text, shown_url, traceback_text
 from horae.settings import settings
@@ -133,7 +133,7 @@ def test_the_error_of_a_call_holds_no_input_not_even_as_its_cause() -> None:
     def take(number: int, inner: Refusing) -> None: ...
 
     with pytest.raises(InvalidParameters) as caught:
-        checked(
+        new_job(
             take.job_type,
             StartOptions(),
             {"number": PASSWORD, "inner": {"number": PASSWORD, "other": "y"}},

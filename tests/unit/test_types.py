@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import override
 
-from horae.client.jobs.creating.creation import checked
+from horae.client.jobs.creating.new_job import new_job
 from horae.client.jobs.jobs import Jobs
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId
@@ -59,7 +59,7 @@ def declared(**attributes: Any) -> JobType[Any]:
 
 def context(job_type: JobType[Any], **values: Any) -> JobContext[Any]:
     """What a body of the type is given, after the way through the database."""
-    stored = checked(job_type, StartOptions(), values).stored.text
+    stored = new_job(job_type, StartOptions(), values).stored.text
     claim = Claim(
         JobId(1), job_type.type, "default", 0, None, stored, 1, 1, 1, None, '{"trace": "t"}'
     )
@@ -385,10 +385,10 @@ def test_a_function_without_parameters() -> None:
     def nothing() -> str:
         return "done"
 
-    assert checked(nothing.job_type, StartOptions(), {}).stored.text is None
+    assert new_job(nothing.job_type, StartOptions(), {}).stored.text is None
     assert nothing.job_type.run(context(nothing.job_type)) == "done"
     with pytest.raises(InvalidParameters, match="path: Extra inputs are not permitted"):
-        checked(nothing.job_type, StartOptions(), {"path": "a"})
+        new_job(nothing.job_type, StartOptions(), {"path": "a"})
 
 
 def test_options_of_a_function() -> None:
@@ -528,7 +528,7 @@ def test_a_wrong_option_of_a_function_is_refused_as_in_a_class() -> None:
 )
 def test_a_bad_call_fails_at_the_caller(values: dict[str, Any], problems: list[str]) -> None:
     with pytest.raises(InvalidParameters) as caught:
-        checked(Import(), StartOptions(), values)
+        new_job(Import(), StartOptions(), values)
     assert [": ".join(problem) for problem in caught.value.problems] == problems
     assert all(problem in str(caught.value) for problem in problems)
     assert isinstance(caught.value, InvalidRequest)
@@ -539,7 +539,7 @@ def test_a_value_without_json_form_is_refused_at_the_call() -> None:
     def keep(value: Any) -> None: ...
 
     with pytest.raises(InvalidParameters, match="cannot be stored"):
-        checked(keep.job_type, StartOptions(), {"value": object()})
+        new_job(keep.job_type, StartOptions(), {"value": object()})
 
 
 def test_values_come_back_as_they_went() -> None:
@@ -598,11 +598,11 @@ def test_prepared_values_are_checked_again() -> None:
     prepared = Prepared()
     options = StartOptions(owner="alice")
     assert (
-        checked(prepared, options, {"path": "a", "rows": 5}).stored.text == '{"path":"a","rows":5}'
+        new_job(prepared, options, {"path": "a", "rows": 5}).stored.text == '{"path":"a","rows":5}'
     )
     assert prepared.seen == ({"path": "a", "rows": 5}, "alice")
     with pytest.raises(InvalidParameters, match="rows: Input should be a valid integer"):
-        checked(prepared, options, {"path": "a"})
+        new_job(prepared, options, {"path": "a"})
 
 
 def test_a_request_may_differ_from_what_is_stored() -> None:
@@ -617,10 +617,10 @@ def test_a_request_may_differ_from_what_is_stored() -> None:
             return {"path": f"/cache/{values['url']}"}
 
     assert (
-        checked(Fetch(), StartOptions(), {"url": "x"}).stored.text == '{"path":"/cache/x","rows":3}'
+        new_job(Fetch(), StartOptions(), {"url": "x"}).stored.text == '{"path":"/cache/x","rows":3}'
     )
     with pytest.raises(InvalidParameters, match="url: Field required"):
-        checked(Fetch(), StartOptions(), {"path": "x"})
+        new_job(Fetch(), StartOptions(), {"path": "x"})
 
 
 def test_a_parameter_model_may_allow_more() -> None:

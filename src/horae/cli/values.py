@@ -10,11 +10,9 @@ from horae.domain.times.interval_text import read_interval
 from horae.errors import InvalidParameters, InvalidRequest
 from horae.quoting import quoted
 from horae.types.job_type import JobType
-from horae.types.rules.start_options import START_OPTIONS
+from horae.types.rules.start_options import OPTIONS, START_OPTIONS
 
 _MONTH: Final = timedelta(days=30)
-OTHER_FLAGS: Final = {"tags": "tag"}
-"""Options of a start whose flag has another name."""
 ONLY_IN_PYTHON: Final = frozenset({"job_type", "session"})
 """Options of a start that the command does not have."""
 
@@ -101,7 +99,8 @@ def start_parameters(
 
 
 def _advice(name: str, *, accepts_any: bool) -> str:
-    flag = f"--{OTHER_FLAGS.get(name, name.replace('_', '-'))}"
+    named = OPTIONS[name].flag if name in OPTIONS else None
+    flag = f"--{(named or name).replace('_', '-')}"
     advice = f"{name!r} is an option of the command, not a parameter; write {flag}"
     if name in ONLY_IN_PYTHON:
         advice = (

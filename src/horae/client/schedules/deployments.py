@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection
 
 from horae.client.changes import DONE, PYTHON, Change, ChangeRequest, recorded, write
-from horae.client.jobs.creating.startable import check_startable
+from horae.client.jobs.creating.rules import check_startable
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import (

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from typing_extensions import Unpack
 
 from horae.client.changes import recorded
-from horae.client.jobs.creating.startable import check_startable
+from horae.client.jobs.creating.rules import check_startable
 from horae.client.jobs.filters import page_length
 from horae.client.listing import ListsFrom
 from horae.client.schedules import backfill, changes

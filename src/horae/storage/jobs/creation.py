@@ -51,7 +51,7 @@ from horae.storage.jobs.tables import HAS_LANES, IS_OPEN, UNIQUE_WHERE, jobs, qu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
+class JobRow:
     """A job to insert; `params`, `backoff`, `meta` and `limits` are JSON text.
 
     `expires_after`: seconds from the time at which it may start to the time at which it expires.
@@ -138,7 +138,7 @@ _NO_PLAIN_COLUMNS: Final = (
     *_OF_RETRIES,
 )
 _COLUMNS: Final = tuple(
-    field.name for field in fields(NewJob) if field.name not in _NO_PLAIN_COLUMNS
+    field.name for field in fields(JobRow) if field.name not in _NO_PLAIN_COLUMNS
 )
 RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
@@ -323,7 +323,7 @@ ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
 )
 
 
-def parameters_of(job: NewJob) -> dict[str, Any]:
+def parameters_of(job: JobRow) -> dict[str, Any]:
     """Return the values of a new job as the parameters of a statement."""
     return {name: getattr(job, name) for name in (*_COLUMNS, *_NO_PLAIN_COLUMNS) if name != "tags"}
 
@@ -334,7 +334,7 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
     return QueueRules() if row is None else QueueRules(row[0], bool(row[1]))
 
 
-def add(connection: Connection, job: NewJob) -> Inserted:
+def add(connection: Connection, job: JobRow) -> Inserted:
     """Insert a job that has neither a guard nor an expiry, and repeats none."""
     # No others: SQLAlchemy also inserts parameters that are named like columns of the table.
     parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
@@ -344,7 +344,7 @@ def add(connection: Connection, job: NewJob) -> Inserted:
     return inserted
 
 
-def add_limited(connection: Connection, job: NewJob) -> Inserted | None:
+def add_limited(connection: Connection, job: JobRow) -> Inserted | None:
     """Do the same for a job with limits, unless something else than Horae's nodes runs the jobs of
     its queue.
     """
@@ -353,7 +353,7 @@ def add_limited(connection: Connection, job: NewJob) -> Inserted | None:
 
 
 def add_guarded(
-    connection: Connection, job: NewJob, max_count: int | None = None
+    connection: Connection, job: JobRow, max_count: int | None = None
 ) -> Inserted | None:
     """Insert a job unless its owner has `max_count` open jobs of the type, or an active job has its
     unique key.
@@ -434,7 +434,7 @@ def count_open(connection: Connection, owner: str | None, job_type: str) -> int:
 
 def add_many(
     connection: Connection,
-    template: NewJob,
+    template: JobRow,
     params: Sequence[str | None],
     group_id: GroupId | None = None,
     *,

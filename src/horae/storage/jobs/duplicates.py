@@ -21,7 +21,7 @@ from horae.storage.engine.dialect import (
     seconds_from_now,
 )
 from horae.storage.engine.unreadable_rows import read
-from horae.storage.jobs.creation import NewJob, expiry, parameters_of, value_of
+from horae.storage.jobs.creation import JobRow, expiry, parameters_of, value_of
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
@@ -119,7 +119,7 @@ def duplicates(connection: Connection, job_type: str, key: UniqueKey) -> list[Du
     return [Duplicate(JobId(row.id), JobState(row.state)) for row in rows]
 
 
-def move(connection: Connection, new: NewJob, debounce: Debounce) -> Job | None:
+def move(connection: Connection, new: JobRow, debounce: Debounce) -> Job | None:
     """Give a pending job with the same key the parameters of `new`, and a later time; None if there
     is none.
     """

@@ -1,12 +1,15 @@
-"""What a caller may decide about one job beyond its parameters: each option declared and checked
-here, once.
+"""What a caller may decide about one job beyond its parameters.
+
+An option is declared once, as a field of `StartOptions` that says how it is parsed and how the
+command line shows it. `Jobs.start` repeats its name and type for type checkers, which is checked at
+import.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.groups import OnDependencyFailure
@@ -27,77 +30,34 @@ from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind,
 
 DependencyFailure: TypeAlias = Literal["cancel", "fail", "run"]
 
+TextForm: TypeAlias = Literal[
+    "text", "number", "duration", "moment", "names", "backoff", "json", "texts", "ids"
+]
+"""How a value is written as text, on the command line."""
 _YEARS: Final = range(2, 9999)
-"""Of `run_at`: in no time zone does a moment of these years leave the range of a datetime."""
+"""Years of `run_at`: in no time zone does a moment of them leave the range of a datetime."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartOptions:
-    """The options of one job; None takes the value of its type. Raises `InvalidRequest`.
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a start.
 
-    `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`)
-    exclude each other. `unique`, or a `unique_key` of the caller's own, allows one such job at a
-    time; `on_duplicate` is what happens to a second one, in place of what `unique` says.
-    `debounce`: as `Debounce`, or its wait alone. `expires`: how long after it was due the job may
-    begin, or until when. `after`: jobs, or their ids, that must end before this one may start;
-    `on_dependency_failure`: what it does if one of them fails or is cancelled: `"cancel"` (the
-    default) and `"fail"` end it at once, `"run"` starts it when all have ended. `weight`: how much
-    the job counts under the limits of its type, 1 as a rule. `tags`: beside those of the type.
+    `parse`: returns the checked value, or raises `InvalidRequest`; `of_type`: without a value the
+    job has that of its type; `metavar`, `least` and `flag`: on the command line, where the flag is
+    the name of the option unless it says otherwise.
     """
 
-    owner: str | None = None
-    run_at: datetime | None = None
-    delay: Duration | None = None
-    priority: int | None = None
-    queue: str | None = None
-    unique_key: str | None = None
-    on_duplicate: OnDuplicate | None = None
-    unique: Unique | None = None
-    debounce: Duration | Debounce | None = None
-    expires: Duration | datetime | None = None
-    max_attempts: int | None = None
-    backoff: Backoff | None = None
-    meta: Mapping[str, Any] | None = None
-    after: Iterable[Job | int] | None = None
-    on_dependency_failure: DependencyFailure | None = None
-    weight: int | None = None
-    tags: Collection[str] | None = None
-
-    def __post_init__(self) -> None:
-        """Parse each option that was given."""
-        for name, parse in _PARSERS.items():
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, parse(value))
-        for one, other in _EXCLUDE:
-            if getattr(self, one) is not None and getattr(self, other) is not None:
-                raise InvalidRequest(f"{one} and {other} exclude each other")
-        if self.on_dependency_failure is not None and self.after is None:
-            raise InvalidRequest("on_dependency_failure needs after=[...], the jobs that may fail")
-        if (
-            isinstance(self.expires, datetime)
-            and self.run_at is not None
-            and self.expires <= self.run_at
-        ):
-            raise InvalidRequest(
-                f"expires {self.expires} is not after run_at {self.run_at}, so the job could"
-                " never run"
-            )
-
-    @property
-    def delay_seconds(self) -> float | None:
-        """The delay in seconds, as it is stored."""
-        return None if self.delay is None else parse_duration("delay", self.delay).total_seconds()
-
-    @property
-    def after_ids(self) -> Sequence[JobId]:
-        """The ids of the jobs that it waits for."""
-        return cast("tuple[JobId, ...]", self.after or ())
+    parse: Callable[[Any], Any]
+    help: str
+    form: TextForm = "text"
+    metavar: str | None = None
+    least: int | None = None
+    flag: str | None = None
+    of_type: bool = False
 
 
 def _moment(name: str, given: Any) -> datetime:
-    """Parse a moment; one that is stored but cannot be read again would keep every list from being
-    read.
-    """
+    """Parse a moment; one that could be stored and not read again would spoil every list."""
     moment: datetime = of_kind(name, given, datetime, "an aware datetime")
     if not has_zone(moment):
         raise InvalidRequest(f"{name} {quoted(moment)} has no time zone; use an aware datetime")
@@ -147,6 +107,175 @@ def _on_dependency_failure(given: Any) -> OnDependencyFailure:
     return OnDependencyFailure(given)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """The options of one job; None takes the value of its type. Raises `InvalidRequest`.
+
+    `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`)
+    exclude each other. `unique`, or a `unique_key` of the caller's own, allows one such job at a
+    time; `on_duplicate` is what happens to a second one, in place of what `unique` says.
+    `debounce`: a `Debounce`, or its wait alone. `expires`: how long after it was due the job may
+    begin, or until when. `after`: jobs, or their ids, that must end before this one may start;
+    `on_dependency_failure`: what it does if one of them fails or is cancelled: `"cancel"` (the
+    default) and `"fail"` end it at once, `"run"` starts it when all have ended. `weight`: how much
+    the job counts under the limits of its type, 1 as a rule. `tags`: added to those of the type.
+    """
+
+    owner: Annotated[str | None, Option(owner_id, "Owner of the job.", metavar="TEXT")] = None
+    queue: Annotated[
+        str | None,
+        Option(queue_name, "Queue, instead of that of its type.", metavar="NAME", of_type=True),
+    ] = None
+    priority: Annotated[
+        int | None,
+        Option(
+            partial(whole_number, "priority", least=-LARGEST_NUMBER),
+            "Priority; higher runs first.",
+            "number",
+            of_type=True,
+        ),
+    ] = None
+    delay: Annotated[
+        Duration | None,
+        Option(_delay, "Delay before it may start, such as 10m.", "duration", metavar="TIME"),
+    ] = None
+    run_at: Annotated[
+        datetime | None,
+        Option(partial(_moment, "run_at"), "Earliest start.", "moment", metavar="ISO"),
+    ] = None
+    tags: Annotated[
+        Collection[str] | None,
+        Option(
+            parse_tags,
+            "A tag, by which the job can be found. Repeatable.",
+            "texts",
+            metavar="TEXT",
+            flag="tag",
+        ),
+    ] = None
+    unique_key: Annotated[
+        str | None,
+        Option(
+            partial(foreign_id, "unique_key"),
+            "Refuse if an unfinished job of the type has the same key.",
+            metavar="TEXT",
+        ),
+    ] = None
+    unique: Annotated[
+        Unique | None,
+        Option(
+            partial(of_kind, "unique", kind=Unique, expected="a Unique"),
+            "Refuse if an unfinished job has the same values of these; * for all.",
+            "names",
+            metavar="NAMES",
+        ),
+    ] = None
+    on_duplicate: Annotated[
+        OnDuplicate | None,
+        Option(
+            check_on_duplicate, "If there is such a job: refuse, return or replace.", metavar="WHAT"
+        ),
+    ] = None
+    debounce: Annotated[
+        Duration | Debounce | None,
+        Option(
+            debounce_of,
+            "Wait for further starts, and run once with the last parameters.",
+            "duration",
+            metavar="TIME",
+        ),
+    ] = None
+    expires: Annotated[
+        Duration | datetime | None,
+        Option(
+            _expires,
+            "Fail the job if it has not begun so long after it was due.",
+            "duration",
+            metavar="TIME",
+        ),
+    ] = None
+    max_attempts: Annotated[
+        int | None,
+        Option(
+            partial(whole_number, "max_attempts", least=1),
+            "Maximum number of attempts.",
+            "number",
+            least=1,
+            of_type=True,
+        ),
+    ] = None
+    backoff: Annotated[
+        Backoff | None,
+        Option(
+            partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
+            "Waits between attempts, such as base=10s,cap=5m,factor=linear,jitter=0.1.",
+            "backoff",
+            metavar="TEXT",
+        ),
+    ] = None
+    weight: Annotated[
+        int | None,
+        Option(
+            partial(whole_number, "weight", least=1),
+            "How much it counts under the limits of its type.",
+            "number",
+            metavar="N",
+            least=1,
+        ),
+    ] = None
+    after: Annotated[
+        Iterable[Job | int] | None,
+        Option(_after, "Start only after this job has ended. Repeatable.", "ids", metavar="ID"),
+    ] = None
+    on_dependency_failure: Annotated[
+        DependencyFailure | None,
+        Option(
+            _on_dependency_failure,
+            "If such a job does not finish: cancel (default), fail or run.",
+            metavar="WHAT",
+        ),
+    ] = None
+    meta: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            partial(of_kind, "meta", kind=Mapping, expected="a mapping"),
+            "Data beside the parameters, as one JSON object.",
+            "json",
+            metavar="JSON",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Parse each option that was given."""
+        for name, parse in _PARSERS:
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, parse(value))
+        for one, other in _EXCLUDE:
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise InvalidRequest(f"{one} and {other} exclude each other")
+        if self.on_dependency_failure is not None and self.after is None:
+            raise InvalidRequest("on_dependency_failure needs after=[...], the jobs that may fail")
+        if (
+            isinstance(self.expires, datetime)
+            and self.run_at is not None
+            and self.expires <= self.run_at
+        ):
+            raise InvalidRequest(
+                f"expires {self.expires} is not after run_at {self.run_at}, so the job could"
+                " never run"
+            )
+
+    @property
+    def delay_seconds(self) -> float | None:
+        """The delay in seconds, as it is stored."""
+        return None if self.delay is None else parse_duration("delay", self.delay).total_seconds()
+
+    @property
+    def after_ids(self) -> Sequence[JobId]:
+        """The ids of the jobs that it waits for."""
+        return cast("tuple[JobId, ...]", self.after or ())
+
+
 _EXCLUDE: Final = (
     ("run_at", "delay"),
     ("unique", "unique_key"),
@@ -157,30 +286,12 @@ _EXCLUDE: Final = (
     ("debounce", "after"),
 )
 """Options of which a call gives at most one."""
-
-_PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "owner": owner_id,
-    "run_at": partial(_moment, "run_at"),
-    "delay": _delay,
-    "priority": partial(whole_number, "priority", least=-LARGEST_NUMBER),
-    "queue": queue_name,
-    "unique_key": partial(foreign_id, "unique_key"),
-    "on_duplicate": check_on_duplicate,
-    "unique": partial(of_kind, "unique", kind=Unique, expected="a Unique"),
-    "debounce": debounce_of,
-    "expires": _expires,
-    "max_attempts": partial(whole_number, "max_attempts", least=1),
-    "backoff": partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
-    "weight": partial(whole_number, "weight", least=1),
-    "meta": partial(of_kind, "meta", kind=Mapping, expected="a mapping"),
-    "after": _after,
-    "on_dependency_failure": _on_dependency_failure,
-    "tags": parse_tags,
+OPTIONS: Final[Mapping[str, Option]] = {
+    name: get_args(annotation)[1] for name, annotation in StartOptions.__annotations__.items()
 }
-
-START_OPTIONS: Final = frozenset(
-    {"job_type", "session", "sync"} | {field.name for field in fields(StartOptions)}
-)
+"""All options of a start by name, in the order in which the command line shows them."""
+_PARSERS: Final = tuple((name, option.parse) for name, option in OPTIONS.items())
+START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | OPTIONS.keys())
 """The arguments of `Jobs.start` that are no parameter of the job; no parameter may have one of
 these names.
 """

@@ -12,14 +12,12 @@ from horae.cli.commands.jobs.logs import logs
 from horae.cli.context import opened, target_of
 from horae.cli.failures import FAILED, complain
 from horae.cli.known_names import known_types
-from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, print_json, print_table
-from horae.cli.values import duration, names
-from horae.domain.jobs.uniqueness import Unique
+from horae.cli.start_flags import start_options, with_start_options
+from horae.cli.values import duration
 from horae.quoting import did_you_mean
-from horae.types.rules.start_options import StartOptions
 
 jobs_app = typer.Typer(
     help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True
@@ -124,7 +122,8 @@ def show(
 
 
 @jobs_app.command()
-def start(  # noqa: PLR0913 - one argument for each option
+@with_start_options
+def start(
     context: typer.Context,
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="The name of a job type.")],
     pairs: Annotated[
@@ -138,76 +137,6 @@ def start(  # noqa: PLR0913 - one argument for each option
     params: Annotated[
         str | None, typer.Option(metavar="JSON", help="Parameters as one JSON object.")
     ] = None,
-    owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Owner of the job.")] = None,
-    queue: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Queue, instead of that of its type.")
-    ] = None,
-    priority: Annotated[int | None, typer.Option(help="Priority; higher runs first.")] = None,
-    delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Delay before it may start, such as 10m.")
-    ] = None,
-    run_at: Annotated[str | None, typer.Option(metavar="ISO", help="Earliest start.")] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A tag, by which the job can be found. Repeatable."),
-    ] = None,
-    unique_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Refuse if an unfinished job of the type has the same key."
-        ),
-    ] = None,
-    unique: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Refuse if an unfinished job has the same values of these; * for all.",
-        ),
-    ] = None,
-    on_duplicate: Annotated[
-        str | None,
-        typer.Option(metavar="WHAT", help="If there is such a job: refuse, return or replace."),
-    ] = None,
-    debounce: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Wait for further starts, and run once with the last parameters."
-        ),
-    ] = None,
-    expires: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Fail the job if it has not begun so long after it was due."
-        ),
-    ] = None,
-    max_attempts: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of attempts.")
-    ] = None,
-    backoff: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Waits between attempts, such as base=10s,cap=5m,factor=linear,jitter=0.1.",
-        ),
-    ] = None,
-    weight: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="How much it counts under the limits of its type."),
-    ] = None,
-    after: Annotated[
-        list[int] | None,
-        typer.Option(metavar="ID", help="Start only after this job has ended. Repeatable."),
-    ] = None,
-    on_dependency_failure: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT", help="If such a job does not finish: cancel (default), fail or run."
-        ),
-    ] = None,
-    meta: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Data beside the parameters, as one JSON object."),
-    ] = None,
     until_ended: Annotated[
         bool, typer.Option("--wait", help="Wait until the job has ended and print its result.")
     ] = False,
@@ -218,6 +147,7 @@ def start(  # noqa: PLR0913 - one argument for each option
         ),
     ] = False,
     as_json: AsJson = False,
+    **flags: Any,
 ) -> None:
     """Start a job and print its id (needs --app or HORAE_APP).
 
@@ -226,28 +156,10 @@ def start(  # noqa: PLR0913 - one argument for each option
     """
     target = target_of(context)
     horae = target.application
-    options: dict[str, Any] = {
-        "owner": owner,
-        "queue": queue,
-        "priority": priority,
-        "delay": None if delay is None else duration(delay),
-        "run_at": None if run_at is None else parse_moment(run_at),
-        "unique_key": unique_key,
-        "unique": None if unique is None else Unique(by=names(unique)),
-        "on_duplicate": on_duplicate,
-        "debounce": None if debounce is None else duration(debounce),
-        "expires": None if expires is None else duration(expires),
-        "max_attempts": max_attempts,
-        "backoff": None if backoff is None else values.backoff(backoff),
-        "weight": weight,
-        "meta": None if meta is None else values.json_object("--meta", meta),
-        "tags": tag or None,
-        "after": after or None,
-        "on_dependency_failure": on_dependency_failure,
-    }
+    options = start_options(flags)
     given = values.start_parameters(horae.registry.get(type_), pairs or [], params)
     try:
-        job = horae.jobs.create(type_, given, StartOptions(**options), sync=sync)
+        job = horae.jobs.create(type_, given, options, sync=sync)
         if sync and not job.ended:
             complain(f"{line_of(job)}: the attempt failed; a node will retry it")
             raise typer.Exit(FAILED)

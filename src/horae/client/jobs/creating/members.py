@@ -1,23 +1,16 @@
 """Parses the members of a group as callers write them, in batches of bounded size."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection
-
-from horae.client.jobs.creating import creation
-from horae.client.jobs.creating.creation import Creation
-from horae.domain.jobs.groups import GroupId
-from horae.domain.jobs.job import JobId
+from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.storage.jobs.groups import groups
 from horae.types.arguments import of_kind
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.rules.start_options import StartOptions
-from horae.types.values.parameters import Stored
 
 Member: TypeAlias = (
     JobTypeReference
@@ -33,26 +26,8 @@ INSERTED_AT_ONCE: Final = 1_000
 _EXPECTED: Final = "a job type, (job type, parameters), or (job type, parameters, StartOptions)"
 
 
-@dataclass(slots=True)
-class Run:
-    """Members in a row that have the same type and options, and so are inserted by one
-    statement.
-    """
-
-    job_type: JobType[Any]
-    options: StartOptions
-    in_batch: bool = True
-    stored: list[Stored] = field(default_factory=list[Stored])
-    values: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
-
-    def insert(self, connection: Connection, group_id: GroupId) -> list[JobId]:
-        """Insert the members; return their ids in order."""
-        new = creation.new_job(self.job_type, self.options, None)
-        template = Creation(self.job_type, new, {}, self.stored[0], in_batch=self.in_batch)
-        return creation.create_many(connection, template, self.stored, self.values, group_id)
-
-
-Batch: TypeAlias = Sequence[Run]
+Batch: TypeAlias = Sequence[NewJobs]
+"""Members in their order, those in a row that have the same type and options together."""
 
 
 class MemberParser:
@@ -64,36 +39,35 @@ class MemberParser:
         owner: str | None,
         options: StartOptions | None,
         *,
-        counted: bool = False,
+        in_batch: bool = True,
     ) -> None:
-        """`owner`: of the group and all its members; `options`: those of members that have none of
-        their own.
+        """`owner`: the owner of the group and all its members; `options`: the options of members
+        that have none of their own.
 
-        `counted`: the `max_count` that public types have by default holds for members, too.
+        `in_batch`: the `max_count` that public types have by default does not hold for members.
         """
-        self._registry, self._in_batch = registry, not counted
+        self._registry, self._in_batch = registry, in_batch
         self._options = _of_member(options or StartOptions(), owner)
         self._owner = owner
 
-    def then(self, given: Any) -> Creation:
+    def then(self, given: Any) -> NewJob:
         """Parse the job that runs after the members."""
         kind, values, options = self._parts("then", given)
-        return creation.checked(kind, options, values)
+        return new_job(kind, options, values)
 
     def batches(self, members: Iterable[Any]) -> Iterator[Batch]:
-        """Yield the members in batches, each of runs with the same type and options."""
+        """Yield the members in batches."""
         if not isinstance(members, Iterable) or isinstance(members, str | bytes | Mapping):
             raise InvalidRequest(
                 f"members is a {type(members).__name__}, expected a list of (job type, parameters)"
             )
-        batch: list[Run] = []
+        batch: list[NewJobs] = []
         size = 0
         for position, given in enumerate(members):
             kind, values, options = self._parts(f"member {position}", given)
             if not batch or batch[-1].job_type is not kind or batch[-1].options is not options:
-                batch.append(Run(kind, options, self._in_batch))
-            batch[-1].stored.append(creation.stored_parameters(kind, options, values))
-            batch[-1].values.append(values)
+                batch.append(NewJobs(kind, options, self._in_batch))
+            batch[-1].append(values)
             size += 1
             if size == INSERTED_AT_ONCE:
                 yield batch
@@ -150,11 +124,4 @@ def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
 
 def size_of(batch: Batch) -> int:
     """Return the number of members of a batch."""
-    return sum(len(run.stored) for run in batch)
-
-
-def insert(connection: Connection, group_id: GroupId, batch: Batch) -> list[JobId]:
-    """Insert a batch of members; return their ids in order."""
-    ids = [job_id for run in batch for job_id in run.insert(connection, group_id)]
-    groups.add_part(connection, group_id, ids)
-    return ids
+    return sum(len(new.stored) for new in batch)

@@ -11,7 +11,8 @@ from typing_extensions import Unpack
 from horae.client.changes import Change, recorded
 from horae.client.jobs import filters
 from horae.client.jobs.bulk_job import BulkOrder
-from horae.client.jobs.creating import creation
+from horae.client.jobs.creating.creation import create
+from horae.client.jobs.creating.new_job import new_job
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.jobs.bulk import BULK_TYPE, BulkAction, BulkPreview
@@ -147,7 +148,7 @@ class ChangesManyJobs(JobsBase):
         del search  # only checked: the job searches itself
         kind = self._registry.get(BULK_TYPE)
         values = order.model_dump(mode="json", exclude_none=True)
-        wanted = creation.checked(kind, StartOptions(owner=order.owner), {"order": values})
+        new = new_job(kind, StartOptions(owner=order.owner), {"order": values})
         shown = {
             name: value
             for name, value in values.items()
@@ -159,9 +160,7 @@ class ChangesManyJobs(JobsBase):
             after=lambda _, created: {"job": created[0].id, **shown},
             actor=order.by or order.owner,
         )
-        job, _ = self._database.transact(
-            recorded(creation.create, change, changed=is_new), wanted=wanted
-        )
+        job, _ = self._database.transact(recorded(create, change, changed=is_new), new)
         self._wakeup.send(WORK)
         return job
 

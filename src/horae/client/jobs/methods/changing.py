@@ -1,14 +1,13 @@
 """The methods of `Jobs` that change stored jobs: cancel, retry, reschedule, delete, clean up."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from horae.client.changes import Change, recorded
 from horae.client.jobs import filters
-from horae.client.jobs.creating import creation
-from horae.client.jobs.creating.creation import Creation
+from horae.client.jobs.creating.creation import create_once
+from horae.client.jobs.creating.new_job import repetition_of
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.jobs.job import Job, JobId, JobState
@@ -20,7 +19,6 @@ from horae.storage.jobs import owed_hooks, reading, rescheduling
 from horae.storage.outcomes import deletion
 from horae.storage.schedules import retrying
 from horae.types.rules.start_options import StartOptions
-from horae.types.rules.uniqueness import key_of_retry
 from horae.wakeup.channel import Hint, HintKind
 
 
@@ -64,27 +62,16 @@ class ChangesJobs(JobsBase):
             backoff=self._database.autocommit(reading.backoff, job.id),
             expires=_expiry_of(job),
         )
-        stored = kind.parameters.restore(job.params)
         # A backend may run the type by now, and then it has no limits by key.
         limits = self._database.autocommit(reading.limits, job.id) if kind.address is None else None
-        new = replace(
-            creation.new_job(kind, options, stored.text, limits),
-            retry_of=job.id,
-            max_runtime=job.max_runtime,
-        )
-        key = key_of_retry(kind, job.unique_key)
-        wanted = Creation(
-            kind, creation.keyed(new, key), stored.row or job.params or {}, stored, key
-        )
+        new = repetition_of(job, kind, options, limits)
         change = Change(
             "job.retry",
             str(job.id),
             after=lambda _, created: {"job": created[0].id},
             actor=owner_of(owner),
         )
-        repeat = partial(
-            retrying.retry, of=job, create=partial(creation.create_once, wanted=wanted)
-        )
+        repeat = partial(retrying.retry, of=job, create=partial(create_once, new=new))
         create = recorded(repeat, change, changed=is_new)
 
         def retried() -> Job:

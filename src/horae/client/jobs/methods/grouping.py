@@ -11,10 +11,8 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.client.changes import Change, recorded
-from horae.client.jobs.creating import creation
-from horae.client.jobs.creating import members as member_lists
 from horae.client.jobs.creating.contention import with_retries
-from horae.client.jobs.creating.creation import Creation
+from horae.client.jobs.creating.creation import create, create_many
 from horae.client.jobs.creating.members import (
     INSERTED_AT_ONCE,
     Batch,
@@ -22,6 +20,7 @@ from horae.client.jobs.creating.members import (
     MemberParser,
     size_of,
 )
+from horae.client.jobs.creating.new_job import NewJob
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.methods.reading import ReadsJobs
@@ -92,7 +91,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
             )
         if owner is not None:
             owner_id(owner)
-        parser = MemberParser(self._registry, owner, options, counted=counted)
+        parser = MemberParser(self._registry, owner, options, in_batch=not counted)
         last = None if then is None else parser.then(then)
         batches = parser.batches(members)
         start = partial(_create, owner=owner, on_failure=OnFailure(on_failure), then=last)
@@ -281,16 +280,16 @@ def _create(
     *,
     owner: str | None,
     on_failure: OnFailure,
-    then: Creation | None,
+    then: NewJob | None,
     batches: Iterable[Batch],
     complete: bool = True,
 ) -> GroupId:
     """Create a group with these members; `complete`: none are inserted later by the same call."""
-    then_id = None if then is None else creation.create(connection, then)[0].id
+    then_id = None if then is None else create(connection, then)[0].id
     group_id = groups.create(connection, owner, on_failure, then_id)
     for batch in batches:
         groups.count_added(connection, group_id, size_of(batch), by_starter=True)
-        member_lists.insert(connection, group_id, batch)
+        _insert_members(connection, group_id, batch)
     if complete:
         follow_ups.end_inserting(connection, group_id)
     return group_id
@@ -325,6 +324,10 @@ def count_members(
 
 def add_members(connection: Connection, group_id: GroupId, batches: Iterable[Batch]) -> list[JobId]:
     """Insert members, which the same transaction counts; return their ids in order."""
-    return [
-        job_id for batch in batches for job_id in member_lists.insert(connection, group_id, batch)
-    ]
+    return [job_id for batch in batches for job_id in _insert_members(connection, group_id, batch)]
+
+
+def _insert_members(connection: Connection, group_id: GroupId, batch: Batch) -> list[JobId]:
+    ids = [job_id for new in batch for job_id in create_many(connection, new, group_id)]
+    groups.add_part(connection, group_id, ids)
+    return ids

@@ -2,7 +2,7 @@
 after its commit.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from horae.client.changes import is_requested, recorded
-from horae.client.jobs.creating import creation
-from horae.client.jobs.creating.creation import Creation
+from horae.client.jobs.creating.creation import create, create_many, create_plain
 from horae.client.jobs.creating.inline import retried_inline
+from horae.client.jobs.creating.new_job import NewJob, NewJobs, listed, new_job
 from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.backoff import Backoff
@@ -28,9 +28,8 @@ from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import conflicts_as_busy
 from horae.types.arguments import of_kind
-from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference
-from horae.types.rules.start_options import DependencyFailure, StartOptions
+from horae.types.rules.start_options import OPTIONS, DependencyFailure, StartOptions
 from horae.types.rules.uniqueness import check_batch
 from horae.wakeup.channel import work
 
@@ -79,27 +78,10 @@ class StartsJobs(JobsBase):
         for a job of `after`, or what `prepare_values` and `after_creation` raise; nothing is left
         then.
         """
+        given = locals()  # by name, so that each option is written once here
         if by_position:
             raise refusal_by_position(self._registry.resolve(job_type), by_position)
-        options = StartOptions(
-            owner=owner,
-            run_at=run_at,
-            delay=delay,
-            priority=priority,
-            queue=queue,
-            unique_key=unique_key,
-            unique=unique,
-            on_duplicate=on_duplicate,
-            debounce=debounce,
-            max_attempts=max_attempts,
-            backoff=backoff,
-            meta=meta,
-            after=after,
-            on_dependency_failure=on_dependency_failure,
-            weight=weight,
-            expires=expires,
-            tags=tags,
-        )
+        options = StartOptions(**{name: given[name] for name in OPTIONS})
         return self.create(job_type, values, options, session=session, sync=sync)
 
     def create(
@@ -114,16 +96,12 @@ class StartsJobs(JobsBase):
         """Create a job as `start` does; parameters and options are separate, so that no name can
         clash.
         """
-        wanted = creation.checked(self._registry.resolve(job_type), options, values)
+        new = new_job(self._registry.resolve(job_type), options, values)
         if sync:
-            if wanted.after:
-                raise InvalidRequest(
-                    "sync=True runs the job at once, so it cannot wait for other jobs (after)"
-                )
-            return self._start_inline(wanted, session)
+            return self._start_inline(new, session)
         if session is not None:
-            return self._until_done(partial(self._create_within, session, wanted))
-        return self._until_done(partial(self._create, wanted))
+            return self._until_done(partial(self._create_within, session, new))
+        return self._until_done(partial(self._create, new))
 
     def start_many(
         self,
@@ -151,50 +129,30 @@ class StartsJobs(JobsBase):
                 )
             options = replace(options, owner=owner)
         kind = self._registry.resolve(job_type)
-        given = creation.counted(values, self.limits)
+        given = listed(values, self.limits)
         check_batch(kind, options, len(given))
         if kind.uniqueness is not None or options.after:
-            return self._start_each(kind, given, options, session)
-        stored = [creation.stored_parameters(kind, options, item) for item in given]
-        if not stored:
-            return []
-        template = Creation(
-            kind, creation.new_job(kind, options, None), {}, stored[0], in_batch=True
-        )
-        return self._insert(
-            partial(creation.create_many, template=template, stored=stored, values=given), session
-        )
-
-    def _start_each(
-        self,
-        kind: JobType[Any],
-        given: Sequence[Mapping[str, Any]],
-        options: StartOptions,
-        session: Within | None,
-    ) -> list[JobId]:
-        """Create jobs one by one in one transaction: each is compared with those before it, or
-        waits for others.
-        """
-        wanted = [replace(creation.checked(kind, options, item), in_batch=True) for item in given]
-
-        def insert(connection: Connection) -> list[JobId]:
-            return [creation.create(connection, each)[0].id for each in wanted]
-
-        return self._insert(insert, session)
-
-    def _create(self, wanted: Creation) -> Job:
-        if wanted.is_plain and not is_requested():
-            job = self._database.autocommit(creation.create_plain, wanted)
-        else:
-            job, _ = self._database.transact(
-                recorded(creation.create, changed=is_new), wanted=wanted
+            # One by one in one transaction: each is compared with those before it, or waits.
+            each_new = [new_job(kind, options, item, in_batch=True) for item in given]
+            return self._insert(
+                lambda connection: [create(connection, new)[0].id for new in each_new], session
             )
+        batch = NewJobs(kind, options)
+        for item in given:
+            batch.append(item)
+        return self._insert(partial(create_many, new=batch), session) if given else []
+
+    def _create(self, new: NewJob) -> Job:
+        if new.is_plain and not is_requested():
+            job = self._database.autocommit(create_plain, new)
+        else:
+            job, _ = self._database.transact(recorded(create, changed=is_new), new)
         self._wakeup.send(WORK)
         return job
 
-    def _create_within(self, session: Within, wanted: Creation) -> Job:
+    def _create_within(self, session: Within, new: NewJob) -> Job:
         with conflicts_as_busy():
-            job, _ = creation.create(self._within(session), wanted)
+            job, _ = create(self._within(session), new)
         after_commit(session, partial(self._wakeup.send, WORK))
         return job
 
@@ -228,26 +186,30 @@ class StartsJobs(JobsBase):
         after_commit(session, partial(self._wakeup.send, work(len(created))))
         return created
 
-    def _start_inline(self, wanted: Creation, session: Within | None) -> Job:
+    def _start_inline(self, new: NewJob, session: Within | None) -> Job:
+        if new.after is not None:
+            raise InvalidRequest(
+                "sync=True runs the job at once, so it cannot wait for other jobs (after)"
+            )
         if session is not None:
             raise InvalidRequest(
                 "sync=True runs the job at once, so it cannot wait for the session's commit"
             )
-        if wanted.debounce is not None:
+        if new.is_debounced:
             raise InvalidRequest(
                 "sync=True runs the job at once, so it cannot wait for later calls (debounce)"
             )
-        if wanted.new.limits is not None:
+        if new.row.limits is not None:
             raise InvalidRequest(
-                f"sync=True runs the job at once, and the limits of job type {wanted.new.type!r}"
+                f"sync=True runs the job at once, and the limits of job type {new.row.type!r}"
                 " may not allow that"
             )
         self._inline.join()
-        return self._until_done(partial(self._run_inline, wanted))
+        return self._until_done(partial(self._run_inline, new))
 
-    def _run_inline(self, wanted: Creation) -> Job:
+    def _run_inline(self, new: NewJob) -> Job:
         job, claim = self._inline.claimed(
-            lambda: self._database.transact(self._create_and_claim, wanted=wanted),
+            lambda: self._database.transact(self._create_and_claim, new),
             lambda created: created[1],
         )
         if claim is None:  # an active job with the same key
@@ -257,11 +219,9 @@ class StartsJobs(JobsBase):
         self._hooks.remove_ended(ended)
         return ended
 
-    def _create_and_claim(
-        self, connection: Connection, wanted: Creation
-    ) -> tuple[Job, Claim | None]:
-        job, new = creation.create(connection, wanted)
-        return job, self._inline.claim(connection, job.id) if new else None
+    def _create_and_claim(self, connection: Connection, new: NewJob) -> tuple[Job, Claim | None]:
+        job, is_created = create(connection, new)
+        return job, self._inline.claim(connection, job.id) if is_created else None
 
     def _within(self, session: Within) -> Connection:
         connection = session.connection() if isinstance(session, Session) else session
@@ -270,3 +230,7 @@ class StartsJobs(JobsBase):
         self._same_database.check(connection)
         self._database.adopt(connection)
         return connection
+
+
+if missing := OPTIONS.keys() - (StartsJobs.start.__kwdefaults__ or {}).keys():
+    raise TypeError(f"Jobs.start lacks the options {sorted(missing)}")

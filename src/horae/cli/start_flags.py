@@ -1,0 +1,62 @@
+"""The flags of `horae jobs start`, which follow from the options of a start."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, TypeVar
+
+import typer
+
+from horae.cli.moments import parse_moment
+from horae.cli.values import backoff, duration, json_object, names
+from horae.domain.jobs.uniqueness import Unique
+from horae.types.rules.start_options import OPTIONS, Option, StartOptions, TextForm
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_KINDS: Final[Mapping[TextForm, Any]] = {"number": int, "texts": list[str], "ids": list[int]}
+"""What typer reads for a form; a text for all others."""
+_READERS: Final[Mapping[TextForm, Callable[[str, str], Any]]] = {
+    "duration": lambda _, text: duration(text),
+    "moment": lambda flag, text: parse_moment(text, flag),
+    "names": lambda _, text: Unique(by=names(text)),
+    "backoff": lambda _, text: backoff(text),
+    "json": json_object,
+}
+"""How a text is parsed further, with the flag for errors. Each raises `InvalidRequest`."""
+
+
+def with_start_options(command: Command) -> Command:
+    """Give a command a flag for each option of a start, after its parameter `params`."""
+    signature = inspect.signature(command)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            parameters.append(parameter)
+        if parameter.name == "params":
+            parameters += [_flag(name, option) for name, option in OPTIONS.items()]
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def start_options(given: Mapping[str, Any]) -> StartOptions:
+    """Return the options from the values of the flags. Raises `InvalidRequest`."""
+    read: dict[str, Any] = {}
+    for name, option in OPTIONS.items():
+        value = given[option.flag or name]
+        if value is None or value == []:
+            continue
+        reader = _READERS.get(option.form)
+        read[name] = value if reader is None else reader(f"--{name.replace('_', '-')}", value)
+    return StartOptions(**read)
+
+
+def _flag(name: str, option: Option) -> inspect.Parameter:
+    kind = _KINDS.get(option.form, str)
+    shown = typer.Option(metavar=option.metavar, help=option.help, min=option.least)
+    return inspect.Parameter(
+        option.flag or name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind | None, shown],
+    )

@@ -1,0 +1,295 @@
+"""Makes a new job of its type, the options and the parameters of a call, without the database."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+from horae.client.jobs.creating.rules import (
+    After,
+    BeginsBeforeExpiry,
+    HasRoom,
+    HasUniqueKey,
+    IsDebounced,
+    RunsInQueue,
+    StartRule,
+)
+from horae.client.jobs.limits import JobLimits
+from horae.domain.jobs.groups import OnDependencyFailure
+from horae.domain.jobs.job import Job
+from horae.domain.jobs.tags import together
+from horae.domain.jobs.uniqueness import Debounce, UniqueKey
+from horae.domain.storable import fits, is_storable_json, spelled_out
+from horae.domain.times.duration import parse_duration
+from horae.errors import InvalidRequest
+from horae.storage.jobs.creation import JobRow
+from horae.types.job_type import JobType, has_hook
+from horae.types.rules.limits import limits_of_job
+from horae.types.rules.start_options import OPTIONS, StartOptions
+from horae.types.rules.uniqueness import key_of_retry, unique_key_in, uniqueness_in
+from horae.types.storing import storable_parameters
+from horae.types.values.parameters import CheckedParameters, Stored
+from horae.types.values.plain_data import json_problem_of, mapping_of
+
+LARGEST_META: Final = 1024 * 1024
+"""Bytes of JSON that `meta` may have."""
+_COMPUTED: Final = frozenset({"delay", "backoff", "meta", "tags", "unique_key"})
+"""Options that are stored in another form."""
+_COPIED: Final = tuple(
+    (each.name, OPTIONS[each.name].of_type)
+    for each in fields(JobRow)
+    if each.name in OPTIONS and each.name not in _COMPUTED
+)
+"""Options that are stored as they are, under their own names; whether the type has a default."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job that was checked and can be inserted.
+
+    `values`: the parameters as the caller gave them, for `after_creation`; `rules`: what the
+    transaction that inserts it has to guard, in this order.
+    """
+
+    job_type: JobType[Any]
+    row: JobRow
+    values: Mapping[str, Any]
+    stored: Stored
+    rules: Sequence[StartRule] = ()
+    after: After | None = None
+    max_count: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the creation is a single INSERT."""
+        return (
+            self.max_count is None
+            and self.after is None
+            and self.stored.row is None
+            and not (self.row.is_guarded or self.row.tags)
+            and not has_hook(self.job_type, "after_creation")
+        )
+
+    @property
+    def is_debounced(self) -> bool:
+        """Return whether later calls move the job while it is pending."""
+        return any(isinstance(rule, IsDebounced) for rule in self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJobs:
+    """Jobs of one type with the same options, which one statement inserts.
+
+    `values`: the parameters of each as the caller gave them, for `after_creation`.
+    """
+
+    job_type: JobType[Any]
+    options: StartOptions
+    in_batch: bool = True
+    stored: list[Stored] = field(default_factory=list[Stored])
+    values: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+
+    def append(self, values: Mapping[str, Any]) -> None:
+        """Check the parameters of one more job.
+
+        Raises `InvalidParameters`, or what `prepare_values` raises.
+        """
+        checked = _prepare(self.job_type, self.options.owner, values)
+        self.stored.append(_stored(self.job_type, self.options, checked))
+        self.values.append(values)
+
+
+def new_job(
+    job_type: JobType[Any],
+    options: StartOptions,
+    values: Mapping[str, Any],
+    *,
+    in_batch: bool = False,
+) -> NewJob:
+    """Check a call, and return the job that it asks for.
+
+    Raises `InvalidParameters`, `InvalidRequest`, or what `prepare_values` raises.
+    """
+    checked = _prepare(job_type, options.owner, values)
+    stored = _stored(job_type, options, checked)
+    rule = uniqueness_in(job_type, options)
+    if isinstance(rule, Debounce) and options.after:
+        raise InvalidRequest(
+            "after and debounce exclude each other: a later call would move the waiting job"
+        )
+    return _new_job(
+        job_type,
+        row_of(job_type, options, stored),
+        values,
+        stored,
+        key=unique_key_in(options, rule, checked.value),
+        debounce=rule if isinstance(rule, Debounce) else None,
+        after=_after(options),
+        max_count=max_count_of(job_type, options.owner, in_batch=in_batch),
+    )
+
+
+def repetition_of(
+    job: Job, job_type: JobType[Any], options: StartOptions, limits: str | None
+) -> NewJob:
+    """Return the job that repeats an ended one, with the same parameters and these options."""
+    stored = replace(job_type.parameters.restore(job.params), limits=limits)
+    row = replace(row_of(job_type, options, stored), retry_of=job.id, max_runtime=job.max_runtime)
+    return _new_job(
+        job_type,
+        row,
+        stored.row or job.params or {},
+        stored,
+        key=key_of_retry(job_type, job.unique_key),
+        max_count=max_count_of(job_type, job.owner),
+    )
+
+
+def _new_job(
+    job_type: JobType[Any],
+    row: JobRow,
+    values: Mapping[str, Any],
+    stored: Stored,
+    *,
+    key: UniqueKey | None,
+    debounce: Debounce | None = None,
+    after: After | None = None,
+    max_count: int | None,
+) -> NewJob:
+    rules = rules_of(job_type, row, limited=row.limits is not None)
+    if key is not None:
+        row = replace(
+            row,
+            unique_key=key.text,
+            key_is_shared=True if key.may_be_shared else None,
+            delay=row.delay if debounce is None else debounce.seconds,
+        )
+        rules.append(HasUniqueKey(key) if debounce is None else IsDebounced(key, debounce))
+    if max_count is not None:
+        rules.append(HasRoom(max_count))
+    return NewJob(job_type, row, values, stored, rules, after, max_count)
+
+
+def rules_of(job_type: JobType[Any], row: JobRow, *, limited: bool) -> list[StartRule]:
+    """Return the rules that one job has in common with a batch; `limited`: limits hold for it."""
+    rules: list[StartRule] = []
+    if limited or job_type.address is not None:
+        rules.append(RunsInQueue(job_type, limited))
+    if row.expires_at is not None:
+        rules.append(BeginsBeforeExpiry(row.expires_at))
+    return rules
+
+
+def max_count_of(
+    job_type: JobType[Any], owner: str | None, *, in_batch: bool = False
+) -> int | None:
+    """Return how many open jobs of the type the owner may have, None if any number.
+
+    The default of public types is meant for users who start jobs one by one, and does not apply to
+    batches.
+    """
+    if owner is None or (in_batch and not job_type.declares_max_count):
+        return None
+    return job_type.max_count
+
+
+def _after(options: StartOptions) -> After | None:
+    if not options.after:
+        return None
+    on_failure = options.on_dependency_failure or OnDependencyFailure.CANCEL
+    return After(options.after_ids, OnDependencyFailure(on_failure))
+
+
+def _stored(job_type: JobType[Any], options: StartOptions, checked: CheckedParameters) -> Stored:
+    """Return checked parameters in their stored form, with the limits that follow from them."""
+    stored = storable_parameters(job_type, checked)
+    if not job_type.named_limits:
+        return stored
+    weight = options.weight or 1
+    return replace(
+        stored,
+        limits=limits_of_job(
+            job_type.type, job_type.named_limits, checked.value, options.owner, weight
+        ),
+    )
+
+
+def _prepare(
+    job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]
+) -> CheckedParameters:
+    """Check the parameters, and return them as `prepare_values` leaves them."""
+    checked = job_type.request.check(job_type.type, values)
+    if not job_type.prepares:
+        return checked
+    found = checked.value
+    given = {name: getattr(found, name) for name in found.model_fields_set}
+    prepared = job_type.prepare_values(dict(given), owner)
+    if job_type.request is not job_type.parameters:
+        return job_type.parameters.check(job_type.type, prepared)
+    untouched = {name for name in given if name in prepared and prepared[name] is given[name]}
+    if len(untouched) == len(given) == len(prepared):
+        return checked
+    # Validators get what the caller gave, not what they have made of it.
+    wanted = {
+        name: values[name] if name in untouched and name in values else value
+        for name, value in prepared.items()
+    }
+    return job_type.parameters.check(job_type.type, wanted)
+
+
+def listed(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapping[str, Any]]:
+    """Return the parameters of each job of a batch.
+
+    Raises `InvalidRequest` for an iterator that is too long.
+    """
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise InvalidRequest(f"the batch is a {type(values).__name__}, expected a list of mappings")
+    most = len(values) if isinstance(values, Sized) else limits.uncounted_jobs
+    given = list(islice(values, most + 1))
+    if len(given) > most:
+        raise InvalidRequest(
+            f"the iterator gives more than {most:,} jobs; pass a list, or start them in parts"
+        )
+    return given
+
+
+def row_of(job_type: JobType[Any], options: StartOptions, stored: Stored) -> JobRow:
+    """Return the row to insert: the options of the caller, else those of the type."""
+    values: dict[str, Any] = {}
+    for name, of_type in _COPIED:
+        value = getattr(options, name)
+        values[name] = getattr(job_type, name) if value is None and of_type else value
+    expires = job_type.time_limits.expires if options.expires is None else options.expires
+    if isinstance(expires, datetime):
+        values["expires_at"] = expires
+    elif expires is not None:
+        values["expires_after"] = parse_duration("expires", expires).total_seconds()
+    return JobRow(
+        type=job_type.type,
+        params=stored.text,
+        limits=stored.limits,
+        delay=options.delay_seconds,
+        backoff=None if options.backoff is None else json.dumps(options.backoff.to_json()),
+        meta=_meta_text(options.meta),
+        tags=together(job_type.tags, options.tags) if options.tags else tuple(job_type.tags),
+        **values,
+    )
+
+
+def _meta_text(meta: Mapping[str, Any] | None) -> str:
+    if not meta:
+        return "{}"
+    plain = mapping_of(meta)
+    if (problem := json_problem_of(plain)) is not None:
+        raise InvalidRequest(f"meta cannot be stored: {problem.where or 'meta'}: {problem.what}")
+    try:
+        text = spelled_out(json.dumps(plain, allow_nan=False, ensure_ascii=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"meta cannot be stored as JSON: {error}") from error
+    if not is_storable_json(text):
+        raise InvalidRequest("meta has a character that cannot be stored")
+    if not fits(text, LARGEST_META):
+        raise InvalidRequest(f"meta is longer than {LARGEST_META:,} bytes of JSON")
+    return text

@@ -1,0 +1,204 @@
+"""The rules under which a job may be created.
+
+`new_job` makes those that apply to one job, without the database. Each guards the transaction that
+inserts the job, and explains an insert that found something in the way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection
+from typing_extensions import override
+
+from horae.domain.jobs.backend import OWN_BACKEND
+from horae.domain.jobs.groups import OnDependencyFailure
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs.uniqueness import Debounce, UniqueKey
+from horae.errors import DuplicateJob, InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
+from horae.quoting import quoted
+from horae.storage.jobs import creation, duplicates, reading
+from horae.storage.jobs.creation import Contended, JobRow
+from horae.storage.jobs.groups import dependencies
+from horae.storage.jobs.groups.dependencies import Dependency
+from horae.storage.outcomes import cancelling, follow_ups
+from horae.storage.schedules.reading import now as now_of_database
+from horae.types.job_type import JobType
+
+REPLACED_BY: Final = "a later start of the same job"
+"""Shown as who cancelled a job that was replaced."""
+_ELSEWHERE: Final = "which hold only for jobs that Horae's nodes run; choose another queue"
+
+
+class StartRule:
+    """A rule under which a job is created; by default it allows the job."""
+
+    def guard(self, connection: Connection, row: JobRow) -> Job | None:
+        """Take the locks of the rule, and return the job that answers the start in place of a new
+        one, if there is one.
+
+        Raises what the caller gets if the rule forbids the job.
+        """
+        del connection, row
+        return None
+
+    def explain(self, connection: Connection, row: JobRow) -> Job | None:
+        """Do the same after an insert that found something in the way of the row."""
+        del connection, row
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RunsInQueue(StartRule):
+    """The job can run in its queue: what runs the jobs there can apply the limits of its type."""
+
+    job_type: JobType[Any]
+    limited: bool
+
+    @override
+    def guard(self, connection: Connection, row: JobRow) -> None:
+        check_startable(connection, self.job_type, row.queue, limited=self.limited)
+
+
+@dataclass(frozen=True, slots=True)
+class BeginsBeforeExpiry(StartRule):
+    """The job expires at a moment that has not passed, and after which it may start."""
+
+    expires_at: datetime
+
+    @override
+    def guard(self, connection: Connection, row: JobRow) -> None:
+        now = now_of_database(connection)
+        if self.expires_at <= now:
+            raise InvalidRequest(
+                f"expires {self.expires_at} is in the past: it is {now} by the clock of the"
+                " database"
+            )
+        due = row.run_at or now + timedelta(seconds=row.delay or 0)
+        if self.expires_at <= due:
+            raise InvalidRequest(
+                f"expires {self.expires_at} is not after {due}, before which the job may not start,"
+                " so it could never run"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class HasUniqueKey(StartRule):
+    """No other job blocks the key of this one."""
+
+    key: UniqueKey
+
+    @override
+    def guard(self, connection: Connection, row: JobRow) -> Job | None:
+        key = self.key
+        if not key.needs_latest_rows and key.on_duplicate != "replace":
+            return None  # the insert finds active jobs by the unique index
+        creation.lock_key(connection, row.type, key.text, latest_rows=key.needs_latest_rows)
+        found = duplicates.duplicates(connection, row.type, key)
+        if not found:
+            return None
+        if key.on_duplicate == "return":
+            return reading.get(connection, found[0].id)
+        begun = [each for each in found if each.state is not JobState.PENDING]
+        if key.on_duplicate == "refuse" or begun:
+            blocking = (begun or found)[0]
+            why = f"is {blocking.state} and has the same {key.same}"
+            raise DuplicateJob(row.type, key.text, blocking.id, why)
+        replaced = cancelling.cancel_pending(connection, [each.id for each in found], REPLACED_BY)
+        if len(replaced) < len(found):
+            raise Contended(
+                f"a {row.type!r} job that is to be replaced was claimed just now, which"
+            )
+        return None
+
+    @override
+    def explain(self, connection: Connection, row: JobRow) -> Job | None:
+        job_id = creation.active_with_key(connection, row.type, self.key.text)
+        if job_id is None:
+            return None
+        if self.key.on_duplicate == "return":
+            return reading.get(connection, job_id)
+        same, given = self.key.same, repr(self.key.text)
+        why = None if same.endswith(given) else f"is active and has the same {same}"
+        raise DuplicateJob(row.type, self.key.text, job_id, why)
+
+
+@dataclass(frozen=True, slots=True)
+class IsDebounced(HasUniqueKey):
+    """Later calls with the same key move the pending job, and give it their parameters."""
+
+    debounce: Debounce
+
+    @override
+    def guard(self, connection: Connection, row: JobRow) -> Job | None:
+        creation.lock_key(connection, row.type, self.key.text, latest_rows=True)
+        return duplicates.move(connection, row, self.debounce)
+
+
+@dataclass(frozen=True, slots=True)
+class HasRoom(StartRule):
+    """The owner has fewer than `max_count` open jobs of the type."""
+
+    max_count: int
+
+    @override
+    def explain(self, connection: Connection, row: JobRow) -> None:
+        if creation.count_open(connection, row.owner, row.type) >= self.max_count:
+            raise MaxJobCountExceeded(row.type, row.owner or "", self.max_count)
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """The jobs for which a new one waits, and what it does if one of them fails."""
+
+    job_ids: Sequence[JobId]
+    on_failure: OnDependencyFailure
+
+    def lock(self, connection: Connection, owner: str | None) -> Sequence[Dependency]:
+        """Lock the jobs. Raises `JobDoesNotExist`, also for another owner's job."""
+        found = dependencies.await_jobs(connection, self.job_ids)
+        seen = {each.id for each in found if owner is None or each.owner == owner}
+        missing = next((job_id for job_id in self.job_ids if job_id not in seen), None)
+        if missing is not None:
+            raise JobDoesNotExist(missing)
+        return found
+
+    def hold_back(self, connection: Connection, job: Job, locked: Sequence[Dependency]) -> Job:
+        """Let a new job wait; if the jobs before it have ended already, decide about it at once."""
+        dependencies.hold_back(connection, job.id, locked, self.on_failure)
+        follow_ups.resolve(connection, job.id, [each.state for each in locked], self.on_failure)
+        return reading.get(connection, job.id) or job
+
+
+def check_startable(
+    connection: Connection,
+    kind: JobType[Any],
+    queue: str,
+    *,
+    limited: bool,
+    scheduled: bool = False,
+) -> None:
+    """Raise `InvalidRequest` for a job that would never start in this queue.
+
+    `limited`: limits of its type hold for it.
+
+    Nothing is read for most jobs, which have no such limits and no backend of their own; nor for
+    those in the queue of a type with a backend, unless they are to be started there by a schedule
+    (`scheduled`).
+    """
+    named_elsewhere = kind.address is not None and (scheduled or queue != kind.queue)
+    if not (named_elsewhere or limited):
+        return
+    rules = creation.queue_rules(connection, queue)
+    if named_elsewhere and rules.has_lanes:
+        raise InvalidRequest(
+            f"job type {quoted(kind.type)} has backend {quoted(kind.backend)}, and queue"
+            f" {quoted(queue)} has limits by key or turns, {_ELSEWHERE}"
+        )
+    backend = rules.backend or kind.queue_backends.get(queue, OWN_BACKEND)
+    if limited and backend != OWN_BACKEND:
+        raise InvalidRequest(
+            f"queue {quoted(queue)} has backend {quoted(backend)}, and job type {quoted(kind.type)}"
+            f" has limits, {_ELSEWHERE}"
+        )
