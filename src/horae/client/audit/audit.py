@@ -29,9 +29,24 @@ def audit(
     begin = changes.now - since if isinstance(since, timedelta) else since
     ScheduleAudit(connection, findings, changes, begin, keep, unevenly_kept).check()
     jobs.check(connection, findings, begin or EARLIEST, changes.now)
+    jobs.check_keys(connection, findings, begin or EARLIEST)
+    jobs.check_cancels(connection, findings, begin or EARLIEST)
+    jobs.check_retries(connection, findings)
+    jobs.check_tags(connection, findings)
     groups.check(connection, findings, changes.now, keep, unevenly_kept)
+    groups.check_dependencies(connection, findings)
     queue_limits.check(connection, findings, begin or EARLIEST)
     queue_limits.check_pauses(connection, findings, alive)
     key_limits.check(connection, findings, begin or EARLIEST)
-    stuck.check(connection, findings, changes.now, alive)
+    workers = [node for node in alive if node.is_worker]
+    stuck.check_due(connection, findings, changes.now, workers)
+    stuck.check_lanes(connection, findings, changes.now, workers)
+    stuck.check_held(connection, findings, changes.now, alive)
+    stuck.check_hooks(connection, findings, changes.now, workers)
+    if any(node.is_scheduler for node in alive):
+        stuck.check_schedules(connection, findings, changes.now)
+    if alive:
+        stuck.check_runs(connection, findings, changes.now)
+    else:  # nothing is expected to happen
+        findings.notes.append("no node is alive, so due work is not reported as stuck")
     return findings.report(begin)

@@ -23,7 +23,7 @@ def check(
     keep: timedelta,
     unevenly_kept: Collection[str] = (),
 ) -> None:
-    """Check all groups, and all jobs that wait for others.
+    """Check all groups.
 
     `keep`: how long ended jobs are kept; `unevenly_kept`: the types that say themselves how long
     theirs are kept.
@@ -46,10 +46,10 @@ def check(
             f" {wrong}"
         )
         findings.add(Invariant.GROUPS, message, job=row.first)
-    _check_dependencies(connection, findings)
 
 
-def _check_dependencies(connection: Connection, findings: Findings) -> None:
+def check_dependencies(connection: Connection, findings: Findings) -> None:
+    """Check all jobs that wait for others, or waited for them."""
     for row in invariants.stream(connection, group_invariants.WAIT_FOR_NOTHING):
         findings.add(
             Invariant.GROUPS,

@@ -2,7 +2,7 @@
 changed since.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, islice, pairwise
 from typing import Any, Final
@@ -65,13 +65,9 @@ def check(connection: Connection, findings: Findings, since: datetime, now: date
             Invariant.RUNS,
             f"{row.number} jobs of type {row.type} with the key {row.unique_key!r} have not ended",
         )
-    _check_keys(connection, findings, since)
-    _check_cancels(connection, findings, since)
-    _check_retries(connection, findings)
-    _check_tags(connection, findings)
 
 
-def _check_retries(connection: Connection, findings: Findings) -> None:
+def check_retries(connection: Connection, findings: Findings) -> None:
     """Check that each job was retried at most once, after it had failed or was cancelled."""
     rows = invariants.stream(connection, invariants.RETRIES)
     for repeated, grouped in groupby(rows, key=lambda row: row.retry_of):
@@ -95,7 +91,7 @@ def _check_retries(connection: Connection, findings: Findings) -> None:
                 findings.add(Invariant.RUNS, message, job=row.id)
 
 
-def _check_tags(connection: Connection, findings: Findings) -> None:
+def check_tags(connection: Connection, findings: Findings) -> None:
     """Check that a search by a tag finds the jobs that have it, and no others."""
     rows = invariants.stream(connection, invariants.TAGS)
     for job_id, grouped in groupby(rows, key=lambda row: row.id):
@@ -120,7 +116,7 @@ def _check_tags(connection: Connection, findings: Findings) -> None:
         findings.add(Invariant.TAGS, message, job=row.job_id)
 
 
-def _check_keys(connection: Connection, findings: Findings, since: datetime) -> None:
+def check_keys(connection: Connection, findings: Findings, since: datetime) -> None:
     """Check that no job was created while another one had its key and had not ended."""
     rows = invariants.stream(connection, invariants.KEYED, since=since)
     for (kind, key), grouped in groupby(rows, key=lambda row: (row.type, row.unique_key)):
@@ -149,7 +145,7 @@ def check_job(rows: Sequence[Any], findings: Findings, now: datetime) -> None:
     findings.checked["attempts"] += len(attempts)
     for problem in (*_leases(job, attempts), *_count(job, attempts), *_last_attempt(job, attempts)):
         findings.add(Invariant.ATTEMPTS, f"job {job.id} ({job.type}): {problem}", job=job.id)
-    for problem in (*_begin(job), *_results(job, attempts), *_ends(job, attempts, now)):
+    for problem in (*_results(job, attempts), *_ends(job, attempts, now)):
         findings.add(Invariant.ENDED_JOBS, f"job {job.id} ({job.type}): {problem}", job=job.id)
 
 
@@ -175,15 +171,10 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
                 f"the attempt with lease {after.its_lease} began at {shown(after.its_start)},"
                 f" before that with lease {before.its_lease} had ended: it was not fenced"
             )
-        yield from _numbers(before, after)
-
-
-def _numbers(before: Any, after: Any) -> Iterator[str]:
-    """Yield what contradicts that each attempt that counts has the next number."""
-    counts = before.its_outcome not in UNCOUNTED
-    if after.its_number != before.its_number + counts:
-        uncounted = "" if counts else f", which was {before.its_outcome} and does not count"
-        yield f"attempt {after.its_number} follows attempt {before.its_number}{uncounted}"
+        counts = before.its_outcome not in UNCOUNTED
+        if after.its_number != before.its_number + counts:
+            uncounted = "" if counts else f", which was {before.its_outcome} and does not count"
+            yield f"attempt {after.its_number} follows attempt {before.its_number}{uncounted}"
 
 
 def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
@@ -248,9 +239,10 @@ def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         )
 
 
-def _begin(job: Any) -> Iterator[str]:
-    """Yield what contradicts that no job begins after it has expired; one that is to run again has
-    no expiry.
+def _results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
+    """Yield what contradicts that a job begins before it expires, and finishes once and for all.
+
+    A job that is to run again has no expiry.
     """
     if (
         job.expires_at is not None
@@ -261,10 +253,6 @@ def _begin(job: Any) -> Iterator[str]:
             f"it was claimed at {shown(job.started_at)}, although it had expired at"
             f" {shown(job.expires_at)}"
         )
-
-
-def _results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
-    """Yield what contradicts that a job finishes once and for all."""
     finished = [each for each in attempts if each.its_outcome == AttemptOutcome.FINISHED]
     if len(finished) > 1:
         yield f"it finished {len(finished)} times"
@@ -302,18 +290,12 @@ def _ends(job: Any, attempts: Sequence[Any], now: datetime) -> Iterator[str]:
         yield f"it ended at {shown(job.finished_at)}, but its last attempt at {shown(last.its_end)}"
 
 
-def _check_cancels(connection: Connection, findings: Findings, since: datetime) -> None:
+def check_cancels(connection: Connection, findings: Findings, since: datetime) -> None:
     """Compare the confirmed cancels of the audit log with the jobs that are still there."""
     targets = (row.target for row in invariants.stream(connection, invariants.CANCELS, since=since))
     ids = (int(target) for target in targets if target.isdecimal())
-    for batch in _batches(ids):
+    while batch := list(islice(ids, CANCELS_AT_ONCE)):
         for row in connection.execute(invariants.STATES, {"ids": batch}):
             if row.state != JobState.CANCELLED:
                 message = f"job {row.id} is {row.state}, although its cancel was confirmed"
                 findings.add(Invariant.ENDED_JOBS, message, job=row.id)
-
-
-def _batches(ids: Iterable[int]) -> Iterator[list[int]]:
-    source = iter(ids)
-    while batch := list(islice(source, CANCELS_AT_ONCE)):
-        yield batch

@@ -84,8 +84,19 @@ class RunCheck:
                 runs.retries.add(job.id)
             if job.state in (JobState.FAILED, JobState.CANCELLED):
                 unsuccessful.add(job.id)
-            if self._excludes_others(job):
-                self._compare(latest, job)
+            rules = self.rules.at(job.created_at)
+            excludes_others = rules is not None and rules.overlap is not Overlap.ALLOW_ALL
+            if excludes_others and (job.finished_at is None or job.finished_at >= self.since):
+                if latest is not None and job.created_at < _end(latest):
+                    when = (
+                        "has not ended"
+                        if latest.finished_at is None
+                        else f"ended at {shown(latest.finished_at)}"
+                    )
+                    self._add(
+                        job,
+                        f"it was created at {shown(job.created_at)}, but job {latest.id} {when}",
+                    )
                 if latest_end and attempts and attempts[0].its_start < latest_end[0]:
                     self._add(
                         job,
@@ -98,21 +109,6 @@ class RunCheck:
                     (attempts[-1].its_end, job.id), latest_end or (attempts[-1].its_end, job.id)
                 )
         return runs
-
-    def _excludes_others(self, job: Any) -> bool:
-        rules = self.rules.at(job.created_at)
-        return (rules is not None and rules.overlap is not Overlap.ALLOW_ALL) and (
-            job.finished_at is None or job.finished_at >= self.since
-        )
-
-    def _compare(self, before: Any, job: Any) -> None:
-        if before is not None and job.created_at < _end(before):
-            when = (
-                "has not ended"
-                if before.finished_at is None
-                else f"ended at {shown(before.finished_at)}"
-            )
-            self._add(job, f"it was created at {shown(job.created_at)}, but job {before.id} {when}")
 
     def _count(self, runs: Runs, job: Any, attempts: Sequence[Any]) -> None:
         end: datetime | None = job.finished_at

@@ -47,20 +47,25 @@ def _alone(row: Any) -> Iterator[str]:
         )
     if min(totals) < 0 or min(row.consecutive_failures, row.consecutive_crashes) < 0:
         yield "a count is negative"
-    yield from _streaks(row)
+    if row.consecutive_crashes > row.total_crashes:
+        yield (
+            f"{row.consecutive_crashes} crashes in a row are more than the {row.total_crashes}"
+            " crashes in total"
+        )
+    if row.consecutive_failures > row.total_failures + row.total_crashes:
+        yield f"{row.consecutive_failures} failures in a row are more than there were in total"
+    if row.last_run_success and row.consecutive_failures:
+        yield (
+            f"the last run succeeded, but {row.consecutive_failures} failures in a row are counted"
+        )
     if min(row.total_duration, row.total_duration_failures) < 0:
         yield "a duration is negative"
-    yield from _moments(row)
-
-
-def _moments(row: Any) -> Iterator[str]:
-    if row.last_successful_finish is None:
+    success: datetime | None = row.last_successful_finish
+    if success is None:
         if row.last_run_success:
             yield "the last run succeeded, but there is no last success"
-        return
-    ahead = None if row.last_finish is None else row.last_successful_finish - row.last_finish
-    if ahead is None or ahead > SLACK:
-        yield f"the last success was at {shown(row.last_successful_finish)}, after the last finish"
+    elif row.last_finish is None or success - row.last_finish > SLACK:
+        yield f"the last success was at {shown(success)}, after the last finish"
 
 
 def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
@@ -95,20 +100,6 @@ def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
         yield (
             f"the last start was at {shown(start)}, but the latest run began at"
             f" {shown(runs.last_start or start)}"
-        )
-
-
-def _streaks(row: Any) -> Iterator[str]:
-    if row.consecutive_crashes > row.total_crashes:
-        yield (
-            f"{row.consecutive_crashes} crashes in a row are more than the {row.total_crashes}"
-            " crashes in total"
-        )
-    if row.consecutive_failures > row.total_failures + row.total_crashes:
-        yield f"{row.consecutive_failures} failures in a row are more than there were in total"
-    if row.last_run_success and row.consecutive_failures:
-        yield (
-            f"the last run succeeded, but {row.consecutive_failures} failures in a row are counted"
         )
 
 

@@ -4,7 +4,7 @@ schedules.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -26,34 +26,21 @@ noticed.
 """
 
 
-def check(
-    connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]
-) -> None:
-    """Check what waits.
-
-    Without live nodes nothing is expected to happen, except that ended runs are recorded.
-    """
-    workers = [node for node in alive if node.is_worker]
-    _check_due(connection, findings, now, workers)
-    _check_lanes(connection, findings, now, workers)
-    _check_held(connection, findings, now, alive)
-    _check_hooks(connection, findings, now, workers)
-    if any(node.is_scheduler for node in alive):
-        _check_schedules(connection, findings, now)
-    elif not alive:
-        findings.notes.append("no node is alive, so due work is not reported as stuck")
-    if alive:
-        _check_runs(connection, findings, now)
-
-
-def _check_due(
+def check_due(
     connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
 ) -> None:
+    """Check that no due job waits while a node that could run it has a free slot."""
     queues = {row.name: row for row in invariants.stream(connection, invariants.LIMITS)}
     occupied = {row.queue: row.number for row in invariants.stream(connection, invariants.OCCUPIED)}
     for row in invariants.stream(connection, invariants.DUE, before=now - DUE_FOR):
         queue = queues.get(row.queue)
-        if queue is not None and _is_closed(queue, occupied.get(row.queue, 0)):
+        if queue is not None and (
+            queue.paused_at is not None
+            or (
+                queue.concurrency_limit is not None
+                and occupied.get(row.queue, 0) >= queue.concurrency_limit
+            )
+        ):
             continue
         idle = [
             node
@@ -68,7 +55,7 @@ def _check_due(
             findings.add(Invariant.STUCK, message, queue=row.queue)
 
 
-def _check_lanes(
+def check_lanes(
     connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
 ) -> None:
     """Check that jobs with limits, or in fair queues, are in lanes from which they are claimed."""
@@ -98,14 +85,10 @@ def _check_lanes(
         findings.add(Invariant.STUCK, f"{message} for more than ten minutes", job=unfiled.first)
 
 
-def _is_closed(queue: Any, occupied: int) -> bool:
-    full = queue.concurrency_limit is not None and occupied >= queue.concurrency_limit
-    return queue.paused_at is not None or full
-
-
-def _check_held(
+def check_held(
     connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]
 ) -> None:
+    """Check that the jobs of nodes that are gone have been rescued."""
     living = {node.id for node in alive}
     for row in invariants.stream(connection, invariants.HELD, before=now - RESCUED_WITHIN):
         if row.node_id not in living:
@@ -118,9 +101,10 @@ def _check_held(
             )
 
 
-def _check_hooks(
+def check_hooks(
     connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
 ) -> None:
+    """Check that no hook stays owed whose type a node knows."""
     known = {name for node in workers for name in node.types}
     for row in invariants.stream(connection, invariants.HOOKS, before=now - DUE_FOR):
         if row.type in known:
@@ -131,7 +115,8 @@ def _check_hooks(
             findings.add(Invariant.STUCK, message, job=row.first)
 
 
-def _check_schedules(connection: Connection, findings: Findings, now: datetime) -> None:
+def check_schedules(connection: Connection, findings: Findings, now: datetime) -> None:
+    """Check that due schedules have started."""
     for row in invariants.stream(connection, invariants.SCHEDULES):
         late = (
             row.enabled
@@ -147,7 +132,8 @@ def _check_schedules(connection: Connection, findings: Findings, now: datetime) 
             findings.add(Invariant.STUCK, message, schedule=row.id)
 
 
-def _check_runs(connection: Connection, findings: Findings, now: datetime) -> None:
+def check_runs(connection: Connection, findings: Findings, now: datetime) -> None:
+    """Check that no schedule waits for a run that has ended."""
     for row in invariants.stream(connection, invariants.ENDED_RUNS, before=now - STARTED_WITHIN):
         end = "has no row" if row.job_state is None else f"is {row.job_state}"
         message = (

@@ -129,7 +129,7 @@ def _next_run(rules: Rules, mark: datetime) -> datetime:
     nominal = RunTimes(Timeline.of(rules), gaps_of(rules, None)).after(mark)
     if nominal is None:
         raise InvalidRequest(
-            "there is no next run to skip: the schedule's times are over, or all are excluded"
+            "there is no next run: the schedule's times are over, or all are excluded"
         )
     return nominal
 
