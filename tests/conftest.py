@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -25,6 +26,9 @@ from tests.harness.reuse import ReusedDatabases
 REDIS_NUMBER = 5
 """The database on the shared Redis server for tests whose applications are given Redis."""
 
+NEEDS: Final = {"postgres_server": "postgres", "redis_server": "redis"}
+"""The mark of tests that use a fixture."""
+
 # No deadline: a test says what is true, a benchmark how long it takes.
 settings.register_profile(
     "suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True
@@ -39,6 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile what the processes of tests run: once for all workers, before they start."""
     if not hasattr(config, "workerinput"):
         bytecode.compile_started()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark tests by the servers that their fixtures start; a parameter that asks for one has the mark itself."""
+    for fixture, mark in NEEDS.items():
+        if fixture in getattr(item, "fixturenames", ()):
+            item.add_marker(mark)
 
 
 @pytest.hookimpl(trylast=True)

@@ -39,6 +39,8 @@ from tests.harness.redis import RedisServer
 from tests.harness.reuse import ReusedDatabases
 from tests.storage.hint_recorder import HintRecorder, work
 
+pytestmark = pytest.mark.redis
+
 MakeHorae = Callable[..., Horae]
 MAKE_CERTIFICATE: Final = [
     "openssl",

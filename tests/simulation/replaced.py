@@ -63,7 +63,6 @@ from horae.storage.engine.sqlite import opening
 from horae.storage.jobs.tables import jobs, nodes
 from horae.storage.operations import nodes as node_statements
 from horae.storage.schedules import plan_writing
-from horae.types.hooks import threads as hook_threads
 from horae.wakeup.channel import Hint, Listener
 from tests.simulation import storage, threads, world
 from tests.simulation.faults import Gate
@@ -84,14 +83,8 @@ UNTOUCHED: Final = frozenset({"horae.forking"})
 def simulated(of_storage: Callable[[], list[Any]] | None = None) -> Generator[None]:
     """Replace everything within the block; `of_storage`: what to replace for another database than SQLite."""
     replacements = [*_of_modules(), *(of_storage or _of_sqlite)(), *_of_nodes()]
-    kind = hook_threads._HookThread  # noqa: SLF001 - a subclass of `threading.Thread` already
-    bases = kind.__bases__
     with _all(replacements):
-        kind.__bases__ = (threads.Thread,)
-        try:
-            yield
-        finally:
-            kind.__bases__ = bases
+        yield
 
 
 def _of_modules() -> list[Any]:

@@ -31,7 +31,7 @@ FIRST, SECOND, THIRD = JobId(1), JobId(2), JobId(3)
     params=[
         "memory",
         "sqlite",
-        "redis",
+        pytest.param("redis", marks=pytest.mark.redis),
         pytest.param("postgresql", marks=pytest.mark.postgres),
         pytest.param("pgbouncer", marks=pytest.mark.postgres),
     ]

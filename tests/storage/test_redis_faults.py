@@ -57,6 +57,8 @@ FOREIGN: Final = (
 )
 """Reports that no body can have made."""
 
+pytestmark = pytest.mark.redis
+
 Fault = Callable[[RedisServer, Network], AbstractContextManager[None]]
 
 

@@ -46,7 +46,13 @@ channel.close()
 """
 
 
-@pytest.fixture(params=["local", "redis", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "local",
+        pytest.param("redis", marks=pytest.mark.redis),
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+    ]
+)
 def medium(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The Python expression that makes a channel, for this process or for another."""
     if request.param == "local":

@@ -9,8 +9,6 @@ import threading
 import time
 from typing import Final
 
-from typing_extensions import override
-
 from horae.guarded_log import guarded_log
 from horae.scarcity import starts
 from horae.storage.jobs.owed_hooks import OwedHook
@@ -41,14 +39,14 @@ class HookThreads:
         with self._lock:
             if self._closed.is_set():
                 return
-            threads = [thread for thread in self._threads.get(type_name, ()) if thread.is_alive()]
+            known = self._threads.get(type_name, ())
+            threads = [each for each in known if each.thread.is_alive()]
             stuck = [thread for thread in threads if thread.has_passed(self._time_limit)]
             room = OF_TYPE + min(len(stuck), MOST_STUCK) - len(threads)
             for _ in range(min(room, count)):
                 thread = _HookThread(self._hooks, type_name, self._closed)
-                if not starts(
-                    thread
-                ):  # the rows note which hooks are owed, and the next search finds them
+                # If it cannot start, the rows still note the hooks, and the next search finds them.
+                if not starts(thread.thread):
                     break
                 threads.append(thread)
             self._threads[type_name] = threads
@@ -68,22 +66,23 @@ class HookThreads:
         with self._lock:
             threads = [thread for threads in self._threads.values() for thread in threads]
         for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+            thread.thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.thread.is_alive() for thread in threads)
 
 
-class _HookThread(threading.Thread):
-    """Calls one hook of its type after another."""
+class _HookThread:
+    """A thread that calls one hook of its type after another."""
 
     def __init__(self, hooks: Hooks, type_name: str, closed: threading.Event) -> None:
-        super().__init__(name=f"horae-hooks-{type_name}", daemon=True)
+        self.thread = threading.Thread(
+            target=self._run, name=f"horae-hooks-{type_name}", daemon=True
+        )
         self._hooks, self._type, self._closed = hooks, type_name, closed
         self._owed: OwedHook | None = None
         self._began = 0.0
         self._left_behind = False
 
-    @override
-    def run(self) -> None:
+    def _run(self) -> None:
         try:
             while not self._closed.is_set() and not self._left_behind:
                 owed = self._hooks.take(self._type)
