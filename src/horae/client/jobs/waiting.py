@@ -81,7 +81,8 @@ def of_job(job_id: JobId) -> Awaited:
 
     Raises `InvalidRequest` in the body of this job, which would wait for ever.
     """
-    if _waiter() == job_id:
+    waiting = current_context()
+    if waiting is not None and waiting.id == job_id:
         raise InvalidRequest(f"job {job_id} waits for its own end, which it would never reach")
 
     def has_ended(connection: Connection) -> bool:
@@ -90,9 +91,16 @@ def of_job(job_id: JobId) -> Awaited:
             raise JobDoesNotExist(job_id, GONE)
         return states[job_id] in ENDED
 
-    concerns, timed_out = partial(_concerns, job_id=job_id), partial(WaitTimeout, job_id)
-    target = WaitTarget.job(job_id)
-    return Awaited(target, has_ended, concerns, timed_out, partial(why_unserved, job_id=job_id))
+    def concerns(hint: Hint) -> bool:
+        return hint.kind is HintKind.ENDED and (not hint.job_ids or job_id in hint.job_ids)
+
+    return Awaited(
+        WaitTarget.job(job_id),
+        has_ended,
+        concerns,
+        timed_out=partial(WaitTimeout, job_id),
+        hindrance=partial(why_unserved, job_id=job_id),
+    )
 
 
 def of_group(group_id: GroupId) -> Awaited:
@@ -104,42 +112,23 @@ def of_group(group_id: GroupId) -> Awaited:
             raise GroupDoesNotExist(group_id)
         return ended
 
-    timed_out = partial(WaitTimeout, group_id, what="group")
-    target = WaitTarget.group(group_id)
     return Awaited(
-        target, has_ended, _is_end, timed_out, partial(why_group_unserved, group_id=group_id)
+        WaitTarget.group(group_id),
+        has_ended,
+        concerns=lambda hint: hint.kind is HintKind.ENDED,
+        timed_out=partial(WaitTimeout, group_id, what="group"),
+        hindrance=partial(why_group_unserved, group_id=group_id),
     )
 
 
-def _waiter() -> JobId | None:
-    """Return the job whose body waits here."""
-    context = current_context()
-    return None if context is None else context.id
-
-
 def until_ended(
-    waits: BodyWaits, wakeup: WakeupChannel, job_id: JobId, timeout: float | None
+    waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None
 ) -> None:
-    """Wait in this thread. Raises `WaitTimeout` or `JobDoesNotExist`.
+    """Wait in this thread. Raises `WaitTimeout`, or that what is awaited was deleted.
 
     Within the body of another job it also raises what stops that body: its cancel or its time
     limit.
     """
-    until(waits, wakeup, of_job(job_id), timeout)
-
-
-def until_group_ended(
-    waits: BodyWaits, wakeup: WakeupChannel, group_id: GroupId, timeout: float | None
-) -> None:
-    """Wait in this thread for a group, in the same way.
-
-    Raises `WaitTimeout` or `GroupDoesNotExist`.
-    """
-    until(waits, wakeup, of_group(group_id), timeout)
-
-
-def until(waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:
-    """Wait in this thread."""
     context = current_context()
     hinted, poll = threading.Event(), _Poll(awaited, waits)
     end = wakeup.subscribe(lambda hint: hinted.set() if awaited.concerns(hint) else None)
@@ -269,14 +258,6 @@ async def until_ended_async(
                     return
     finally:
         end()
-
-
-def _is_end(hint: Hint) -> bool:
-    return hint.kind is HintKind.ENDED
-
-
-def _concerns(hint: Hint, job_id: JobId) -> bool:
-    return _is_end(hint) and (not hint.job_ids or job_id in hint.job_ids)
 
 
 def _pauses(awaited: Awaited, timeout: float | None) -> Iterator[float]:

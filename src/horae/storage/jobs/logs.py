@@ -108,7 +108,8 @@ def read(
 ) -> list[LogLine]:
     """Return the lines of a job from this level on, that follow a place (lease, line)."""
     values = {"job_id": job_id, "lease": after[0], "line": after[1], "level": level, "limit": limit}
-    return [_line_of(row) for row in connection.execute(READ, values).mappings()]
+    rows = connection.execute(READ, values).mappings()
+    return [LogLine(**{**row, "dropped": row["dropped"] or 0}) for row in rows]
 
 
 def dropped(connection: Connection, job_id: JobId) -> int:
@@ -124,9 +125,3 @@ def delete_logs(connection: Connection, job_ids: Collection[JobId]) -> None:
 def forget(connection: Connection, seconds: float, limit: int) -> int:
     """Delete up to `limit` lines that are older than so many seconds; return their number."""
     return connection.execute(FORGET, {"seconds": seconds, "limit": limit}).rowcount
-
-
-def _line_of(row: Any) -> LogLine:
-    values: dict[str, Any] = dict(row)
-    values["dropped"] = values["dropped"] or 0
-    return LogLine(**values)

@@ -244,16 +244,14 @@ def _open_page(
             if len(rows) == wanted.limit:
                 return rows
             among_newest = False
-        return connection.execute(_page_of_open(connection.dialect.name, asked), given).all()
+        dialect = connection.dialect.name
+        newest = _newest_of(open_jobs(conditions_of(dialect, asked))).limit(asked.limit)
+        of_open = _page(dialect, replace(asked, before=None)).where(jobs.c.id.in_(newest))
+        return connection.execute(of_open, given).all()
 
     return readable_page(
         jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit
     )
-
-
-def _page_of_open(dialect: str, wanted: JobFilter) -> Select[Any]:
-    newest_first = _newest_of(open_jobs(conditions_of(dialect, wanted))).limit(wanted.limit)
-    return _page(dialect, replace(wanted, before=None)).where(jobs.c.id.in_(newest_first))
 
 
 def _newest_of(found: CompoundSelect[int]) -> Select[tuple[int]]:

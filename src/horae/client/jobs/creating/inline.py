@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from horae.client.jobs.body_waits import BodyWaits
-from horae.client.jobs.waiting import until_ended
+from horae.client.jobs.waiting import of_job, until_ended
 from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, WaitTimeout
 from horae.storage.engine.database import Database
@@ -57,18 +57,17 @@ def retried_inline(
         if wait is not None and wait > LONGEST_WAIT:
             return job
         with suppress(WaitTimeout):
-            until_ended(waits, wakeup, job.id, ALMOST_DUE if waited and wait is not None else wait)
+            pause = ALMOST_DUE if waited and wait is not None else wait
+            until_ended(waits, wakeup, of_job(job.id), pause)
             continue
         waited = True
         with suppress(JobDoesNotExist):  # a node claimed it first, or it is not due yet
-            inline.run(inline.claimed(_claiming(waits.database, inline, job.id), _itself))
+            inline.run(
+                inline.claimed(_claiming(waits.database, inline, job.id), lambda claim: claim)
+            )
             waited = False
     return job
 
 
 def _claiming(database: Database, inline: RunsInline, job_id: JobId) -> Callable[[], Claim]:
     return lambda: database.transact(inline.claim, job_id)
-
-
-def _itself(claim: Claim) -> Claim:
-    return claim

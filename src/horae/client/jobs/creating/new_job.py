@@ -119,6 +119,7 @@ def new_job(
         raise InvalidRequest(
             "after and debounce exclude each other: a later call would move the waiting job"
         )
+    on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
     return _new_job(
         job_type,
         row_of(job_type, options, stored),
@@ -126,7 +127,7 @@ def new_job(
         stored,
         key=unique_key_in(options, rule, checked.value),
         debounce=rule if isinstance(rule, Debounce) else None,
-        after=_after(options),
+        after=After(options.after_ids, on_failure) if options.after else None,
         max_count=max_count_of(job_type, options.owner, in_batch=in_batch),
     )
 
@@ -193,13 +194,6 @@ def max_count_of(
     if owner is None or (in_batch and not job_type.declares_max_count):
         return None
     return job_type.max_count
-
-
-def _after(options: StartOptions) -> After | None:
-    if not options.after:
-        return None
-    on_failure = options.on_dependency_failure or OnDependencyFailure.CANCEL
-    return After(options.after_ids, OnDependencyFailure(on_failure))
 
 
 def _stored(job_type: JobType[Any], options: StartOptions, checked: CheckedParameters) -> Stored:

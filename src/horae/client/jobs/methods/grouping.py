@@ -25,7 +25,7 @@ from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.methods.reading import ReadsJobs
 from horae.client.jobs.methods.starting import StartsJobs, Within
-from horae.client.jobs.waiting import until_group_ended
+from horae.client.jobs.waiting import of_group, until_ended
 from horae.domain.jobs.groups import Group, GroupId, GroupState, OnFailure, progress_of
 from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
@@ -169,7 +169,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         """
         seconds = seconds_of("timeout", timeout)
         group = self._stored_group(group_id, owner)
-        until_group_ended(self.waits, self._wakeup, group.id, seconds)
+        until_ended(self.waits, self._wakeup, of_group(group.id), seconds)
         return self.get_group(group_id, owner=owner)
 
     def cancel_group(

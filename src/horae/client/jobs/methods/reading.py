@@ -11,7 +11,7 @@ from horae.client.jobs.filters import before_cursor, owner_of, possible_ids, wan
 from horae.client.jobs.live_reports import with_live_reports
 from horae.client.jobs.methods.base import JobsBase
 from horae.client.jobs.searching import SEARCH_TIME, search_for
-from horae.client.jobs.waiting import until_ended
+from horae.client.jobs.waiting import of_job, until_ended
 from horae.domain.jobs.job import LEFT_OUT, Job, JobId, JobState
 from horae.domain.jobs.log_lines import LEVELS, LogPage, check_level, place_of
 from horae.domain.jobs.owner import EVERYBODY, Whose
@@ -154,7 +154,7 @@ class ReadsJobs(JobsBase):
         """
         seconds = seconds_of("timeout", timeout)
         self._stored(job_id, owner)
-        until_ended(self.waits, self._wakeup, JobId(job_id), seconds)
+        until_ended(self.waits, self._wakeup, of_job(JobId(job_id)), seconds)
         return self.result_of(self._stored(job_id, owner))
 
     def result_of(self, job: Job) -> Any:

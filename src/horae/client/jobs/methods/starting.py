@@ -208,8 +208,12 @@ class StartsJobs(JobsBase):
         return self._until_done(partial(self._run_inline, new))
 
     def _run_inline(self, new: NewJob) -> Job:
+        def create_and_claim(connection: Connection) -> tuple[Job, Claim | None]:
+            job, is_created = create(connection, new)
+            return job, self._inline.claim(connection, job.id) if is_created else None
+
         job, claim = self._inline.claimed(
-            lambda: self._database.transact(self._create_and_claim, new),
+            lambda: self._database.transact(create_and_claim),
             lambda created: created[1],
         )
         if claim is None:  # an active job with the same key
@@ -218,10 +222,6 @@ class StartsJobs(JobsBase):
         ended = retried_inline(self.waits, self._wakeup, self._inline, partial(self.get, job.id))
         self._hooks.remove_ended(ended)
         return ended
-
-    def _create_and_claim(self, connection: Connection, new: NewJob) -> tuple[Job, Claim | None]:
-        job, is_created = create(connection, new)
-        return job, self._inline.claim(connection, job.id) if is_created else None
 
     def _within(self, session: Within) -> Connection:
         connection = session.connection() if isinstance(session, Session) else session
