@@ -81,7 +81,8 @@ class StartsJobs(JobsBase):
         given = locals()  # by name, so that each option is written once here
         if by_position:
             raise refusal_by_position(self._registry.resolve(job_type), by_position)
-        options = StartOptions(**{name: given[name] for name in OPTIONS})
+        named = {name: value for name in OPTIONS if (value := given[name]) is not None}
+        options = StartOptions(**named)
         return self.create(job_type, values, options, session=session, sync=sync)
 
     def create(

@@ -1,0 +1,29 @@
+"""An option of a start is declared once; the keywords and the flags follow."""
+
+import inspect
+
+import pytest
+import typer
+
+from horae.cli.commands.jobs.jobs import jobs_app
+from horae.cli.start_flags import start_options
+from horae.client.jobs.jobs import Jobs
+from horae.types.rules.start_options import OPTIONS, StartOptions
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_each_option_is_a_keyword_of_start(name: str) -> None:
+    assert inspect.signature(Jobs.start).parameters[name].default is None
+
+
+def test_each_option_is_a_flag_of_the_command() -> None:
+    group = typer.main.get_group(jobs_app)
+    flags = {flag for each in group.commands["start"].params for flag in each.opts}
+    wanted = {f"--{(option.flag or name).replace('_', '-')}" for name, option in OPTIONS.items()}
+    assert wanted <= flags
+
+
+def test_flags_that_are_not_given_leave_the_defaults() -> None:
+    given = {option.flag or name: None for name, option in OPTIONS.items()}
+    assert start_options(given) == StartOptions()
+    assert start_options({**given, "priority": 0, "tag": []}) == StartOptions(priority=0)
