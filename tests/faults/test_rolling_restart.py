@@ -10,6 +10,7 @@ from tests.harness.rolling_restart import QUICK, REPEATABLE, SCHEDULED, restart_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)  # the other test runs on both
 def test_jobs_that_end_within_the_grace_run_once(
     database: Database, tmp_path: Path, body_log: Path
 ) -> None:
