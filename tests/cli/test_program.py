@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from horae.cli.group import brought_forward
+from horae.cli.group import move_shared_options_first
 from horae.cli.loading import load
 from horae.cli.main import main
 from horae.errors import ConfigurationError
@@ -65,7 +65,7 @@ def test_a_reader_of_the_output_may_leave() -> None:
     ],
 )
 def test_the_options_of_the_program_may_stand_anywhere(typed: list[str], meant: list[str]) -> None:
-    assert brought_forward(typed) == meant
+    assert move_shared_options_first(typed) == meant
 
 
 def test_the_application_is_found_in_the_environment() -> None:
@@ -289,7 +289,7 @@ def test_a_file_name_that_is_too_long_is_no_bug_of_the_program() -> None:
     assert refused.stderr.startswith("Error: there is no database file")
 
 
-@pytest.mark.parametrize("command", ["schema", "deploy", "simulate --days 1 --no-database"])
+@pytest.mark.parametrize("command", ["schema", "deploy", "forecast --days 1 --no-database"])
 def test_the_application_may_come_from_the_environment(command: str, url: str) -> None:
     done = call("--database", url, *command.split(), env={"HORAE_APP": SHOP})
     assert done.exit_code == 0, done.stderr

@@ -9,10 +9,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, get_typ
 
 import typer
 
-from horae.cli.added_options import replace_catch_all
 from horae.cli.context import opened
 from horae.cli.failures import WRONG_CALL, complain
-from horae.cli.options import AsJson, Query, whose
+from horae.cli.options import AsJson, Query, replace_catch_all, whose
 from horae.cli.printing.job_views import COLUMNS, as_values
 from horae.cli.printing.output import counted, print_json, print_table
 

@@ -25,7 +25,7 @@ class HoraeGroup(TyperGroup):
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, brought_forward(args))
+        return super().parse_args(ctx, move_shared_options_first(args))
 
     @override
     def get_params(self, ctx: Any) -> list[Any]:
@@ -40,7 +40,7 @@ class HoraeGroup(TyperGroup):
             return super().invoke(ctx)
 
 
-def brought_forward(arguments: Sequence[str]) -> list[str]:
+def move_shared_options_first(arguments: Sequence[str]) -> list[str]:
     """Move the shared options to the front: `jobs list --app a:b` becomes `--app a:b jobs list`."""
     first: list[str] = []
     others: list[str] = []

@@ -1,6 +1,6 @@
 """Reads points in time as they are typed.
 
-Apart from other values, as `horae cron` needs no job types and no SQL.
+The module stands apart from `values.py` because `horae cron` loads no job types and no SQL.
 """
 
 from datetime import UTC, datetime

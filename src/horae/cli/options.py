@@ -1,5 +1,8 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how a list of them gets into a signature."""
 
+import inspect
+from collections.abc import Callable, Sequence
+from inspect import Parameter
 from typing import Annotated
 
 import typer
@@ -31,3 +34,22 @@ Query = Annotated[
 def whose(owner: str | None) -> Whose:
     """Return the owner that an option selects: everybody if it was not given."""
     return EVERYBODY if owner is None else owner
+
+
+def replace_catch_all(
+    command: Callable[..., None], added: Sequence[Parameter], *, before_own: bool = False
+) -> Callable[..., None]:
+    """Put options in the place of `**options`, the last parameter of a command, which receives
+    their values.
+
+    `before_own`: list them in the help before the options of the command itself.
+    """
+    *own, catch_all = inspect.signature(command).parameters.values()
+    first = (
+        sum(parameter.kind is not Parameter.KEYWORD_ONLY for parameter in own)
+        if before_own
+        else len(own)
+    )
+    command.__signature__ = inspect.Signature([*own[:first], *added, *own[first:]])  # type: ignore[attr-defined]
+    del command.__annotations__[catch_all.name]
+    return command

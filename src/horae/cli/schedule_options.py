@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from horae.cli.added_options import replace_catch_all
 from horae.cli.moments import parse_moment
+from horae.cli.options import replace_catch_all
 
 
 class Option(NamedTuple):

@@ -12,7 +12,6 @@ from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
 from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration
-from horae.client.audit.finding import AuditReport
 from horae.errors import InvalidRequest
 from horae.storage.operations.doctor import database_error_of
 
@@ -37,7 +36,7 @@ def audit(
     jobs have not changed, statistics add up, limits hold and nothing is stuck. Reads only. Exits
     with 1 if there is a finding, and with 2 if the database cannot be read.
     """
-    start = None if since is None else _start(since)
+    start = None if since is None else _parse_start(since)
     try:
         with opened(context) as horae:
             report = horae.audit(start)
@@ -48,14 +47,30 @@ def audit(
         complain(f"the database cannot be read: {complaint}; run `horae doctor` to find the cause")
         raise typer.Exit(WRONG_CALL) from error
     if as_json:
-        print_json({"ok": report.clean, **_values(report)})
+        print_json(
+            {
+                "ok": report.clean,
+                "since": report.since,
+                "checked": report.checked,
+                "findings": report.findings,
+                "not_shown": report.not_shown,
+                "notes": report.notes,
+            }
+        )
     else:
-        _print(report)
+        checked = ", ".join(f"{count} {name}" for name, count in report.checked.items())
+        began = "" if report.since is None else f" since {report.since:%Y-%m-%d %H:%M:%S} UTC"
+        console().print(Text(f"checked {checked or 'no rows'}{began}"))
+        for note in report.notes:
+            console().print(Text(f"note: {note}"))
+        print_table(COLUMNS, report.findings, empty="no finding: all invariants hold")
+        for name, count in report.not_shown.items():
+            console().print(Text(f"{count} more findings of {name} are not shown"))
     if not report.clean:
         raise typer.Exit(FAILED)
 
 
-def _start(text: str) -> datetime | timedelta:
+def _parse_start(text: str) -> datetime | timedelta:
     """Parse a length of time or a moment; raises `InvalidRequest`."""
     try:
         return duration(text)
@@ -65,24 +80,3 @@ def _start(text: str) -> datetime | timedelta:
         return parse_moment(text, "--since")
     except InvalidRequest as error:
         raise InvalidRequest(f"{error}, or a length of time such as 2h or 7d") from error
-
-
-def _values(report: AuditReport) -> dict[str, object]:
-    return {
-        "since": report.since,
-        "checked": report.checked,
-        "findings": report.findings,
-        "not_shown": report.not_shown,
-        "notes": report.notes,
-    }
-
-
-def _print(report: AuditReport) -> None:
-    checked = ", ".join(f"{count} {name}" for name, count in report.checked.items())
-    since = "" if report.since is None else f" since {report.since:%Y-%m-%d %H:%M:%S} UTC"
-    console().print(Text(f"checked {checked or 'no rows'}{since}"))
-    for note in report.notes:
-        console().print(Text(f"note: {note}"))
-    print_table(COLUMNS, report.findings, empty="no finding: all invariants hold")
-    for name, count in report.not_shown.items():
-        console().print(Text(f"{count} more findings of {name} are not shown"))

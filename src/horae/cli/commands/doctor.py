@@ -1,6 +1,6 @@
 """`horae doctor`: checks the database, nodes, queues and schedules, and gives advice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 
@@ -41,7 +41,6 @@ from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.url import missing_file, shown
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations.doctor import database_error_of
-from horae.storage.operations.nodes import NodeView
 from horae.storage.queues import queues
 from horae.types.routes import Routes
 
@@ -75,7 +74,7 @@ def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
 def examine(horae: Horae) -> Iterator[Finding]:
     """Yield the findings of all checks; a check that the database refuses is the last finding."""
     try:
-        yield from _examined(horae)
+        yield from _run_checks(horae)
     except Exception as error:
         complaint = database_error_of(error)
         if complaint is None:
@@ -83,7 +82,7 @@ def examine(horae: Horae) -> Iterator[Finding]:
         yield refused_finding(complaint)
 
 
-def _examined(horae: Horae) -> Iterator[Finding]:
+def _run_checks(horae: Horae) -> Iterator[Finding]:
     """Yield the findings of all checks; stops early if the database cannot be used."""
     if (file := missing_file(horae.settings.database)) is not None:
         yield warning(
@@ -109,12 +108,12 @@ def _examined(horae: Horae) -> Iterator[Finding]:
         read_only = any(
             finding.check == SERVER and finding.level is Level.PROBLEM for finding in on_server
         )
-        yield from _connections(horae, database, with_hints=not read_only)
-        yield from _work(horae, database)
+        yield from _check_connections(horae, database, with_hints=not read_only)
+        yield from _check_work(horae, database)
         yield check_rows(database)
 
 
-def _connections(horae: Horae, database: Database, *, with_hints: bool) -> Iterator[Finding]:
+def _check_connections(horae: Horae, database: Database, *, with_hints: bool) -> Iterator[Finding]:
     """Check what processes use to reach each other.
 
     A server that is read-only passes no hints on.
@@ -143,7 +142,8 @@ def print_finding(finding: Finding) -> None:
     console().print(line)
 
 
-def _work(horae: Horae, database: Database) -> Iterator[Finding]:
+def _check_work(horae: Horae, database: Database) -> Iterator[Finding]:
+    """Check nodes, queues, waiting bodies, journals, and jobs that are left over."""
     seen = look(database)
     alive = living(seen)
     dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death]
@@ -155,14 +155,10 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
         database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes
     )
     yield from wait_findings(BodyWaits(database, horae.components.live).hindrances())
-    yield from _journals(horae, database, alive)
-    left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())
-    yield from left_findings(left, alive)
-
-
-def _journals(horae: Horae, database: Database, alive: Sequence[NodeView]) -> Iterator[Finding]:
     journals = Journals(database, JournalTiming(), horae.settings.journal_dir)
     with suppress(OSError):
         journals.find_folder()
     hidden = [(each.node.id, each.node.pid, each.file) for each in hidden_journals(journals, alive)]
     yield from journal_findings(hidden, None if journals.folder is None else str(journals.folder))
+    left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())
+    yield from left_findings(left, alive)

@@ -33,7 +33,7 @@ class ChangeOfClocks(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSurprise:
-    """Times of a schedule that the clocks leave out or show twice on one day.
+    """Nominal times of a schedule that a daylight-saving change skips or repeats.
 
     `wall`: the first of them, as the clock on the wall shows them (naive); `times`: how many there
     are. `runs`: when the first of their runs start, in the zone; `fires`: how many there are.

@@ -1,5 +1,6 @@
-"""The tables of the audit log, without foreign keys as an entry outlives its target, and of browser
-sessions.
+"""The tables of the change log and of browser sessions.
+
+The change log has no foreign keys because an entry outlives its target.
 """
 
 from sqlalchemy import CheckConstraint, Column, Index, String, Table, Text
