@@ -18,7 +18,6 @@ from horae.wakeup.channel import WakeupChannel
 
 if TYPE_CHECKING:
     from horae.redis_access.access import RedisAccess
-    from horae.storage.engine.replica import ReadReplica
 
 
 def opened_database(settings: Settings, **options: int) -> Database:
@@ -41,7 +40,12 @@ class Adapters:
         """
         self._settings, self._database = settings, database
         self._servers: dict[str, RedisAccess] = {}
-        self.replica = self._replica()
+        if (url := settings.read_database) is None:
+            self.replica = None
+        else:
+            from horae.storage.engine.replica import ReadReplica
+
+            self.replica = ReadReplica(database, url.get_secret_value())
         self.live = self._live()
         self.wakeup = self._wakeup()
 
@@ -56,13 +60,6 @@ class Adapters:
             self.replica.close()
         self.wakeup.close()
         self.live.close()
-
-    def _replica(self) -> "ReadReplica | None":
-        if (url := self._settings.read_database) is None:
-            return None
-        from horae.storage.engine.replica import ReadReplica
-
-        return ReadReplica(self._database, url.get_secret_value())
 
     def _live(self) -> LiveStore:
         store = DatabaseLiveStore(self._database)
@@ -107,17 +104,11 @@ class Adapters:
                 " 'horae[redis]'"
             ) from error
         if url not in self._servers:
-            self._servers[url] = RedisAccess(url, self._redis_prefix())
+            # No other database has the same prefix: each has a job 1, and a cancel is found by the
+            # id of its job. A given prefix replaces the hash of an SQLite file, which processes may
+            # know by different paths.
+            prefix = self._settings.redis_prefix
+            if prefix is None or self._database.dialect != SQLITE:
+                prefix = f"{prefix or 'horae'}:{identity_of(self._database)}"
+            self._servers[url] = RedisAccess(url, prefix)
         return self._servers[url]
-
-    def _redis_prefix(self) -> str:
-        """Return a prefix that no other database has: each has a job 1, and a cancel is found by
-        the id of its job.
-
-        A given prefix replaces the hash of an SQLite file, which processes may know by different
-        paths.
-        """
-        given = self._settings.redis_prefix
-        if given is not None and self._database.dialect == SQLITE:
-            return given
-        return f"{given or 'horae'}:{identity_of(self._database)}"

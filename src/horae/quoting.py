@@ -6,7 +6,13 @@ from difflib import get_close_matches
 
 def quoted(text: object, longest: int = 60) -> str:
     """Quote what a caller wrote, cut where it would drown the message."""
-    written = text if isinstance(text, str) else _written(text)
+    if isinstance(text, str):
+        written = text
+    else:
+        try:
+            written = repr(text)
+        except Exception:  # noqa: BLE001 - the class of a caller may raise anything
+            written = f"(a {type(text).__name__})"
     cut = written if len(written) <= longest else written[:longest] + "…"
     return repr(cut) if isinstance(text, str) else cut
 
@@ -17,11 +23,3 @@ def did_you_mean(text: str, known: Iterable[str]) -> str:
     """
     near = get_close_matches(text, sorted(set(known)), n=1)
     return f"; did you mean {quoted(near[0])}?" if near else ""
-
-
-def _written(value: object) -> str:
-    """Return the `repr` of a value; that of a caller's own class may raise."""
-    try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - whatever it raises
-        return f"(a {type(value).__name__})"

@@ -413,12 +413,20 @@ def settings(**given: Any) -> Settings:
     except ValidationError as error:
         problems = "; ".join(_problem(item) for item in error.errors())
         raise ConfigurationError(problems) from None
-    if found.hints_database is not None:
-        _check_hints_database(found)
-    if found.read_database is not None and found.database.startswith("sqlite"):
+    if found.hints_database is not None and found.redis_hints is not None:
         raise ConfigurationError(
-            "read_database (HORAE_READ_DATABASE): only for PostgreSQL; with SQLite leave it out"
+            "hints_database, redis_hints: both say how hints travel; set one of them"
         )
+    if found.database.startswith("sqlite"):
+        if found.hints_database is not None:
+            raise ConfigurationError(
+                "hints_database (HORAE_HINTS_DATABASE): only for jobs on PostgreSQL; with SQLite"
+                " leave it out"
+            )
+        if found.read_database is not None:
+            raise ConfigurationError(
+                "read_database (HORAE_READ_DATABASE): only for PostgreSQL; with SQLite leave it out"
+            )
     return found
 
 
@@ -436,19 +444,6 @@ def unknown_variables() -> list[str]:
         f"{name} is set, but there is no such setting{did_you_mean(name, known)}"
         for name in unknown
     ]
-
-
-def _check_hints_database(found: Settings) -> None:
-    """Refuse other settings that name another way for hints."""
-    if found.redis_hints is not None:
-        raise ConfigurationError(
-            "hints_database, redis_hints: both say how hints travel; set one of them"
-        )
-    if found.database.startswith("sqlite"):
-        raise ConfigurationError(
-            "hints_database (HORAE_HINTS_DATABASE): only for jobs on PostgreSQL; with SQLite leave"
-            " it out"
-        )
 
 
 def _problem(item: Any) -> str:

@@ -12,7 +12,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Final
 
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.forked import ForkedProcess
 from tests.harness.node_process import SILENCE_VARIABLE
@@ -23,7 +23,7 @@ NO_FAULTS: Final[DatabaseFaults] = MappingProxyType({})
 
 CLOCK_OFFSETS: Final = (0.0, 7200.0, -7200.0)
 """Seconds by which the clocks of the nodes are wrong, in turn."""
-SILENCE: Final = Limits().silence
+SILENCE: Final = LivenessLimits().silence
 """Seconds after which a node counts as dead, unless they are shortened."""
 STOPS: Final = (0.03, 0.1, 0.3, 1.2)
 """How long nodes are stopped, as multiples of that silence: the longest until others consider them dead."""

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Backoff, Horae, JobContext
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
@@ -27,7 +27,7 @@ from tests.harness.waiting import Changes, Record, until_after
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
-LIMITS = Limits(
+LIMITS = LivenessLimits(
     beat=0.2, lock=1.0, silence=1.5, last_attempts=20.0, margin=0.5, lock_margin=0.4, gap=0.7
 )
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Backoff, Horae, JobContext
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
 from tests.harness.body_log import logged
@@ -33,8 +33,10 @@ SEED: Final = 20260101
 SILENCE: Final = 2.0
 """Seconds after which a node counts as dead."""
 SOON: Final = Backoff(base=timedelta(seconds=0.2), cap=timedelta(seconds=1))
-PATIENT: Final = Limits(beat=0.2, lock=0.6, silence=6.0, margin=1.0, lock_margin=0.2, gap=3.0)
-"""Limits of nodes that a free lock would condemn long before their silence does."""
+PATIENT: Final = LivenessLimits(
+    beat=0.2, lock=0.6, silence=6.0, margin=1.0, lock_margin=0.2, gap=3.0
+)
+"""LivenessLimits of nodes that a free lock would condemn long before their silence does."""
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Final
 
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from tests.harness.fault_application import fault_application
 
 SILENCE_VARIABLE: Final = "HORAE_TEST_SILENCE"
@@ -21,18 +21,18 @@ SILENCE_VARIABLE: Final = "HORAE_TEST_SILENCE"
 async def run(url: str, concurrency: int) -> None:
     """Run a node until SIGTERM."""
     horae = fault_application(url)
-    silence = float(os.environ.get(SILENCE_VARIABLE, Limits().silence))
+    silence = float(os.environ.get(SILENCE_VARIABLE, LivenessLimits().silence))
     node = horae.node(concurrency=concurrency, liveness=shrunk(silence))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, node.stop)
     await node.run()
     await asyncio.to_thread(horae.close)
 
 
-def shrunk(silence: float) -> Limits:
+def shrunk(silence: float) -> LivenessLimits:
     """Return the limits of a node, shortened in proportion to its silence."""
-    usual = Limits()
+    usual = LivenessLimits()
     share = silence / usual.silence
-    return Limits(
+    return LivenessLimits(
         beat=usual.beat * min(1.0, 2 * share),
         lock=usual.lock * min(1.0, 2 * share),
         silence=silence,

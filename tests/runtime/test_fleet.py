@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from horae import Horae
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.domain.jobs.job import NodeId
 from horae.runtime.node.node import Node
 from horae.storage.engine.database import Database
@@ -87,7 +87,7 @@ async def test_fifty_nodes_ask_little_and_few_respond_to_a_hint(
             await until_idle(statements)
             rates = [await statements_a_second(horae, WATCHED) for _ in range(3)]
         each_second = (
-            min(rates) / SIZE + 1 / Limits().beat
+            min(rates) / SIZE + 1 / LivenessLimits().beat
         )  # on a busy machine heartbeats are late, and nodes ask why
     figure(
         f"a fleet of {SIZE}: {each_second:.2f} statements/s of an idle node; claims for one job each: {claims}"

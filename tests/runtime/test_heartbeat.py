@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from horae import Horae
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.domain.jobs.job import NodeId
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness import heartbeat
@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.parametrize("database", ["postgresql"], indirect=True),
 ]
 
-LIMITS = Limits(beat=0.1)
+LIMITS = LivenessLimits(beat=0.1)
 WAITING_BEATS = """
 SELECT pid FROM pg_stat_activity
 WHERE application_name = 'horae heartbeat' AND wait_event_type = 'Lock' AND datname = current_database()
@@ -169,7 +169,7 @@ async def test_other_nodes_are_notified_at_once_of_an_ended_process(
         await holds_lock(horae)
         async with running_node(
             horae,
-            liveness=Limits(beat=60, lock=120, silence=300, gap=180),
+            liveness=LivenessLimits(beat=60, lock=120, silence=300, gap=180),
             timing=Timing(sweeper=SweeperTiming(look_every=1_000_000)),
         ) as node:
             await until(
@@ -184,7 +184,10 @@ async def test_other_nodes_are_notified_at_once_of_an_ended_process(
 @pytest.mark.parametrize("state", ["stale", "fresh", "old"])
 def test_a_node_with_a_late_heartbeat_declares_no_node_dead(horae: Horae, state: str) -> None:
     member = membership_of(
-        horae.components.database, record_of(horae.registry, NodeOptions()), Limits(), Timing()
+        horae.components.database,
+        record_of(horae.registry, NodeOptions()),
+        LivenessLimits(),
+        Timing(),
     )
     assert isinstance(member, DatabaseMembership)
     member.join(Watcher())
@@ -206,7 +209,7 @@ def test_a_slow_answer_declares_no_node_dead(horae: Horae, monkeypatch: pytest.M
     member = membership_of(
         horae.components.database,
         record_of(horae.registry, NodeOptions()),
-        Limits(lock=0.05),
+        LivenessLimits(lock=0.05),
         Timing(),
     )
     member.join(Watcher())
@@ -241,7 +244,7 @@ def test_late_answers_to_beats_that_were_sent_in_time_end_an_isolation(
     beat = Heartbeat(
         horae.components.database,
         record_of(horae.registry, NodeOptions()),
-        Limits(),
+        LivenessLimits(),
         HeartbeatTiming(awake=0.0),
         watcher,
     )

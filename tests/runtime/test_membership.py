@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
-from horae.domain.cluster.liveness import Death, Limits
+from horae.domain.cluster.liveness import Death, LivenessLimits
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness import membership
 from horae.runtime.liveness.heartbeat import Watcher
@@ -27,7 +27,10 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 def member(horae: Horae) -> FileMembership:
     found = membership.membership_of(
-        horae.components.database, record_of(horae.registry, NodeOptions()), Limits(), Timing()
+        horae.components.database,
+        record_of(horae.registry, NodeOptions()),
+        LivenessLimits(),
+        Timing(),
     )
     assert isinstance(found, FileMembership)
     return found

@@ -37,7 +37,7 @@ class Worker:
 class Scene:
     """A node among twenty others that claim the same jobs."""
 
-    known: peers.Peers = field(default_factory=lambda: peers.Peers([OWN, *OTHERS], 21))
+    known: peers.LivePeers = field(default_factory=lambda: peers.LivePeers([OWN, *OTHERS], 21))
     channel: SentHints = field(default_factory=SentHints)
     worker: Worker = field(default_factory=Worker)
     woken: int = 0
@@ -93,7 +93,7 @@ def test_a_hint_for_many_jobs_wakes_every_node() -> None:
 
 
 def test_a_node_that_does_not_know_the_others_responds() -> None:
-    assert sum(Scene(known=peers.Peers()).receive(seed) for seed in range(50)) == 50
+    assert sum(Scene(known=peers.LivePeers()).receive(seed) for seed in range(50)) == 50
 
 
 def test_a_chosen_node_without_a_slot_names_itself_as_busy_once() -> None:
@@ -144,7 +144,7 @@ def test_nodes_wake_at_different_times_for_a_job_that_becomes_due() -> None:
 
 def test_many_nodes_search_less_often_each_and_more_often_together() -> None:
     paces = [
-        Scene(known=peers.Peers([OWN], informed)).peers.pace() for informed in (1, 2, 4, 10, 50)
+        Scene(known=peers.LivePeers([OWN], informed)).peers.pace() for informed in (1, 2, 4, 10, 50)
     ]
     assert paces == [1.0, 1.0, 2.0, 5.0, 5.0]
 

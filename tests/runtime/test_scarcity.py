@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from horae import Horae, JobState
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.runtime.backends.dispatcher import Dispatcher
 from horae.runtime.claims.peers import Peers
 from horae.runtime.claims.worker import Worker
@@ -222,7 +222,9 @@ def test_a_heartbeat_goes_on_without_a_thread_to_take_over(
     exhausted: Exhausted, horae: Horae
 ) -> None:
     record = record_of(horae.registry, NodeOptions())
-    beats = Heartbeat(horae.components.database, record, Limits(), HeartbeatTiming(), Watcher())
+    beats = Heartbeat(
+        horae.components.database, record, LivenessLimits(), HeartbeatTiming(), Watcher()
+    )
     vars(beats)["_helper_at"] = float("inf")
     exhausted.now.set()
     now = vars(beats)["_checked_at"] + 1000.0

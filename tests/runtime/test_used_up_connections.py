@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from horae import Horae
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.runtime.liveness import heartbeat
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
@@ -25,7 +25,7 @@ from tests.harness.waiting import until_stored
 pytestmark = pytest.mark.postgres
 
 MOST: Final = 40
-LIMITS: Final = Limits(
+LIMITS: Final = LivenessLimits(
     beat=0.2, lock=1.2, silence=1.5, last_attempts=4.0, margin=0.5, lock_margin=0.5, gap=0.8
 )
 

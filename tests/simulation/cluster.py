@@ -12,7 +12,7 @@ from horae.client.jobs.async_jobs import AsyncJobs
 from horae.client.jobs.jobs import Jobs
 from horae.client.schedules.deployments import Deployments
 from horae.client.schedules.schedules import Schedules
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.errors import HoraeError, JobFailed, JobWasCancelled
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.node.node import Node
@@ -29,7 +29,7 @@ from tests.simulation.plan import Plan
 from tests.simulation.replaced import SimulatedChannel, SimulatedLiveStore
 from tests.simulation.world import Clock, Lane, Process, World
 
-LIMITS: Final = Limits(silence=4.0, margin=1.5, gap=2.0, last_attempts=10.0)
+LIMITS: Final = LivenessLimits(silence=4.0, margin=1.5, gap=2.0, last_attempts=10.0)
 TIMING: Final = Timing(
     run_monitor=RunMonitorTiming(round=0.3, reread_every=7),
     hooks=HookTiming(look_every=4.0),

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.errors import SchemaMismatch
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.life_lock import LifeLock
@@ -153,7 +153,7 @@ def test_a_node_that_starts_during_a_migration_is_refused(
     """Its registration waits until the migration ends, and then finds tables that it cannot use."""
     plant(tmp_path, monkeypatch, oldest_compatible=FIRST)
     upgrade(empty)
-    node = membership_of(empty, record(), Limits(), Timing())
+    node = membership_of(empty, record(), LivenessLimits(), Timing())
     joining: list[Future[None]] = []
 
     def look_and_let_a_node_start(connection: Connection, revision: str) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import bindparam, update
 
-from horae.domain.cluster.liveness import Limits, Signs, death_of
+from horae.domain.cluster.liveness import LivenessLimits, Signs, death_of
 from horae.domain.jobs.job import NodeId
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
@@ -152,12 +152,12 @@ def test_a_free_lock_and_two_missed_heartbeats_mean_death(database: Database) ->
     silent(database, NODE, 2.5)
     seen = view(database)[NODE]
     signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
-    assert death_of(signs, 60.0, Limits()) is not None
+    assert death_of(signs, 60.0, LivenessLimits()) is not None
     with database.own_connection() as connection:
         nodes.take_lock(connection, 5)
         seen = view(database)[NODE]
     signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
-    assert death_of(signs, 60.0, Limits()) is None
+    assert death_of(signs, 60.0, LivenessLimits()) is None
 
 
 def test_unregistered_nodes_are_listed_for_a_while(database: Database) -> None:

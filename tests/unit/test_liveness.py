@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.domain.cluster.liveness import Contact, Death, Isolation, Limits, Signs, death_of
+from horae.domain.cluster.liveness import Contact, Death, Isolation, LivenessLimits, Signs, death_of
 from horae.domain.jobs.job import NodeId
 from horae.errors import InvalidRequest
 
 LONG = 3600.0
-LIMITS = Limits()
+LIMITS = LivenessLimits()
 SIGNS = st.builds(
     Signs,
     node=st.just(NodeId("n1")),
@@ -23,7 +23,7 @@ SIGNS = st.builds(
 def test_limits_by_which_a_node_would_stay_stopped_are_refused(gap: float) -> None:
     """It would stop its bodies after 8 s of silence, and only a gap of more than that tells it that contact is back."""
     with pytest.raises(InvalidRequest, match="expected less than silence without its margin"):
-        Limits(silence=10.0, margin=2.0, gap=gap)
+        LivenessLimits(silence=10.0, margin=2.0, gap=gap)
 
 
 def death(

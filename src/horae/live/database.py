@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -28,7 +28,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.domain.jobs.waits import Wait, WaitTarget
 from horae.domain.names import is_id
@@ -143,16 +142,12 @@ class DatabaseLiveStore:
     # As the protocol has it
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
         """Do nothing: a database does not tell its readers of new reports."""
-        return _do_nothing
+        return lambda: None
 
     def close(self) -> None:
         """Close the connections to the side-car file; the database is closed by its owner."""
         if self._side_car is not None:
             self._side_car.close()
-
-
-def _do_nothing() -> None:
-    """Return at once: there is nothing to end."""
 
 
 def _upsert(dialect: str) -> Insert:
@@ -276,16 +271,12 @@ def _cancel_requests(
     connection: Connection, job_ids: Collection[JobId]
 ) -> dict[JobId, CancelRequest]:
     rows = connection.execute(REQUESTED.on(connection), {"job_ids": job_ids})
-    return {
-        row.job_id: CancelRequest(_readable_id(row.requested_by), forced=row.forced) for row in rows
-    }
-
-
-def _readable_id(stored: Any) -> str | None:
-    """Return the name as it was stored; another program may have written anything into the side-car
-    file.
-    """
-    return stored if isinstance(stored, str) and is_id(stored) else None
+    found: dict[JobId, CancelRequest] = {}
+    for row in rows:
+        by = row.requested_by  # another program may have written anything into the side-car file
+        is_readable = isinstance(by, str) and is_id(by)
+        found[row.job_id] = CancelRequest(by if is_readable else None, forced=row.forced)
+    return found
 
 
 def _begin_wait(connection: Connection, wait: Wait) -> None:
@@ -306,13 +297,16 @@ def _row_of(wait: Wait) -> dict[str, int | None]:
 
 def _waits(connection: Connection) -> list[Wait]:
     return [
-        Wait(row.job_id, row.lease, row.group_id, _awaited(row.awaited_job, row.awaited_group))
+        Wait(
+            row.job_id,
+            row.lease,
+            row.group_id,
+            WaitTarget.group(row.awaited_group)
+            if row.awaited_job is None
+            else WaitTarget.job(row.awaited_job),
+        )
         for row in connection.execute(WAITS)
     ]
-
-
-def _awaited(job_id: JobId | None, group_id: GroupId) -> WaitTarget:
-    return WaitTarget.group(group_id) if job_id is None else WaitTarget.job(job_id)
 
 
 def _forget(connection: Connection, job_ids: Collection[JobId]) -> None:

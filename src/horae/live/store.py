@@ -48,17 +48,14 @@ def checked_report(job_id: JobId, lease: Any, percentage: Any, label: Any) -> Li
         or percentage not in PERCENTAGES
     ):
         return None
-    if label is not None and not _is_label(label):
-        return None
+    if label is not None:
+        if not isinstance(label, str):
+            return None
+        try:
+            check_label(label)
+        except InvalidLabel:
+            return None
     return LiveReport(job_id, lease, percentage, label)
-
-
-def _is_label(given: Any) -> bool:
-    try:
-        check_label(given)
-    except (InvalidLabel, AttributeError):
-        return False
-    return isinstance(given, str)
 
 
 class LiveStore(Protocol):

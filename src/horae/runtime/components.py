@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.domain.cluster.roles import Role, parse_roles
 from horae.domain.jobs.log_lines import KeepLogs
 from horae.domain.sizes import parse_size
@@ -62,7 +62,7 @@ class NodeKeywords(TypedDict, total=False):
     keep: timedelta
     keep_logs_for: timedelta | None
     journal_dir: Path | None
-    liveness: Limits
+    liveness: LivenessLimits
     timing: Timing
 
 
@@ -101,7 +101,7 @@ class NodeOptions:
     keep: timedelta = timedelta(days=30)
     keep_logs_for: timedelta | None = None
     journal_dir: Path | None = None
-    liveness: Limits = field(default_factory=Limits)
+    liveness: LivenessLimits = field(default_factory=LivenessLimits)
     timing: Timing = field(default_factory=Timing)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from horae.wakeup.channel import Hint, Listener
 _log = guarded_log(__name__)
 
 
-class Listeners:
+class HintListeners:
     """Calls every listener with every hint; an exception of one does not affect the others."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from typing_extensions import override
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.wakeup.channel import Hint, Listener, WakeupChannel
-from horae.wakeup.listeners import Listeners
+from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Merged, Outbox
 from horae.wakeup.payload import decode, encode
 
@@ -53,7 +53,7 @@ class LocalChannel(BuiltAnewInChild):
         self._lock = threading.Lock()
         self._closed = False
         self._warned = False
-        self._listeners = Listeners()
+        self._listeners = HintListeners()
         self._receiver: _Receiver | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=SEND_INTERVAL)
@@ -138,7 +138,7 @@ class LocalChannel(BuiltAnewInChild):
 class _Receiver:
     """A socket, and the thread that reads it and calls the listeners."""
 
-    def __init__(self, path: Path, listeners: Listeners) -> None:
+    def __init__(self, path: Path, listeners: HintListeners) -> None:
         self.path = path
         self._listeners = listeners
         self._closing = False

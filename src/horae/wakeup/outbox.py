@@ -58,7 +58,13 @@ class Merged:
         taken, self._ids = self._ids, {}
         work, self._work = self._work, None
         hints = [Hint(kind, tuple(ids or ())) for kind, ids in taken.items()]
-        return _with_work(hints, work)
+        if work is None:
+            return hints
+        # Besides the ids, a hint for work has what was merged into `work`.
+        return [
+            replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint
+            for hint in hints
+        ]
 
 
 def _added(first: Hint, second: Hint) -> Hint:
@@ -72,16 +78,6 @@ def _added(first: Hint, second: Hint) -> Hint:
         seed=None if None in seeds else second.seed,
         busy=tuple(dict.fromkeys((*first.busy, *second.busy))),
     )
-
-
-def _with_work(hints: list[Hint], work: Hint | None) -> list[Hint]:
-    """Give the hint for work what was merged beside its ids."""
-    if work is None:
-        return hints
-    return [
-        replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint
-        for hint in hints
-    ]
 
 
 class Outbox(BuiltAnewInChild):
@@ -151,38 +147,29 @@ class Outbox(BuiltAnewInChild):
             self._thread = thread
 
     def _run(self) -> None:
-        while hints := self._next():
-            self._attempt(hints)
-            if self._failures:
+        while True:
+            with self._filled:
+                self._filled.wait_for(lambda: self._merged or self._closing.is_set())
+                hints = self._merged.take()
+            if not hints:
+                return
+            try:
+                self._deliver(hints)
+            except Exception as error:  # noqa: BLE001 - the thread must survive: hints are optional
+                self._on_failure(error)
+                self._failures += 1
+                with self._filled:
+                    if self._closing.is_set():  # that was the last attempt
+                        return
+                    for hint in hints:
+                        self._merged.add(hint)
                 delay = retry_delay(self._failures, RECONNECT, self._random)
                 self._closing.wait(delay.total_seconds())
-            elif self._interval:
-                self._closing.wait(self._interval)
-
-    def _next(self) -> list[Hint]:
-        """Wait for hints and return them; an empty list once the outbox is closed."""
-        with self._filled:
-            self._filled.wait_for(lambda: self._merged or self._closing.is_set())
-            return self._merged.take()
-
-    def _attempt(self, hints: Sequence[Hint]) -> None:
-        try:
-            self._deliver(hints)
-        except Exception as error:  # noqa: BLE001 - the thread must survive: hints are optional
-            self._on_failure(error)
-            self._failures += 1
-            self._keep(hints)
-        else:
-            self._failures = 0
+            else:
+                self._failures = 0
+                if self._interval:
+                    self._closing.wait(self._interval)
 
     def _warn(self, error: Exception) -> None:
         if not self._failures:
             _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)
-
-    def _keep(self, hints: Sequence[Hint]) -> None:
-        with self._filled:
-            if self._closing.is_set():  # that was the last attempt
-                self._merged = Merged()
-                return
-            for hint in hints:
-                self._merged.add(hint)

@@ -50,7 +50,9 @@ def decode(text: str) -> tuple[str, Hint] | None:
     try:
         fields: Any = json.loads(body)
         return tag, Hint(
-            HintKind(fields["kind"]), _job_ids(fields.get("ids", [])), **_responders(fields)
+            HintKind(fields["kind"]),
+            tuple(map(_job_id, fields.get("ids", []))),
+            **_responders(fields),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
@@ -68,11 +70,6 @@ def _responders(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_number(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= LARGEST_ID
-
-
-def _job_ids(ids: list[object]) -> tuple[JobId, ...]:
-    """Check that this is a list of job ids; a string or a number raises as well."""
-    return tuple(_job_id(id_) for id_ in ids)
 
 
 def _job_id(value: object) -> JobId:

@@ -24,7 +24,7 @@ from horae.receiving import ReceivingThread
 from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask, driver_arguments_for
 from horae.storage.engine.url import driver_arguments
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
-from horae.wakeup.listeners import Listeners
+from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Outbox
 from horae.wakeup.payload import CHANNEL, decode, encode_all
 
@@ -77,7 +77,7 @@ class PostgresChannel(BuiltAnewInChild):
         self._token = secrets.token_hex(8)
         self._lock = threading.Lock()
         self._closed = False
-        self._listeners = Listeners()
+        self._listeners = HintListeners()
         self._receiver: _Receiver | None = None
         self._sending: psycopg.Connection | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)

@@ -13,7 +13,7 @@ from horae.forking import BuiltAnewInChild
 from horae.redis_access.access import UNUSABLE, RedisAccess, reason
 from horae.redis_access.subscription import Subscription
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
-from horae.wakeup.listeners import Listeners
+from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Merged, Outbox
 from horae.wakeup.payload import decode, encode_all
 
@@ -35,7 +35,7 @@ class RedisChannel(BuiltAnewInChild):
         self._token = token_hex(8)
         self._lock = threading.Lock()
         self._closed = False
-        self._listeners = Listeners()
+        self._listeners = HintListeners()
         self._subscription: Subscription | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox(

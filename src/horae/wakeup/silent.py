@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from horae.wakeup.channel import Hint, Listener, WakeupChannel
-from horae.wakeup.listeners import Listeners
+from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Outbox
 
 
@@ -15,7 +15,7 @@ class SilentChannel:
     listens = False
 
     def __init__(self) -> None:
-        self._listeners = Listeners()
+        self._listeners = HintListeners()
         self._here = Outbox("horae-hints-here", self._listeners.call)
 
     def send(self, hint: Hint) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from horae import Backoff, Horae, Job, JobContext, JobType, Limit
 from horae import jobs_table as jobs
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.runtime.timing import (
     ControllerTiming,
     HookTiming,
@@ -25,7 +25,7 @@ from horae.runtime.timing import (
 from tests.harness.fault_application import EFFECT
 
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
-LIMITS = Limits(
+LIMITS = LivenessLimits(
     beat=0.2, lock=0.6, silence=1.5, last_attempts=1.6, margin=0.5, lock_margin=0.2, gap=0.7
 )
 FREQUENT = Timing(

@@ -15,7 +15,7 @@ from horae.errors import InvalidRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LivenessLimits:
     """How long signs of life may be missing, in seconds.
 
     The margins are subtracted where a node applies a limit to itself, so that it acts before the
@@ -76,7 +76,7 @@ class Death:
     certain: bool = True
 
 
-def death_of(signs: Signs, watched: float, limits: Limits) -> Death | None:
+def death_of(signs: Signs, watched: float, limits: LivenessLimits) -> Death | None:
     """Return why the node is dead, or None.
 
     `watched`: seconds of the observer's own uninterrupted contact.
@@ -116,7 +116,7 @@ class Contact:
     Moments are seconds of a clock that never steps and that includes the time a machine sleeps.
     """
 
-    def __init__(self, limits: Limits, now: float) -> None:
+    def __init__(self, limits: LivenessLimits, now: float) -> None:
         """`now`: the moment at which the node was registered."""
         self._limits = limits
         self._answered = self._since = now

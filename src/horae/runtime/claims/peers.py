@@ -54,7 +54,7 @@ class Peers:
     ) -> None:
         self._database, self._node, self._wakeup, self._signals = database, node, wakeup, signals
         self._timing, self._rng = timing, rng
-        self._known = peers.Peers()
+        self._known = peers.LivePeers()
         self._changed = asyncio.Event()
         self._busy: dict[NodeId, float] = {}
         self._announced_at = self._responded_at = -timing.busy_for
@@ -73,7 +73,7 @@ class Peers:
                 self._known = await self._database.autocommit_async(peers.peers_of, self._node)
             except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
                 log.debug("cannot read which other nodes there are: %s", error)
-                self._known = peers.Peers()
+                self._known = peers.LivePeers()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timing.read_every * self._rng.uniform(0.9, 1.1)):
                     await self._changed.wait()

@@ -17,7 +17,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.cluster.liveness import Contact, Isolation, Limits
+from horae.domain.cluster.liveness import Contact, Isolation, LivenessLimits
 from horae.errors import DatabaseReadOnly
 from horae.guarded_log import guarded_log
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
@@ -56,7 +56,7 @@ class Heartbeat:
         self,
         database: Database,
         record: NodeRecord,
-        limits: Limits,
+        limits: LivenessLimits,
         timing: HeartbeatTiming,
         watcher: Watcher,
     ) -> None:

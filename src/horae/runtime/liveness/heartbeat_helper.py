@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.storage.engine.connections.timeouts import raw_bounds
 from horae.storage.engine.database import Database
 from horae.storage.operations import heartbeat_process, nodes
@@ -77,7 +77,7 @@ class Helper:
                 pipe.close()
 
 
-def start_helper(database: Database, record: NodeRecord, limits: Limits) -> Helper | None:
+def start_helper(database: Database, record: NodeRecord, limits: LivenessLimits) -> Helper | None:
     """Start the process; return None if no Python interpreter is found, raise OSError if the start
     fails.
     """
@@ -101,7 +101,7 @@ def start_helper(database: Database, record: NodeRecord, limits: Limits) -> Help
     return helper
 
 
-def told(database: Database, record: NodeRecord, limits: Limits) -> HelperConfig:
+def told(database: Database, record: NodeRecord, limits: LivenessLimits) -> HelperConfig:
     """Return the settings of the helper."""
     # A hint with the sender of no node, because a node ignores hints of its own.
     news = (CHANNEL, encode("ended", Hint(HintKind.NODES), LARGEST_PAYLOAD))

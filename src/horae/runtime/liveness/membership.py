@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from typing_extensions import override
 
 from horae.domain.cluster.clock_steps import Silences
-from horae.domain.cluster.liveness import Death, Limits, Signs, death_of
+from horae.domain.cluster.liveness import Death, LivenessLimits, Signs, death_of
 from horae.domain.jobs.job import NodeId
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.identity import decoded, is_gone
@@ -97,7 +97,7 @@ class DatabaseMembership(Membership):
     """Membership on PostgreSQL, where heartbeats report silent nodes."""
 
     def __init__(
-        self, database: Database, record: NodeRecord, limits: Limits, timing: Timing
+        self, database: Database, record: NodeRecord, limits: LivenessLimits, timing: Timing
     ) -> None:
         super().__init__(database, record)
         self._limits, self._timing = limits, timing.heartbeat
@@ -196,7 +196,7 @@ class FileMembership(Membership):
     @override
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
         """Judge by processes and locks, and remove files that have no row."""
-        deaths = {view.id: death_of(self._signs(view), 0.0, Limits()) for view in others}
+        deaths = {view.id: death_of(self._signs(view), 0.0, LivenessLimits()) for view in others}
         self._sweep_files(deaths.keys())
         return deaths
 
@@ -250,7 +250,7 @@ class FileMembership(Membership):
 
 
 def membership_of(
-    database: Database, record: NodeRecord, limits: Limits, timing: Timing
+    database: Database, record: NodeRecord, limits: LivenessLimits, timing: Timing
 ) -> Membership:
     """Return the membership for this kind of database."""
     if database.dialect == SQLITE:

@@ -48,14 +48,14 @@ class Keyword(String):
     parameters.
     """
 
-    class Comparator(String.Comparator[str]):
+    class KeywordComparator(String.Comparator[str]):
         """Replaces the members in a comparison."""
 
         @override
         def operate(self, op: OperatorType, *other: Any, **options: Any) -> ColumnElement[Any]:
             return super().operate(op, *map(_as_constant, other), **options)
 
-    comparator_factory = Comparator
+    comparator_factory = KeywordComparator
 
 
 def _as_constant(value: Any) -> Any:

@@ -152,7 +152,7 @@ class Database(BuiltAnewInChild):
         The first call may have to connect, and raises what connecting raises.
         """
         if self._pooling.found is None:
-            self.autocommit(_connect_only)
+            self.autocommit(lambda _connection: None)  # connects
         return bool(self._pooling.found)
 
     @property
@@ -456,11 +456,6 @@ _AT_ONCE: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {},
     SQLITE: {opening.BEGIN_OPTION: opening.AT_ONCE},
 }
-
-
-def _connect_only(connection: Connection) -> None:
-    """Connect, and run nothing."""
-    del connection
 
 
 def side_car_path(database: Database | Engine, name: str) -> Path:

@@ -131,7 +131,7 @@ class Json(UserDefinedType[Any]):
     own JSON type.
     """
 
-    class Comparator(UserDefinedType.Comparator[Any]):
+    class JsonComparator(UserDefinedType.Comparator[Any]):
         """Supports access to parts of the value."""
 
         @override
@@ -141,7 +141,7 @@ class Json(UserDefinedType[Any]):
                 return part
             return super().operate(op, *other, **kwargs)
 
-    comparator_factory = Comparator
+    comparator_factory = JsonComparator
     cache_ok = True
 
     @override

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from horae.storage.engine.database import Database
@@ -31,7 +31,12 @@ def identity_of(database: Database) -> str:
     if database.dialect == SQLITE:
         parts = [_machine(), str(Path(database.url.database or "").resolve())]
     else:
-        parts = [_server(database), *map(str, database.autocommit(_table))]
+        try:
+            server = str(database.autocommit(lambda connection: connection.scalar(_SERVER)))
+        except DBAPIError:  # not allowed to this role, as on some managed servers
+            server = ""
+        found = database.autocommit(lambda connection: connection.execute(_TABLE).one())
+        parts = [server, *map(str, found)]
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=LENGTH).hexdigest()
 
 
@@ -46,7 +51,8 @@ def local_name_of(database: Database) -> str:
         # Follows links, as opening the file does
         file = os.stat(database.url.database or "")  # noqa: PTH116
         return f"{file.st_dev:x}-{file.st_ino:x}"
-    return f"{identity_of(database)}-{database.autocommit(_port)}"
+    port = database.autocommit(lambda connection: connection.scalar(_PORT))
+    return f"{identity_of(database)}-{port}"
 
 
 def _machine() -> str:
@@ -54,25 +60,3 @@ def _machine() -> str:
         return Path("/etc/machine-id").read_text(encoding="ascii")
     except OSError:
         return socket.gethostname()
-
-
-def _server(database: Database) -> str:
-    try:
-        return str(database.autocommit(_system_identifier))
-    except DBAPIError:  # not allowed to this role, as on some managed servers
-        return ""
-
-
-def _system_identifier(connection: Connection) -> int:
-    found: int = connection.execute(_SERVER).scalar_one()
-    return found
-
-
-def _port(connection: Connection) -> str:
-    found: str = connection.execute(_PORT).scalar_one()
-    return found
-
-
-def _table(connection: Connection) -> tuple[str, int, int]:
-    name, database, table = connection.execute(_TABLE).one()
-    return name, database, table

@@ -37,18 +37,16 @@ class SameDatabase:
         engine = connection.engine
         if engine.pool in self._found:
             return
-        if not self._database.is_at(engine.url) and not self._is_same(connection):
+        if not self._database.is_at(engine.url) and (
+            connection.dialect.name != self._database.dialect
+            or _identity(connection) != self._database.autocommit(_identity)
+        ):
             raise InvalidRequest(
                 f"this session or connection is bound to {_shown(engine.url)}, and Horae's database"
                 f" is {_shown(self._database.url)}: a job cannot be part of a transaction of"
                 " another database"
             )
         self._found.add(engine.pool)
-
-    def _is_same(self, connection: Connection) -> bool:
-        if connection.dialect.name != self._database.dialect:
-            return False
-        return _identity(connection) == self._database.autocommit(_identity)
 
 
 def _shown(url: URL) -> str:

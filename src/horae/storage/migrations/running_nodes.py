@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import Connection, select, text
 
-from horae.domain.cluster.liveness import Limits
+from horae.domain.cluster.liveness import LivenessLimits
 from horae.errors import SchemaMismatch
 from horae.storage.engine.database import side_car_path
 from horae.storage.engine.dialect import SQLITE, seconds_since
@@ -34,7 +34,7 @@ def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
         files = [(row.name, folder / f"{row.id}{LOCK_SUFFIX}") for row in found]
         names = sorted(name for name, file in files if file.exists() and not is_abandoned(file))
     else:
-        names = sorted(row.name for row in found if row.silence < Limits().silence)
+        names = sorted(row.name for row in found if row.silence < LivenessLimits().silence)
     if names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         raise SchemaMismatch(

@@ -19,7 +19,7 @@ SILENT_AFTER: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Peers:
+class LivePeers:
     """Live workers.
 
     `alike`: of the same job types and queues as the one that asks; `informed`: of the same types.
@@ -50,7 +50,7 @@ PEERS: Final = (
 )
 
 
-def peers_of(connection: Connection, node: NodeId) -> Peers:
+def peers_of(connection: Connection, node: NodeId) -> LivePeers:
     """Return the live workers that know the job types of this one, itself included (PostgreSQL)."""
     rows = connection.execute(PEERS, {"node": node, "since": -SILENT_AFTER}).all()
-    return Peers([NodeId(row.id) for row in rows if row.alike], max(1, len(rows)))
+    return LivePeers([NodeId(row.id) for row in rows if row.alike], max(1, len(rows)))

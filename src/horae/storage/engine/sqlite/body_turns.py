@@ -62,7 +62,11 @@ class BodyTurns:
         cursor.execute("PRAGMA busy_timeout = 0")
         try:
             while not self._taken(cursor, deadline):
-                _sleep(connection, max(pause, self._others_until - time.monotonic()))
+                seconds = max(pause, self._others_until - time.monotonic())
+                if connection.dialect.is_async:  # without holding the event loop
+                    await_only(asyncio.sleep(seconds))
+                else:
+                    time.sleep(seconds)
                 pause = min(2 * pause, LONGEST_PAUSE)
         except (
             Exception,
@@ -92,11 +96,3 @@ class BodyTurns:
                 raise
             return False
         return True
-
-
-def _sleep(connection: Connection, seconds: float) -> None:
-    """Wait; in the transaction of a coroutine without holding the event loop."""
-    if connection.dialect.is_async:
-        await_only(asyncio.sleep(seconds))
-    else:
-        time.sleep(seconds)
