@@ -13,7 +13,7 @@ from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine import unreadable_rows
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.api.clients import Client, error_of
 from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state

@@ -12,7 +12,7 @@ from horae.errors import InvalidRequest, JobNotRetryable, ScheduleIsRunning
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.schedules.plan_writing import JITTER
 from tests.schedules.clock import MONDAY
 from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, Driver

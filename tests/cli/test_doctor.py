@@ -30,7 +30,8 @@ from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.migrations.runner import MigrationStatus
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.operations.doctor import (
     DueWork,
     OpenTransaction,
@@ -39,7 +40,6 @@ from horae.storage.operations.doctor import (
     do_nothing,
     started,
 )
-from horae.storage.operations.nodes import NodeView
 from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import Call, call, called, node_of, values

@@ -19,7 +19,7 @@ from horae.runtime.node.node_status import look
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.types.registry import Registry
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.silent import SilentChannel

@@ -11,7 +11,7 @@ import pytest
 from horae.domain.jobs.job import JobId, JobState
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.cli.conftest import call
 from tests.cli.running import ON_SQLITE, Begin, Running
 

@@ -16,7 +16,7 @@ from horae import Horae
 from horae.cli.serving.web import servers_of
 from horae.domain.jobs.job import JobId
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.cli.conftest import call, values
 from tests.cli.running import ON_SQLITE, Begin
 

@@ -12,8 +12,8 @@ from horae.domain.jobs.job import Claim, NodeId
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
-from horae.storage.operations import nodes
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.queues.depth import DueJobs, Durations
 from horae.storage.queues.queues import QueueView
 from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, execute

@@ -19,7 +19,7 @@ from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.operations.limits import LimitView
 from tests.harness.applications import ELSEWHERE, application, url_of
 

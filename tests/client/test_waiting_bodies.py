@@ -11,7 +11,8 @@ from horae.client.jobs import waiting
 from horae.runtime.claims import slots
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.node_record import record_of
-from horae.storage.operations import doctor, nodes
+from horae.storage.nodes import nodes
+from horae.storage.operations import doctor
 from horae.storage.operations.unserved import why_unserved
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 

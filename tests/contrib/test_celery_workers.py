@@ -10,7 +10,7 @@ import pytest
 
 from horae import Horae
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.contrib.conftest import MakeWorker
 from tests.harness.applications import rows, url_of
 from tests.harness.celery_worker import CeleryWorker

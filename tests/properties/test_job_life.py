@@ -65,8 +65,8 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.tables import job_attempts
-from horae.storage.operations import nodes
-from horae.storage.operations.nodes import NodeRecord
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeRecord
 from horae.storage.outcomes import cancelling, deletion, settling
 from horae.storage.queues import queues
 from horae.types.context import JobContext

@@ -15,8 +15,8 @@ from sqlalchemy.exc import OperationalError
 from horae import Backoff, Horae, JobContext, JobState
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
-from horae.storage.operations import nodes
-from horae.storage.operations.nodes import NodeRecord
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeRecord
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_set, until_state

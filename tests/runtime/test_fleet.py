@@ -12,7 +12,7 @@ from horae.domain.cluster.liveness import LivenessLimits
 from horae.domain.jobs.job import NodeId
 from horae.runtime.node.node import Node
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.harness.applications import application, counted_statements
 from tests.harness.figures import figure
 from tests.harness.nodes import signals_of, statements_a_second, until, until_state

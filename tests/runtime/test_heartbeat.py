@@ -23,7 +23,7 @@ from horae.runtime.liveness.node_record import record_of
 from horae.runtime.node.node import Node
 from horae.runtime.timing import HeartbeatTiming, SweeperTiming, Timing
 from horae.storage.engine.database import Database
-from horae.storage.operations.heartbeat_process import is_stopped
+from horae.storage.nodes.heartbeat_process import is_stopped
 from tests.harness.applications import execute, rows
 from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until

@@ -11,8 +11,8 @@ from horae.runtime.claims.peers import Peers
 from horae.runtime.signals import Signals
 from horae.runtime.timing import PeersTiming
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes, peers
-from horae.storage.operations.nodes import NodeRecord
+from horae.storage.nodes import nodes, peers
+from horae.storage.nodes.nodes import NodeRecord
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 from horae.wakeup.silent import SilentChannel
 

@@ -11,7 +11,7 @@ from horae.domain.jobs.job import JobState
 from horae.runtime.timing import Timing
 from horae.storage.migrations import runner
 from horae.storage.migrations.version import HEAD
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_set, until_state
 from tests.harness.waiting import until_logged

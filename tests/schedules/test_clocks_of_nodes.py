@@ -16,7 +16,7 @@ from horae.runtime.controller import Controller
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ControllerTiming
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.schedules import firing
 from tests.harness.applications import application
 from tests.schedules.driver import HERE

@@ -22,7 +22,7 @@ from horae.runtime.controller import Controller
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ControllerTiming, Timing
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.schedules import firing, writing
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule

@@ -11,7 +11,7 @@ from horae.domain.jobs.job import NodeId
 from horae.runtime.controller import Controller
 from horae.runtime.timing import ControllerTiming, Timing
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.harness.applications import application, execute
 from tests.harness.nodes import running_node, until
 from tests.harness.waiting import Record

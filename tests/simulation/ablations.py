@@ -25,7 +25,7 @@ from horae.storage.engine.connections import commit_guard
 from horae.storage.jobs import claims
 from horae.storage.jobs.limits import lane_statements, limited_claims
 from horae.storage.jobs.tables import jobs
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.outcomes import crashed_nodes, run_ending, settling, settling_statements
 from horae.storage.schedules import ticks, writing
 from tests.simulation import (

@@ -61,7 +61,7 @@ from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import PerDialect, database_now, seconds_from_now, seconds_since
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs.tables import jobs, nodes
-from horae.storage.operations import nodes as node_statements
+from horae.storage.nodes import nodes as node_statements
 from horae.storage.schedules import plan_writing
 from horae.wakeup.channel import Hint, Listener
 from tests.simulation import storage, threads, world

@@ -20,8 +20,8 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.reading import Attempt
 from horae.storage.jobs.tables import job_attempts, jobs
-from horae.storage.operations import nodes
-from horae.storage.operations.nodes import NodeRecord
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeRecord
 from horae.storage.outcomes import settling, time_limits
 from horae.storage.outcomes.settling import Settled
 

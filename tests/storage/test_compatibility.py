@@ -22,7 +22,7 @@ from horae.storage.migrations import runner
 from horae.storage.migrations.runner import check, downgrade, ensure, status, upgrade
 from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
 from horae.storage.migrations.version import HEAD, OLDEST_COMPATIBLE, REVISIONS, VERSION_TABLE
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from tests.storage.arrange import NODE, record, registered
 from tests.storage.planted import FIRST, SECOND, plant
 from tests.storage.test_migrations import NEWER, run_script, waiting_for_locks

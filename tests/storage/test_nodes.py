@@ -11,8 +11,8 @@ from horae.domain.jobs.job import NodeId
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import nodes as table
-from horae.storage.operations import nodes
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.outcomes import cancelling
 from tests.storage.arrange import (
     NODE,

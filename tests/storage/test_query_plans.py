@@ -19,7 +19,8 @@ from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.reading import OPEN_STATES, JobFilter
 from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
-from horae.storage.operations import doctor, nodes
+from horae.storage.nodes import nodes
+from horae.storage.operations import doctor
 from horae.storage.outcomes import crashed_nodes, run_ending, time_limits
 from horae.storage.queues import queues
 from tests.harness.applications import url_of

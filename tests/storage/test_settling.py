@@ -25,7 +25,7 @@ from horae.domain.jobs.job import (
 from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.outcomes import cancelling, crashed_nodes, settling, time_limits
 from horae.storage.outcomes.settling import Settled
 from horae.types.registry import Registry

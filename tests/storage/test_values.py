@@ -24,7 +24,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import EPOCH, database_now, seconds_from_now, seconds_since
 from horae.storage.jobs import claims, creation, owed_hooks
 from horae.storage.jobs.tables import jobs
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.outcomes import cancelling
 from horae.types.function import JobFunction
 from horae.types.rules.start_options import StartOptions

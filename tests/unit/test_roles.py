@@ -14,7 +14,7 @@ from horae.domain.jobs.job import NodeId
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.runtime.components import NodeKeywords, options_from
 from horae.settings import settings
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.schedules.health import ScheduleHealth
 
 ALLOWED = "expected one or more of worker, scheduler, web"

@@ -6,7 +6,7 @@ from typing import Any
 from horae.client.doctor.finding import Level
 from horae.client.doctor.schedules import schedule_findings
 from horae.domain.jobs.job import NodeId
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 

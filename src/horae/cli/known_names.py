@@ -3,7 +3,7 @@ registered.
 """
 
 from horae.app import Horae
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 
 
 def known_types(horae: Horae) -> set[str]:

@@ -24,7 +24,7 @@ from horae.runtime.timing import ControllerTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import is_transient
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.schedules import bulk_firing, firing
 from horae.storage.schedules.bulk_firing import PlannedFire
 from horae.storage.schedules.plan_writing import AppliedPlan

@@ -10,7 +10,7 @@ from horae.client.audit.finding import AuditReport, Findings
 from horae.client.audit.known_rules import RuleChanges
 from horae.client.audit.schedules import ScheduleAudit
 from horae.storage.engine.value_limits import EARLIEST
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes.nodes import NodeView
 
 
 def audit(

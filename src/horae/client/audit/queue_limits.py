@@ -15,8 +15,8 @@ from horae.client.audit.finding import Findings, Invariant, shown
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE
 from horae.storage.engine.value_limits import EARLIEST, LATEST
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.operations import invariants
-from horae.storage.operations.nodes import NodeView
 
 LIMIT: Final = "concurrency_limit"
 

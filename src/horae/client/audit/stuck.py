@@ -9,8 +9,8 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.client.audit.finding import Findings, Invariant, shown
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.operations import invariants
-from horae.storage.operations.nodes import NodeView
 
 DUE_FOR: Final = timedelta(minutes=10)
 """How long a due job may wait while a node that could run it has a free slot; and how long a hook

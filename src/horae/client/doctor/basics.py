@@ -24,7 +24,8 @@ from horae.storage.jobs import reading
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
-from horae.storage.operations import change_log, doctor, nodes
+from horae.storage.nodes import nodes
+from horae.storage.operations import change_log, doctor
 from horae.storage.queues import queues
 from horae.storage.schedules import deployments, ticks
 from horae.storage.schedules import reading as schedule_reading

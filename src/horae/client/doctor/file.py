@@ -11,8 +11,9 @@ from horae.domain.jobs.job import Job
 from horae.errors import DatabaseBusy
 from horae.storage.engine.database import Database
 from horae.storage.engine.sqlite.lock_holder import Holder, process, write_lock_holder
-from horae.storage.operations import doctor, nodes
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeView
+from horae.storage.operations import doctor
 from horae.types.job_type import JobType, has_hook
 from horae.types.options import OptionsJobType
 from horae.types.registry import Registry

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 

@@ -14,9 +14,9 @@ from horae.client.doctor.work import (
 from horae.domain.cluster.roles import ALL_ROLES
 from horae.domain.jobs.backend import CELERY, OWN_BACKEND
 from horae.storage.engine.database import Database
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.operations import doctor
 from horae.storage.operations.doctor import DueWork
-from horae.storage.operations.nodes import NodeView
 from horae.storage.queues.queues import QueueView
 from horae.storage.schedules import health
 from horae.types.routes import Routes

@@ -6,8 +6,8 @@ from typing import Final
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
 from horae.domain.jobs.backend import CELERY
 from horae.storage.jobs.owed_hooks import LeftoverJobs
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.operations.doctor import DueWork
-from horae.storage.operations.nodes import NodeView
 from horae.storage.queues.queues import QueueView
 
 Dead = tuple[NodeView, str]

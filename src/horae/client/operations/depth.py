@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from horae.domain.jobs.backend import OWN_BACKEND
 from horae.storage.engine.database import Database
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.queues import depth, queues
 from horae.storage.queues.depth import DueJobs, Durations
 from horae.storage.queues.queues import QueueView

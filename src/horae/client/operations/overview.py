@@ -14,8 +14,8 @@ from horae.domain.jobs.job import JobState
 from horae.storage.engine.database import Database
 from horae.storage.engine.replica import Reads
 from horae.storage.jobs import reading
+from horae.storage.nodes.nodes import NodeView
 from horae.storage.operations import doctor, overview
-from horae.storage.operations.nodes import NodeView
 from horae.storage.operations.overview import Minute, TypeCounts
 from horae.storage.queues import queues
 from horae.storage.queues.queues import QueueView

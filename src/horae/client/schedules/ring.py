@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from horae.domain.cluster.ring import PARTITIONS, Ring
 from horae.domain.jobs.job import NodeId
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 from horae.storage.schedules import reading
 
 

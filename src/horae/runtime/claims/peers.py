@@ -21,7 +21,7 @@ from horae.runtime.signals import Signals
 from horae.runtime.timing import PeersTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.operations import peers
+from horae.storage.nodes import peers
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 ENOUGH: Final = 2

@@ -1,6 +1,6 @@
 """Keeps a node's heartbeat on PostgreSQL going, and measures how good the node's own contact is.
 
-Usually a helper process sends the heartbeats (`storage/operations/heartbeat_process.py`). If it has
+Usually a helper process sends the heartbeats (`storage/nodes/heartbeat_process.py`). If it has
 ended, cannot be started or is late, a thread takes over. Another thread receives the results of
 both and compares times: a node that has had no answer for too long stops its bodies before other
 nodes run their jobs.
@@ -25,9 +25,9 @@ from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HeartbeatTiming
 from horae.scarcity import starts
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
-from horae.storage.operations.heartbeat_process import clock
-from horae.storage.operations.nodes import NodeRecord
+from horae.storage.nodes import nodes
+from horae.storage.nodes.heartbeat_process import clock
+from horae.storage.nodes.nodes import NodeRecord
 
 USED_UP: Final = "; is the pooler up, and has it more sessions than bodies hold in transactions?"
 

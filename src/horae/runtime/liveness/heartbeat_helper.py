@@ -13,9 +13,9 @@ from typing import Final
 from horae.domain.cluster.liveness import LivenessLimits
 from horae.storage.engine.connections.timeouts import raw_bounds
 from horae.storage.engine.database import Database
-from horae.storage.operations import heartbeat_process, nodes
-from horae.storage.operations.heartbeat_process import HelperConfig
-from horae.storage.operations.nodes import NodeRecord
+from horae.storage.nodes import heartbeat_process, nodes
+from horae.storage.nodes.heartbeat_process import HelperConfig
+from horae.storage.nodes.nodes import NodeRecord
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from horae.runtime.journal.files import SUFFIX, Journals
 from horae.runtime.liveness.identity import decoded, is_gone
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes.nodes import NodeView
 
 
 @dataclass(frozen=True, slots=True)

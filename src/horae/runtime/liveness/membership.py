@@ -30,9 +30,9 @@ from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
 from horae.storage.engine.sqlite.file_modes import make_folder
 from horae.storage.migrations import runner
-from horae.storage.operations import nodes
-from horae.storage.operations.heartbeat_process import clock
-from horae.storage.operations.nodes import NodeRecord, NodeView
+from horae.storage.nodes import nodes
+from horae.storage.nodes.heartbeat_process import clock
+from horae.storage.nodes.nodes import NodeRecord, NodeView
 
 
 class Membership(ABC):

@@ -9,7 +9,7 @@ from horae.domain.cluster.capabilities import CELERY_WORKER
 from horae.domain.cluster.roles import Role
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.identity import encoded, new_node_id, this_process
-from horae.storage.operations.nodes import NodeRecord
+from horae.storage.nodes.nodes import NodeRecord
 from horae.types.registry import Registry
 
 INLINE: Final = "inline"

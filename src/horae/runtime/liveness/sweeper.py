@@ -37,7 +37,8 @@ from horae.storage.engine.failures import is_transient
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import logs, premature, reading
 from horae.storage.jobs.limits import lane_cleaning
-from horae.storage.operations import doctor, nodes
+from horae.storage.nodes import nodes
+from horae.storage.operations import doctor
 from horae.storage.outcomes import run_ending, time_limits
 from horae.storage.outcomes.time_limits import OverdueJob
 from horae.storage.schedules import clock_setbacks

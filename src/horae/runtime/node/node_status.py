@@ -9,8 +9,8 @@ from horae.runtime.liveness.identity import decoded
 from horae.runtime.liveness.membership import membership_of
 from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine.database import Database
-from horae.storage.operations import nodes
-from horae.storage.operations.nodes import NodeView
+from horae.storage.nodes import nodes
+from horae.storage.nodes.nodes import NodeView
 from horae.types.registry import Registry
 
 REMEMBERED: Final = 3600.0

@@ -7,7 +7,7 @@ from horae.domain.jobs.job import NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.claims.workers import Workers
 from horae.runtime.components import Components
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 
 log = guarded_log("horae.runtime")
 

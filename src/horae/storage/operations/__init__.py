@@ -1,3 +1,1 @@
-"""What operators inspect and change: nodes, the audit log, figures, and the queries of `horae
-doctor`.
-"""
+"""What operators inspect and change: the audit log, figures, and the queries of `horae doctor`."""

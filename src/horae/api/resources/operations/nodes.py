@@ -9,7 +9,7 @@ from horae.api.problems import documented
 from horae.api.views.operations import DeadNodeItem, NodeList, node_item
 from horae.client.schedules.ring import first_shares
 from horae.runtime.node.node_status import REMEMBERED, look
-from horae.storage.operations import nodes
+from horae.storage.nodes import nodes
 
 router = APIRouter(prefix="/api/nodes", tags=["operations"])
 
