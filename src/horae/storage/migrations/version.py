@@ -41,7 +41,7 @@ version_table: Final = Table(
     Column("oldest_compatible", String(32)),
 )
 _CURRENT = select(version_table.c.version_num)
-_WHOLE_ROW: Final[Select[Any]] = select(
+_WHOLE_ROW: Final[Select[Any, Any]] = select(
     version_table.c.version_num.label("revision"), literal_column("*")
 )
 _OLDEST_COMPATIBLE = select(version_table.c.oldest_compatible)
