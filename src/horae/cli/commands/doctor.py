@@ -40,7 +40,6 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.url import missing_file, shown
 from horae.storage.jobs import owed_hooks
-from horae.storage.nodes.nodes import NodeView
 from horae.storage.operations.doctor import database_error_of
 from horae.storage.queues import queues
 from horae.types.routes import Routes
