@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from horae.runtime.node.node import Node
     from horae.settings import Settings
     from horae.storage.engine.database import Database
-    from horae.types.context import JobContext
+    from horae.types.attempt import Attempt
     from horae.types.group_access import AsyncJobGroup, JobGroup
 
 
@@ -402,15 +402,15 @@ class _BodyGroups:
     def __init__(self, horae: Horae) -> None:
         self._horae = horae
 
-    def of_body(self, context: "JobContext[Any]", /) -> "JobGroup":
+    def of_body(self, attempt: "Attempt", /) -> "JobGroup":
         from horae.client.jobs.body_group import BodyGroup
 
-        return BodyGroup(self._horae.jobs, context)
+        return BodyGroup(self._horae.jobs, attempt)
 
-    def of_coroutine(self, context: "JobContext[Any]", /) -> "AsyncJobGroup":
+    def of_coroutine(self, attempt: "Attempt", /) -> "AsyncJobGroup":
         from horae.client.jobs.body_group import AsyncBodyGroup
 
-        return AsyncBodyGroup(self._horae.jobs, self._horae.aio.jobs, context)
+        return AsyncBodyGroup(self._horae.jobs, self._horae.aio.jobs, attempt)
 
 
 def _calling_module() -> tuple[str, str]:

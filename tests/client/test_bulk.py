@@ -25,7 +25,8 @@ from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.domain.jobs.query import parse_query
 from horae.storage.jobs import claims
 from horae.storage.jobs.search import bulk
-from tests.harness.applications import execute, rows
+from horae.types.attempt import Attempt
+from tests.harness.applications import attempt_of, execute, rows
 
 NODE = NodeId("n1")
 NEXT_YEAR = datetime(2031, 1, 1, tzinfo=UTC)
@@ -83,9 +84,11 @@ def context_of(horae: Horae, job: Job) -> JobContext[BulkParameters]:
 def again(claim: Claim, leases: int) -> JobContext[BulkParameters]:
     """A later attempt at the job."""
     order = BulkParameters.model_validate_json(claim.params or "")
-    return JobContext(
-        claim._replace(lease=claim.lease + leases), order, lambda _percent, _label: None
+    attempt = Attempt(
+        claim._replace(lease=claim.lease + leases), None, lambda _percent, _label: None
     )
+    attempt.params = order
+    return JobContext(attempt)
 
 
 def kind_of(horae: Horae) -> BulkJob:
@@ -208,7 +211,7 @@ class TestCrashes:
         cancel = shop.jobs.cancel
 
         def stopped_after_the_first(job_id: int, **options: Any) -> Job:
-            context.stop(JobCancelled())
+            attempt_of(context).take_order(JobCancelled())
             return cancel(job_id, **options)
 
         monkeypatch.setattr(shop.jobs, "cancel", stopped_after_the_first)

@@ -14,6 +14,8 @@ from horae.runtime.inline.inline_node import InlineNode
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
+from horae.types.attempt import Attempt
+from horae.types.context import JobContext
 from horae.wakeup.channel import Hint
 from tests.harness.waiting import Record
 
@@ -75,6 +77,11 @@ def execute(horae: Horae, statement: str, **values: Any) -> None:
     """Change the database without Horae's code."""
     with horae.components.database.engine.begin() as connection:
         connection.execute(text(statement), values)
+
+
+def attempt_of(job: JobContext[Any]) -> Attempt:
+    """What the node knows of the attempt that a body sees."""
+    return job._attempt  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 def attempts_of(horae: Horae, job_id: int) -> list[str]:

@@ -8,13 +8,12 @@ from typing import Any
 
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.process import ProcessExecutor
 from horae.storage.engine.database import Database
 from horae.types.application_hooks import ApplicationHooks
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 
@@ -31,7 +30,7 @@ def claim_of(job_type: JobType[Any], params: dict[str, Any]) -> Claim:
 class Started:
     """A run, its reports and its result; `ends` counts the calls that deliver a result."""
 
-    run: Run
+    run: Attempt
     reports: list[tuple[int, str | None]] = field(default_factory=list[tuple[int, str | None]])
     reported: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Future[FinishedRun] = field(default_factory=asyncio.Future[FinishedRun])
@@ -78,13 +77,12 @@ class ExecutorUnderTest:
             started.reports.append(news)
             started.reported.set()
 
-        def done(_run: Run, finished: FinishedRun) -> None:
+        def done(_run: Attempt, finished: FinishedRun) -> None:
             started.ends += 1
             if started.ends == 1:
                 started.ended.set_result(finished)
 
-        context = JobContext[Any](claim, None, report)
-        started = Started(Run(claim, job_type, context, self.executor))
+        started = Started(Attempt(claim, job_type, report, self.executor))
         self.runs.append(started)
         self.executor.start(started.run, done)
         return started

@@ -8,8 +8,8 @@ import pytest
 
 from horae import Horae, JobState
 from horae.live.store import CancelRequest
-from horae.runtime.bodies.run import Run
 from horae.runtime.timing import RunMonitorTiming, Timing
+from horae.types.attempt import Attempt
 from tests.harness.applications import live_rows
 from tests.harness.nodes import running_node, until, until_released, until_set
 from tests.harness.waiting import Record
@@ -33,18 +33,18 @@ class Stubborn:
 def body(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubborn]:
     body = Stubborn(horae)
 
-    stop = Run.stop
+    stop = Attempt.stop
 
-    def tell(run: Run, order: BaseException) -> None:
+    def tell(run: Attempt, order: BaseException) -> None:
         stop(run, order)
         body.told.append(run.claim.id)
 
-    def kill(run: Run) -> bool:
+    def kill(run: Attempt) -> bool:
         body.killed.append(run.claim.id)
         return False
 
-    monkeypatch.setattr(Run, "stop", tell)
-    monkeypatch.setattr(Run, "kill", kill)
+    monkeypatch.setattr(Attempt, "stop", tell)
+    monkeypatch.setattr(Attempt, "kill", kill)
     yield body
     body.release.set()
 

@@ -9,7 +9,14 @@ from horae import Horae, JobContext
 from horae.domain.jobs.job import JobId
 from horae.live.store import LiveReport
 from horae.runtime.timing import SweeperTiming, Timing
-from tests.harness.applications import ELSEWHERE, claim_as_another_node, execute, live_rows, rows
+from tests.harness.applications import (
+    ELSEWHERE,
+    attempt_of,
+    claim_as_another_node,
+    execute,
+    live_rows,
+    rows,
+)
 from tests.harness.nodes import running_node, until, until_released, until_state
 
 
@@ -50,7 +57,7 @@ async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
         release.set()
         await until_released(horae, job.id)
         await until(lambda: live_rows(horae, [job.id]) == 0)
-        report = contexts[0]._report  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as a thread that the body left behind
+        report = attempt_of(contexts[0])._report  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as a thread that the body left behind
         report(90, "still here")
         other = await horae.aio.jobs.start(deaf)
         await until_state(horae, other.id, "finished")

@@ -17,7 +17,7 @@ from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import time_limits
-from tests.harness.applications import attempts_of, execute, rows
+from tests.harness.applications import attempt_of, attempts_of, execute, rows
 from tests.harness.nodes import running_node, signals_of, until_released, until_set, until_state
 from tests.harness.waiting import until_after, until_logged
 from tests.storage import arrange
@@ -106,7 +106,7 @@ class TestSoft:
 
         @horae.job(soft_time_limit=SOON)
         def deaf(job: JobContext) -> str:
-            while job.order is None:
+            while attempt_of(job).order is None:
                 never.wait(0.01)
             return "done"
 
@@ -271,7 +271,7 @@ class TestHard:
         @horae.job(soft_time_limit=SOON, grace=SOON, transaction="read committed")
         def deaf(job: JobContext) -> str:
             job.connection.execute(text("UPDATE horae_queues SET note = 'too late'"))
-            while not isinstance(job.order, JobStopped):
+            while not isinstance(attempt_of(job).order, JobStopped):
                 never.wait(0.01)
             return "too late"
 
@@ -299,7 +299,7 @@ class TestHard:
                 try:
                     await asyncio.Event().wait()
                 except asyncio.CancelledError:
-                    if not job.told:
+                    if not attempt_of(job).told:
                         raise
                     await asyncio.Event().wait()
             return job.attempt

@@ -7,7 +7,7 @@ import pytest
 
 from horae import Horae, JobContext, JobState
 from horae.live.store import CancelRequest
-from horae.runtime.bodies.run import Run
+from horae.types.attempt import Attempt
 from tests.harness.nodes import running_node, until_set, until_state
 
 WORDS: Final[list[dict[str, Any]]] = [
@@ -103,11 +103,11 @@ async def test_the_name_of_the_canceller_may_be_any_text(
             except asyncio.CancelledError:
                 continue
 
-    def note(run: Run) -> bool:
+    def note(run: Attempt) -> bool:
         killed.append(run.claim.id)
         return False
 
-    monkeypatch.setattr(Run, "kill", note)
+    monkeypatch.setattr(Attempt, "kill", note)
     async with running_node(horae):
         job = await horae.aio.jobs.start(work, owner="x (by force)")
         await until_set(begun)
@@ -131,11 +131,11 @@ async def test_a_forced_request_stops_by_force(
         begun.set()
         await asyncio.Event().wait()
 
-    def note(_run: Run) -> bool:
+    def note(_run: Attempt) -> bool:
         killed.set()
         return False
 
-    monkeypatch.setattr(Run, "kill", note)
+    monkeypatch.setattr(Attempt, "kill", note)
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
         await until_set(begun)

@@ -13,13 +13,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from horae import Horae, JobCancelled, JobContext, JobState
+from horae import Horae, JobCancelled, JobState
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.timing import ClaimerTiming, Pauses, ShutdownTiming, Timing
 from horae.storage.engine.database import Database
+from horae.types.attempt import Attempt
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, signals_of, until_set, until_state
 from tests.harness.waiting import PATIENCE, Changes, until_after
@@ -197,7 +197,7 @@ async def test_a_coroutine_that_is_stopped_before_its_first_step_ends(horae: Hor
     environment = RunEnvironment(horae.components.database, NODE)
     executor = LoopExecutor(asyncio.get_running_loop(), environment)
     claim = claim_of(work.job_type, {})
-    run = Run(claim, work.job_type, JobContext(claim, None, lambda *_: None), executor)
+    run = Attempt(claim, work.job_type, lambda *_: None, executor)
     executor.start(run, lambda _, finished: ended.set_result(finished))
     run.stop(JobCancelled("bob"))
     async with asyncio.timeout(PATIENCE):

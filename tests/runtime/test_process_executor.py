@@ -23,9 +23,9 @@ from sqlalchemy import Connection, text
 
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.runtime.bodies.executor import START_UP
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.orders import Interrupted
-from horae.runtime.bodies.run import START_UP
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.child_pool import ProcessLimits
@@ -35,7 +35,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, reading
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import JobRow
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.function import JobFunction
 from horae.types.job_type import TIMED_OUT_TEXT
 from tests.runtime import process_bodies, process_main
@@ -646,10 +646,10 @@ def state(executor: ExecutorUnderTest, claim: Claim) -> JobState:
     return job.state
 
 
-def context_of_a_body() -> JobContext[Any]:
+def attempt_of_a_body() -> Attempt:
     def ignore(_percentage: int, _label: str | None) -> None: ...
 
-    return JobContext[Any](claim_of(process_bodies.add.job_type, {}), None, ignore)
+    return Attempt(claim_of(process_bodies.add.job_type, {}), None, ignore)
 
 
 class TestBodyInterrupt:
@@ -666,11 +666,11 @@ class TestBodyInterrupt:
     async def test_it_interrupts_only_while_a_body_runs_and_once(
         self, interrupt: BodyInterrupt
     ) -> None:
-        context = context_of_a_body()
+        attempt = attempt_of_a_body()
         interrupt.send()
-        with interrupt.armed(context):
+        with interrupt.armed(attempt):
             interrupt.send()  # no order was given
-            context.stop(SoftTimeLimitExceeded())
+            attempt.take_order(SoftTimeLimitExceeded())
             with pytest.raises(SoftTimeLimitExceeded):
                 interrupt.send()
             interrupt.send()
@@ -679,7 +679,7 @@ class TestBodyInterrupt:
     async def test_an_order_given_before_the_body_begins_is_not_lost(
         self, interrupt: BodyInterrupt
     ) -> None:
-        context = context_of_a_body()
-        context.stop(SoftTimeLimitExceeded())
-        with pytest.raises(SoftTimeLimitExceeded), interrupt.armed(context):
+        attempt = attempt_of_a_body()
+        attempt.take_order(SoftTimeLimitExceeded())
+        with pytest.raises(SoftTimeLimitExceeded), interrupt.armed(attempt):
             pytest.fail("the body began")

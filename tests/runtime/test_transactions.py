@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from horae import Backoff, Horae, InvalidRequest, JobContext, JobState, JobType
 from horae.storage.engine.database import Database
-from tests.harness.applications import attempts_of, execute, own_engine, rows
+from tests.harness.applications import attempt_of, attempts_of, execute, own_engine, rows
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 from tests.harness.waiting import until_acquired
 
@@ -43,7 +43,7 @@ class Steps:
     @property
     def told(self) -> bool:
         """Whether the body has an order that it finds at its next check."""
-        return self.job is not None and self.job.order is not None
+        return self.job is not None and attempt_of(self.job).order is not None
 
     def wait(self, job: JobContext) -> None:
         self.job = job

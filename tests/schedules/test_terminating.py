@@ -11,6 +11,7 @@ from horae.domain.jobs.job import AttemptOutcome, JobState, Settlement
 from horae.errors import JobStopped
 from horae.storage.outcomes import settling
 from horae.storage.schedules import writing
+from tests.harness.applications import attempt_of
 from tests.harness.nodes import running_node, until_set
 from tests.harness.waiting import Record, until_stored
 from tests.schedules.driver import HERE, Driver
@@ -102,7 +103,7 @@ async def test_a_policy_stops_its_only_run(horae: Horae, overlap: str) -> None:
     @horae.job
     def deaf(job: JobContext) -> None:
         begun.append(job.id)
-        while not isinstance(job.order, JobStopped) and not release.is_set():
+        while not isinstance(attempt_of(job).order, JobStopped) and not release.is_set():
             release.wait(0.01)
         release.wait(20)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from horae import Group, JobContext, Limit, Snooze, StartOptions, Unique
 from horae.client.jobs.body_group import AsyncBodyGroup, BodyGroup
 from horae.client.jobs.jobs import Jobs
+from horae.types.attempt import Attempt
 from tests.simulation import world
 from tests.simulation.application import SOON, Recorded, Unlucky, app, dice, pause
 from tests.simulation.operations import Operation
@@ -123,14 +124,14 @@ async def successor(job: JobContext) -> None:
 class GroupsOfProcess:
     """Finds the groups of jobs by the client of the process in which the body runs."""
 
-    def of_body(self, context: JobContext[Any]) -> BodyGroup:
+    def of_body(self, attempt: Attempt) -> BodyGroup:
         """Return the group for a body on a thread."""
-        return BodyGroup(world.current().running.process.jobs, context)
+        return BodyGroup(world.current().running.process.jobs, attempt)
 
-    def of_coroutine(self, context: JobContext[Any]) -> AsyncBodyGroup:
+    def of_coroutine(self, attempt: Attempt) -> AsyncBodyGroup:
         """Return the group for a coroutine."""
         process = world.current().running.process
-        return AsyncBodyGroup(process.jobs, process.aio, context)
+        return AsyncBodyGroup(process.jobs, process.aio, attempt)
 
 
 for _job_type in app.registry.by_name.values():

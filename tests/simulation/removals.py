@@ -28,7 +28,7 @@ from horae.storage.outcomes import cancelling, crashed_nodes, settling, settling
 from horae.storage.outcomes.crashed_nodes import AbandonedJob
 from horae.storage.schedules import ticks, writing
 from horae.storage.schedules.writing import rows_as_json
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.wakeup.channel import work
 from tests.simulation import replaced, world
 
@@ -299,11 +299,11 @@ def lock_as_due(connection: Connection, ids: Any) -> list[Any]:
 
 
 def settle_anyway(
-    connection: Connection, context: JobContext[Any], result: str | None, node: NodeId
+    connection: Connection, attempt: Attempt, result: str | None, node: NodeId
 ) -> None:
     """Settle a job in its own transaction, and commit even if the lease is lost."""
     with suppress(LeaseLost):
-        _settle_within(connection, context, result, node)
+        _settle_within(connection, attempt, result, node)
 
 
 _settle_within: Final = runner.settle_within

@@ -29,6 +29,7 @@ from horae.errors import (
     SoftTimeLimitExceeded,
     UnknownJobType,
 )
+from horae.types.attempt import Attempt
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import TIMED_OUT_TEXT, JobType, has_hook
@@ -63,7 +64,9 @@ def context(job_type: JobType[Any], **values: Any) -> JobContext[Any]:
     claim = Claim(
         JobId(1), job_type.type, "default", 0, None, stored, 1, 1, 1, None, '{"trace": "t"}'
     )
-    return JobContext(claim, job_type.parameters.load(stored), lambda _percentage, _label: None)
+    attempt = Attempt(claim, job_type, lambda _percentage, _label: None)
+    attempt.params = job_type.parameters.load(stored)
+    return JobContext(attempt)
 
 
 WHOLE = "expected a whole number from"
@@ -708,3 +711,18 @@ def test_a_registry_is_read_only_from_outside() -> None:
     by_name: Any = Registry().by_name
     with pytest.raises(TypeError):
         by_name["x"] = Import()
+
+
+DOCUMENTED = {
+    *("async_connection", "async_group", "async_session", "attempt", "check", "claim"),
+    *("connection", "ended", "group", "has_transaction", "id", "log", "meta"),
+    *("nominal_time", "owner", "params", "progress", "session", "type"),
+}
+
+
+def test_a_body_sees_what_is_documented_and_can_set_none_of_it() -> None:
+    made = context(declared(type="t"), path="x")
+    assert {name for name in dir(made) if not name.startswith("_")} == DOCUMENTED
+    for name in DOCUMENTED - {"group", "async_group", "meta", "check"}:
+        with pytest.raises(AttributeError):
+            setattr(made, name, None)

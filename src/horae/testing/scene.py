@@ -27,7 +27,7 @@ from horae.storage.engine.statement_watch import watched_statements
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
 from horae.testing.points import Tracer
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.job_type import JobType
 
 Callback = Callable[..., Any]
@@ -178,15 +178,14 @@ def _attempt(scenario: Scenario, horae: Horae, job_id: JobId, tracer: Tracer) ->
 
 def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None:
     database = horae.components.database
-    context = _TracedContext(claim, tracer)
     environment = RunEnvironment(database, NODE, around=horae.hooks.around)
-    kind = _traced(scenario.job_type, tracer)
+    attempt = _TracedAttempt(claim, _traced(scenario.job_type, tracer), tracer)
     try:
         tracer.begin()
         if scenario.job_type.is_async:
-            finished = asyncio.run(_perform_async(kind, context, environment))
+            finished = asyncio.run(_perform_async(attempt, environment))
         else:
-            finished = perform(kind, context, environment)
+            finished = perform(attempt, environment)
         tracer.end(
             "before its end is written"
             if finished.settlement is not None
@@ -199,11 +198,9 @@ def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None
         tracer.stopped.set()
 
 
-async def _perform_async(
-    kind: Any, context: JobContext[Any], environment: RunEnvironment
-) -> FinishedRun:
+async def _perform_async(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     try:
-        return await perform_async(kind, context, environment)
+        return await perform_async(attempt, environment)
     finally:
         await environment.database.close_async()
 
@@ -217,11 +214,11 @@ def _settle(horae: Horae, finished: FinishedRun) -> None:
         )
 
 
-class _TracedContext(JobContext[Any]):
-    """A context whose progress calls are points."""
+class _TracedAttempt(Attempt):
+    """An attempt whose progress calls are points."""
 
-    def __init__(self, claim: Claim, tracer: Tracer) -> None:
-        super().__init__(claim, None, _ignore)
+    def __init__(self, claim: Claim, job_type: JobType[Any], tracer: Tracer) -> None:
+        super().__init__(claim, job_type, _ignore)
         self._tracer = tracer
 
     @override

@@ -15,15 +15,15 @@ from horae.domain.jobs.job import Job, JobId
 from horae.errors import HoraeError, InvalidRequest
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.isolation import SEES_COMMITTED
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 
 
 class BodyGroup:
     """The group of which a job is a member, or after which it runs."""
 
-    def __init__(self, jobs: Jobs, context: JobContext[Any]) -> None:
-        self._jobs, self._context = jobs, context
-        self.id: GroupId = _group_of(jobs, context)
+    def __init__(self, jobs: Jobs, attempt: Attempt) -> None:
+        self._jobs, self._attempt = jobs, attempt
+        self.id: GroupId = _group_of(jobs, attempt)
 
     def get(self) -> Group:
         """Return the group as it is now."""
@@ -44,17 +44,19 @@ class BodyGroup:
 
         In a body with a transaction of its own, they exist if and only if that commits.
         """
-        context = self._context
-        if context.has_transaction:
-            return _add_within(self._jobs, context, self.id, members, context.connection)
-        return self._jobs.add_to_group(self.id, members, held=(context.id, context.claim.lease))
+        attempt = self._attempt
+        if attempt.connection is not None:
+            return _add_within(self._jobs, attempt, self.id, members, attempt.connection)
+        return self._jobs.add_to_group(
+            self.id, members, held=(attempt.claim.id, attempt.claim.lease)
+        )
 
 
 class AsyncBodyGroup:
     """The same for coroutines."""
 
-    def __init__(self, jobs: Jobs, aio: AsyncJobs, context: JobContext[Any]) -> None:
-        self._jobs, self._aio, self._context = jobs, aio, context
+    def __init__(self, jobs: Jobs, aio: AsyncJobs, attempt: Attempt) -> None:
+        self._jobs, self._aio, self._attempt = jobs, aio, attempt
         self._id: GroupId | None = None
 
     async def get(self) -> Group:
@@ -78,34 +80,34 @@ class AsyncBodyGroup:
 
         In a body with a transaction of its own, they exist if and only if that commits.
         """
-        context, group_id = self._context, await self._find()
-        if context.has_transaction:
-            add = partial(_add_within, self._jobs, context, group_id, members)
-            return await context.async_connection.run_sync(add)
+        attempt, group_id = self._attempt, await self._find()
+        if attempt.async_connection is not None:
+            add = partial(_add_within, self._jobs, attempt, group_id, members)
+            return await attempt.async_connection.run_sync(add)
         return await self._aio.add_to_group(
-            group_id, members, held=(context.id, context.claim.lease)
+            group_id, members, held=(attempt.claim.id, attempt.claim.lease)
         )
 
     async def _find(self) -> GroupId:
         if self._id is None:
             self._id = await self._aio.database.in_thread(
-                partial(_group_of, self._jobs, self._context)
+                partial(_group_of, self._jobs, self._attempt)
             )
         return self._id
 
 
-def _group_of(jobs: Jobs, context: JobContext[Any]) -> GroupId:
-    group_id = jobs.group_of(context.id)
+def _group_of(jobs: Jobs, attempt: Attempt) -> GroupId:
+    group_id = jobs.group_of(attempt.claim.id)
     if group_id is None:
         raise HoraeError(
-            f"job {context.id} is in no group, and runs after none; start_group starts one"
+            f"job {attempt.claim.id} is in no group, and runs after none; start_group starts one"
         )
     return group_id
 
 
 def _add_within(
     jobs: Jobs,
-    context: JobContext[Any],
+    attempt: Attempt,
     group_id: GroupId,
     members: Iterable[Member],
     connection: Connection,
@@ -119,11 +121,11 @@ def _add_within(
         and connection.get_isolation_level().lower() not in SEES_COMMITTED
     ):
         raise InvalidRequest(
-            f"a job of type {context.type!r} cannot add members: its transaction does not see what"
-            " others commit; declare transaction='read committed'"
+            f"a job of type {attempt.claim.type!r} cannot add members: its transaction does not see"
+            " what others commit; declare transaction='read committed'"
         )
     batches = jobs.parsed_members(group_id, members)
     added = add_members(connection, group_id, batches)
-    context.releases = True
-    context.before_end(partial(count_members, group_id=group_id, size=len(added)))
+    attempt.releases = True
+    attempt.before_end(partial(count_members, group_id=group_id, size=len(added)))
     return added

@@ -5,7 +5,6 @@ its bodies.
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -17,7 +16,7 @@ from horae.live.store import LiveStore
 from horae.storage.engine.database import Database
 from horae.storage.jobs.groups import groups
 from horae.storage.jobs.groups.waiting_bodies import is_in_force, prerequisites, why_held_by_waiting
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 
 log = guarded_log("horae.jobs")
 
@@ -29,22 +28,22 @@ class BodyWaits:
     database: Database
     live: LiveStore
 
-    def begin(self, context: JobContext[Any] | None, awaited: WaitTarget) -> Wait | None:
+    def begin(self, attempt: Attempt | None, awaited: WaitTarget) -> Wait | None:
         """Record that a body waits.
 
         Raises `InvalidRequest` if it closes a circle; None if no body waits here.
 
         The last of the bodies that close a circle finds it, as each looks after it has written.
         """
-        if context is None:
+        if attempt is None:
             return None
-        group_id = self.database.autocommit(groups.of_job, context.id)
+        group_id = self.database.autocommit(groups.of_job, attempt.claim.id)
         if group_id is not None and awaited == WaitTarget.group(group_id):
             raise InvalidRequest(
-                f"job {context.id} belongs to group {group_id} and waits for the end of all its"
-                " jobs, which it would never reach; do the rest in the job after them (then)"
+                f"job {attempt.claim.id} belongs to group {group_id} and waits for the end of all"
+                " its jobs, which it would never reach; do the rest in the job after them (then)"
             )
-        wait = Wait(context.id, context.claim.lease, group_id, awaited)
+        wait = Wait(attempt.claim.id, attempt.claim.lease, group_id, awaited)
         try:
             self.live.begin_wait(wait)
             waits = self.live.waits()
@@ -122,11 +121,9 @@ def _taken_up(
 
 
 @contextmanager
-def recorded(
-    waits: BodyWaits, context: JobContext[Any] | None, awaited: WaitTarget
-) -> Generator[None]:
+def recorded(waits: BodyWaits, attempt: Attempt | None, awaited: WaitTarget) -> Generator[None]:
     """Record a wait for as long as it takes."""
-    wait = waits.begin(context, awaited)
+    wait = waits.begin(attempt, awaited)
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from concurrent.futures import wait as wait_for_futures
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -23,8 +23,8 @@ from horae.guarded_log import guarded_log
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
 from horae.storage.operations.unserved import why_group_unserved, why_unserved
-from horae.types.context import JobContext, LendsSlots, Loan
-from horae.types.logs.job_fields import current_context
+from horae.types.attempt import Attempt, LendsSlots, Loan
+from horae.types.logs.job_fields import current_attempt
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 log = guarded_log("horae.jobs")
@@ -81,8 +81,8 @@ def of_job(job_id: JobId) -> Awaited:
 
     Raises `InvalidRequest` in the body of this job, which would wait for ever.
     """
-    waiting = current_context()
-    if waiting is not None and waiting.id == job_id:
+    waiting = current_attempt()
+    if waiting is not None and waiting.claim.id == job_id:
         raise InvalidRequest(f"job {job_id} waits for its own end, which it would never reach")
 
     def has_ended(connection: Connection) -> bool:
@@ -129,15 +129,15 @@ def until_ended(
     Within the body of another job it also raises what stops that body: its cancel or its time
     limit.
     """
-    context = current_context()
+    attempt = current_attempt()
     hinted, poll = threading.Event(), _Poll(awaited, waits)
     end = wakeup.subscribe(lambda hint: hinted.set() if awaited.concerns(hint) else None)
     try:
         if poll():
             return
-        with recorded(waits, context, awaited.target), _slot_lent(context):
+        with recorded(waits, attempt, awaited.target), _slot_lent(attempt):
             for pause in _pauses(awaited, timeout):
-                _wait(hinted, pause, context)
+                _wait(hinted, pause, attempt)
                 hinted.clear()
                 if poll():
                     return
@@ -147,14 +147,14 @@ def until_ended(
 
 @asynccontextmanager
 async def _recorded_async(
-    waits: BodyWaits, context: JobContext[Any] | None, target: WaitTarget
+    waits: BodyWaits, attempt: Attempt | None, target: WaitTarget
 ) -> AsyncGenerator[None]:
     """Record the wait of a coroutine body, on a thread."""
-    if context is None:
+    if attempt is None:
         yield
         return
     in_thread = waits.database.in_thread
-    wait = await in_thread(partial(waits.begin, context, target))
+    wait = await in_thread(partial(waits.begin, attempt, target))
     try:
         yield
     finally:
@@ -162,41 +162,41 @@ async def _recorded_async(
 
 
 @contextmanager
-def _slot_lent(context: JobContext[Any] | None) -> Generator[None]:
+def _slot_lent(attempt: Attempt | None) -> Generator[None]:
     """Lend the slot of the body that waits, and wait for a slot at the end unless the body was
     ordered to stop.
     """
-    slots = None if context is None else context.slots
-    if context is None or slots is None:
+    slots = None if attempt is None else attempt.slots
+    if attempt is None or slots is None:
         yield
         return
-    loan = context.loan = slots.call(slots.lend)
+    loan = attempt.loan = slots.call(slots.lend)
     try:
         try:
             yield
         except Exception:  # such as `WaitTimeout`, after which the body may go on
-            _return_slot(slots, loan, context)
+            _return_slot(slots, loan, attempt)
             raise
-        _return_slot(slots, loan, context)
+        _return_slot(slots, loan, attempt)
     except BaseException:
         slots.call(partial(slots.take_back, loan, at_once=True))
         raise
 
 
-def _return_slot(slots: LendsSlots, loan: Loan, context: JobContext[Any]) -> None:
+def _return_slot(slots: LendsSlots, loan: Loan, attempt: Attempt) -> None:
     slots.call(partial(slots.take_back, loan))
     while not wait_for_futures([loan.returned], CHECK_EVERY).done:
-        context.check()
+        attempt.check()
 
 
 @asynccontextmanager
-async def _slot_lent_async(context: JobContext[Any] | None) -> AsyncGenerator[None]:
+async def _slot_lent_async(attempt: Attempt | None) -> AsyncGenerator[None]:
     """Do the same for a coroutine body, which runs on the event loop of the slots."""
-    slots = None if context is None else context.slots
-    if context is None or slots is None:
+    slots = None if attempt is None else attempt.slots
+    if attempt is None or slots is None:
         yield
         return
-    loan = context.loan = slots.lend()
+    loan = attempt.loan = slots.lend()
     try:
         try:
             yield
@@ -214,19 +214,19 @@ async def _return_slot_async(slots: LendsSlots, loan: Loan) -> None:
     await asyncio.shield(asyncio.wrap_future(loan.returned))
 
 
-def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | None) -> None:
+def _wait(hinted: threading.Event, seconds: float, attempt: Attempt | None) -> None:
     """Wait for the hint; within a body check regularly whether that body is to stop."""
-    if context is None:
+    if attempt is None:
         hinted.wait(seconds)
         return
     deadline = time.monotonic() + seconds
-    context.check()
+    attempt.check()
     while (
         not hinted.wait(max(0.0, min(CHECK_EVERY, deadline - time.monotonic())))
         and time.monotonic() < deadline
     ):
-        context.check()
-    context.check()
+        attempt.check()
+    attempt.check()
 
 
 async def until_ended_async(
@@ -247,8 +247,8 @@ async def until_ended_async(
         poll, in_thread = _Poll(awaited, waits), waits.database.in_thread
         if await in_thread(poll):
             return
-        context = current_context()
-        async with _recorded_async(waits, context, awaited.target), _slot_lent_async(context):
+        attempt = current_attempt()
+        async with _recorded_async(waits, attempt, awaited.target), _slot_lent_async(attempt):
             for pause in _pauses(awaited, timeout):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):

@@ -24,11 +24,11 @@ from horae.errors import JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.orders import Interrupted
-from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.inline.calling_thread import CallingThread
 from horae.scarcity import starts
+from horae.types.attempt import Attempt
 
 INTERRUPT: Final = signal.SIGUSR2
 """The signal that interrupts a body; Celery uses SIGUSR1 itself."""
@@ -52,7 +52,7 @@ class EndingSignals:
     """The signals that end a process, while it has a job."""
 
     def __init__(self) -> None:
-        self._run: Run | None = None
+        self._run: Attempt | None = None
         self._came: int | None = None
 
     @contextmanager
@@ -75,27 +75,27 @@ class EndingSignals:
                 signal.raise_signal(came)
 
     @contextmanager
-    def interrupting(self, run: Run) -> Generator[None]:
+    def interrupting(self, attempt: Attempt) -> Generator[None]:
         """Let the signals of this block interrupt a body; after an earlier one it does not
         begin.
         """
-        self._run = run
+        self._run = attempt
         try:
             if self._came is not None:
-                run.context.stop(Interrupted())
+                attempt.take_order(Interrupted())
             yield
         finally:
             self._run = None
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        run, came = self._run, self._came
+        attempt, came = self._run, self._came
         if came is None:
             self._came = number
-            if run is not None:
-                run.context.stop(Interrupted())
+            if attempt is not None:
+                attempt.take_order(Interrupted())
                 raise ProcessEnds
-        elif run is not None and number == came:  # the body ignores the first one
-            run.force()
+        elif attempt is not None and number == came:  # the body ignores the first one
+            attempt.force()
 
 
 class OwnProcess(CallingThread):
@@ -114,36 +114,40 @@ class OwnProcess(CallingThread):
         super().__init__(replace(environment, call=self._interrupt.call))
 
     @override
-    def perform(self, run: Run) -> FinishedRun:
-        if not run.job_type.is_async:
+    def perform(self, attempt: Attempt) -> FinishedRun:
+        if not attempt.job_type.is_async:
             self._interrupt.install_interrupt()  # again: the last body may have set another handler
-        with self._ending.interrupting(run):
-            return super().perform(run)
+        with self._ending.interrupting(attempt):
+            return super().perform(attempt)
 
     @override
-    def stop(self, run: Run, order: BaseException) -> None:
-        super().stop(run, order)
+    def stop(self, attempt: Attempt, order: BaseException) -> None:
+        super().stop(attempt, order)
         if isinstance(order, SoftTimeLimitExceeded):
             starts(
                 threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True)
             )
 
     @override
-    def kill(self, run: Run) -> bool:
+    def kill(self, attempt: Attempt) -> bool:
         if self._write_end is None:
             return False
-        order = run.context.order
+        order = attempt.order
         if not isinstance(order, JobStopped):
             order = SoftTimeLimitExceeded(
                 "the job ran past its hard time limit and its process was ended"
             )
-        finished = ended_by(order, run.job_type, run.context, self._environment)
+        finished = ended_by(order, attempt, self._environment)
         writing = threading.Thread(
             target=self._write_end, args=(finished,), name="horae-end", daemon=True
         )
         if starts(writing):  # else another node writes it
             writing.join(WRITE_WITHIN)
-        log.error("job %d (%s) is stopped by force: its process ends", run.claim.id, run.claim.type)
+        log.error(
+            "job %d (%s) is stopped by force: its process ends",
+            attempt.claim.id,
+            attempt.claim.type,
+        )
         os.kill(os.getpid(), signal.SIGKILL)
         return True
 

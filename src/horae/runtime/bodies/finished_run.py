@@ -12,6 +12,7 @@ from horae.guarded_log import guarded_log
 from horae.live.store import LiveReport
 from horae.quoting import quoted
 from horae.storage.jobs.owed_hooks import OWED_BY
+from horae.types.attempt import Attempt
 from horae.types.job_type import JobType, has_hook
 from horae.types.logs.shown_errors import shown_error
 
@@ -37,20 +38,17 @@ class FinishedRun(NamedTuple):
 
 
 def finish(
-    claim: Claim,
-    job_type: JobType[Any],
-    outcome: Outcome | None,
-    rng: Random,
-    error: BaseException | None = None,
-    took: float | None = None,
+    attempt: Attempt, outcome: Outcome | None, rng: Random, error: BaseException | None = None
 ) -> FinishedRun:
     """Decide what is written after the outcome of a body; without an outcome another node owns the
     job.
     """
+    claim, job_type = attempt.claim, attempt.job_type
     if outcome is None:
         return FinishedRun(claim, None, error)
-    settlement = owing(decide(claim, outcome, backoff_of(claim, job_type), rng), job_type)
-    return FinishedRun(claim, settlement._replace(took=took), error)
+    settlement = decide(claim, outcome, backoff_of(claim, job_type), rng)
+    settlement = owing(settlement, job_type)._replace(took=attempt.took)
+    return FinishedRun(claim, settlement, error)
 
 
 def with_report(finished: FinishedRun, report: LiveReport | None) -> FinishedRun:

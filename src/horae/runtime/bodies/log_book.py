@@ -8,7 +8,7 @@ database does not accept in time is dropped and counted.
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from horae.domain.jobs.log_lines import KeepLogs, LogLine
 from horae.forking import BuiltAnewInChild
@@ -19,7 +19,7 @@ from horae.scarcity import starts
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import logs
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.logs.job_fields import capture_lines
 from horae.types.logs.job_lines import JobLines
 from horae.types.values.secret import secret_values
@@ -122,12 +122,12 @@ class KeptLogs:
         self.writer, self.usual = writer, usual
         capture_lines()
 
-    def open(self, context: JobContext[Any]) -> JobLines | None:
+    def open(self, attempt: Attempt) -> JobLines | None:
         """Return where the lines of an attempt go; None if none are kept."""
-        job_type = context.job_type
+        job_type = attempt.job_type
         kept = job_type.kept_logs
         keep = self.usual if kept is True else kept
         if not isinstance(keep, KeepLogs):
             return None
-        clean = cleaner(secret_values(job_type.parameters.model, context.claim.params))
-        return JobLines(context.claim, keep, clean, self.writer.send)
+        clean = cleaner(secret_values(job_type.parameters.model, attempt.claim.params))
+        return JobLines(attempt.claim, keep, clean, self.writer.send)

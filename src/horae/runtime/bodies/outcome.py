@@ -13,6 +13,7 @@ from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExcee
 from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
+from horae.types.attempt import Attempt
 from horae.types.context import JobContext
 from horae.types.job_type import JobType, failed_text
 from horae.types.values.secret import secret_values
@@ -22,13 +23,11 @@ INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
 log = guarded_log("horae.runtime")
 
 
-def outcome_of(
-    job_type: JobType[Any], context: JobContext[Any], error: BaseException
-) -> Outcome | None:
+def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
     """Return the outcome of an exception; an order to stop takes precedence over what the body
     raised after it.
     """
-    order = context.order
+    order = attempt.order
     reason = order if isinstance(order, JobStopped) else error
     match reason:
         case JobCancelled():
@@ -38,19 +37,17 @@ def outcome_of(
         ):  # not by the body itself
             return None
         case OutOfTime() | Interrupted():
-            return _stopped(job_type, context, reason)
+            return _stopped(attempt, reason)
         case _:
             timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(
                 error, Exception
             )
             return _raised_outcome(
-                job_type, context.claim, order if timed_out and order is not None else error
+                attempt.job_type, attempt.claim, order if timed_out and order is not None else error
             )
 
 
-def _stopped(
-    job_type: JobType[Any], context: JobContext[Any], order: OutOfTime | Interrupted
-) -> Failed | StoppedEarly:
+def _stopped(attempt: Attempt, order: OutOfTime | Interrupted) -> Failed | StoppedEarly:
     """Return the outcome of a body that its node has stopped."""
     match order:
         case OutOfTime(limit=limit):
@@ -58,13 +55,14 @@ def _stopped(
         case OutOfContact():
             return Failed(order.reason, INTERRUPTED_TEXT)
         case Interrupted():
-            return _interrupted(job_type, context)
+            return _interrupted(attempt)
 
 
-def _interrupted(job_type: JobType[Any], context: JobContext[Any]) -> StoppedEarly:
+def _interrupted(attempt: Attempt) -> StoppedEarly:
     """Return the outcome of a body that an orderly stop of its node has interrupted."""
+    job_type = attempt.job_type
     if job_type.on_shutdown is None:
-        again = context.claim.max_attempts > 1 or _is_rolled_back(job_type, context)
+        again = attempt.claim.max_attempts > 1 or _is_rolled_back(attempt)
     else:
         again = job_type.on_shutdown == "requeue"
     text = Interrupted.reason if again else f"{Interrupted.reason}; {_advice(job_type)}"
@@ -80,16 +78,16 @@ def _advice(job_type: JobType[Any]) -> str:
     )
 
 
-def _is_rolled_back(job_type: JobType[Any], context: JobContext[Any]) -> bool:
+def _is_rolled_back(attempt: Attempt) -> bool:
     """Return whether the body ran in a transaction on Horae's database, which is lost with the
     body.
     """
-    if context.has_transaction:
+    if attempt.has_transaction:
         return True
-    if job_type.isolation != "process":
+    if attempt.job_type.isolation != "process":
         return False
     try:  # only the child process knows, and it may have been killed
-        return isinstance(job_type.transaction(context), str)
+        return isinstance(attempt.job_type.transaction(JobContext(attempt)), str)
     except Exception:  # noqa: BLE001 - code of the application
         return False
 

@@ -10,7 +10,7 @@ from horae.forking import ForkSafeLock
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime.journal.journal import Journal
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.types.context import Report
+from horae.types.attempt import Report
 
 
 class Reporter:

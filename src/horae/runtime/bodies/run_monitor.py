@@ -17,13 +17,13 @@ from horae.guarded_log import guarded_log
 from horae.live.store import LiveStore
 from horae.runtime.bodies.orders import OutOfTime
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.run import Run
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import RunMonitorTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.outcomes import time_limits
 from horae.storage.schedules import writing
+from horae.types.attempt import Attempt
 from horae.wakeup.channel import Hint, HintKind
 
 log = guarded_log("horae.runtime")
@@ -34,7 +34,7 @@ class RunMonitor:
 
     def __init__(
         self,
-        running: Mapping[JobId, Run],
+        running: Mapping[JobId, Attempt],
         reporter: Reporter,
         live: LiveStore,
         database: Database,
@@ -50,7 +50,7 @@ class RunMonitor:
         self._hinted = asyncio.Event()
         self._rounds = 0
         self._unavailable, self._unwritten = ThrottledWarning(), ThrottledWarning()
-        self._ordered: list[Run] = []
+        self._ordered: list[Attempt] = []
 
     def on_hint(self, hint: Hint) -> None:
         """Start a round at once if a running body may have been cancelled.
@@ -118,18 +118,20 @@ class RunMonitor:
     def _next_request(self) -> tuple[list[JobId], bool]:
         """Return the jobs to ask about, and whether to read their rows as well."""
         self._rounds += 1
-        asked = [job_id for job_id, run in list(self._running.items()) if run.may_be_cancelled]
+        asked = [
+            job_id for job_id, attempt in list(self._running.items()) if attempt.may_be_cancelled
+        ]
         return asked, self._rounds % self._timing.reread_every == 0
 
     def _give(self, orders: Mapping[JobId, BaseException]) -> None:
         for job_id, order in orders.items():
-            if (run := self._running.get(job_id)) is not None:
+            if (attempt := self._running.get(job_id)) is not None:
                 if (
-                    not run.ordered_to_end
+                    not attempt.ordered_to_end
                 ):  # else a coroutine would be cancelled in each round, also while it cleans up
-                    run.stop(order)
-                if isinstance(order, JobCancelled) and order.forced and not run.forced:
-                    run.force()
+                    attempt.stop(order)
+                if isinstance(order, JobCancelled) and order.forced and not attempt.forced:
+                    attempt.force()
 
     def _exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
         """Write reports; return which of these bodies must stop, and why."""
@@ -153,45 +155,51 @@ class RunMonitor:
         rows = self._database.autocommit(reading.leases, asked)
         orders: dict[JobId, BaseException] = {}
         for job_id in asked:
-            run = self._running.get(job_id)
+            attempt = self._running.get(job_id)
             state, lease = rows.get(job_id, (None, None))
-            if run is not None and (state is not JobState.STARTED or lease != run.claim.lease):
+            if attempt is not None and (
+                state is not JobState.STARTED or lease != attempt.claim.lease
+            ):
                 orders[job_id] = JobCancelled() if state is JobState.CANCELLED else LeaseLost()
         return orders
 
-    def _enforce_limits(self, now: float) -> Sequence[Run]:
+    def _enforce_limits(self, now: float) -> Sequence[Attempt]:
         """Stop bodies that exceed a time limit; return those whose jobs must be failed, because
         nothing stops them.
         """
-        overdue: list[Run] = []
-        for run in list(self._running.values()):
-            if now >= run.hard_at:
-                if not run.forced:
-                    self._force(run)
-                elif not run.killed and not run.failed:
-                    run.failed = True
-                    overdue.append(run)
-            elif now >= run.soft_at and not run.warned:
-                run.warned = True
-                run.stop(run.job_type.soft_limit_error("the soft time limit of this job is over"))
-                self._ordered.append(run)
+        overdue: list[Attempt] = []
+        for attempt in list(self._running.values()):
+            if now >= attempt.hard_at:
+                if not attempt.forced:
+                    self._force(attempt)
+                elif not attempt.killed and not attempt.failed:
+                    attempt.failed = True
+                    overdue.append(attempt)
+            elif now >= attempt.soft_at and not attempt.warned:
+                attempt.warned = True
+                attempt.stop(
+                    attempt.job_type.soft_limit_error("the soft time limit of this job is over")
+                )
+                self._ordered.append(attempt)
         return overdue
 
-    def _force(self, run: Run) -> None:
-        run.force()
-        if run.killed:
-            log.warning("job %d was stopped by force at its hard time limit", run.claim.id)
+    def _force(self, attempt: Attempt) -> None:
+        attempt.force()
+        if attempt.killed:
+            log.warning("job %d was stopped by force at its hard time limit", attempt.claim.id)
         else:
-            run.stop(OutOfTime(run.passed))
+            attempt.stop(OutOfTime(attempt.passed))
 
-    async def record_orders(self, ordered: Iterable[Run]) -> None:
+    async def record_orders(self, ordered: Iterable[Attempt]) -> None:
         """Record for schedules that their runs were ordered to stop."""
-        runs = [run for run in ordered if run.claim.schedule_id is not None]
+        runs = [attempt for attempt in ordered if attempt.claim.schedule_id is not None]
         if runs:
             await self._database.in_service(lambda: self._record(runs))
 
-    def _record(self, ordered: Iterable[Run]) -> None:
-        if scheduled := [run.claim.id for run in ordered if run.claim.schedule_id is not None]:
+    def _record(self, ordered: Iterable[Attempt]) -> None:
+        if scheduled := [
+            attempt.claim.id for attempt in ordered if attempt.claim.schedule_id is not None
+        ]:
             try:
                 self._database.transact(writing.mark_stopping, scheduled)
             except Exception as error:  # noqa: BLE001
@@ -202,40 +210,42 @@ class RunMonitor:
                     error,
                 )
 
-    async def _fail_async(self, overdue: Sequence[Run]) -> None:
+    async def _fail_async(self, overdue: Sequence[Attempt]) -> None:
         for job in await self._database.in_service(lambda: self._fail(overdue)):
             self._on_expiry(job)
 
-    def _fail(self, overdue: Sequence[Run]) -> Sequence[Job]:
+    def _fail(self, overdue: Sequence[Attempt]) -> Sequence[Job]:
         """Fail the jobs of bodies that may never end; what cannot be written is tried again."""
         failed: list[Job] = []
-        for run in overdue:
+        for attempt in overdue:
             try:
-                lease = (run.claim.id, run.claim.lease)
-                report = self._reporter.latest(run.claim.id)
+                lease = (attempt.claim.id, attempt.claim.lease)
+                report = self._reporter.latest(attempt.claim.id)
                 seen = (
                     {}
                     if report is None
                     else {(report.job_id, report.lease): report.progress_percentage}
                 )
-                failed += self._database.transact(time_limits.expire, [lease], run.passed, seen)
+                failed += self._database.transact(time_limits.expire, [lease], attempt.passed, seen)
                 self._unwritten.settle()
             except Exception as error:  # noqa: BLE001
                 # Whenever the body ends, that will be no success
-                run.failed = False
+                attempt.failed = False
                 self._unwritten.warn(
-                    "job %d cannot be failed at its hard time limit yet: %s", run.claim.id, error
+                    "job %d cannot be failed at its hard time limit yet: %s",
+                    attempt.claim.id,
+                    error,
                 )
             else:
-                _log_unstoppable(run)
+                _log_unstoppable(attempt)
         return failed
 
 
-def _log_unstoppable(run: Run) -> None:
+def _log_unstoppable(attempt: Attempt) -> None:
     log.error(
         "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its"
         " slot stays occupied. Use isolation='process' for bodies that may hang, or in Celery the"
         " pool prefork.",
-        run.claim.id,
-        run.claim.type,
+        attempt.claim.id,
+        attempt.claim.type,
     )

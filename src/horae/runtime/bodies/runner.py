@@ -37,8 +37,8 @@ from horae.storage.engine.failures import is_transient
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import settling
 from horae.types.application_hooks import Hook
+from horae.types.attempt import Attempt
 from horae.types.context import JobContext
-from horae.types.job_type import JobType
 from horae.types.logs.job_fields import logged_as
 from horae.types.values.parameters import MappedParameters, ModelParameters
 from horae.types.values.plain_data import problem_of
@@ -46,9 +46,9 @@ from horae.types.values.plain_data import problem_of
 log = guarded_log("horae.runtime")
 
 
-def call_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:
+def call_body(attempt: Attempt, context: JobContext[Any]) -> Any:
     """Call a body that is no coroutine, and return its result."""
-    return job_type.run(context)
+    return attempt.job_type.run(context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,61 +66,57 @@ class RunEnvironment:
     """The context managers around each body, the outermost first."""
     log_book: KeptLogs | None = None
     """Keeps the log lines of bodies."""
-    call: Callable[[JobType[Any], JobContext[Any]], Any] = call_body
+    call: Callable[[Attempt, JobContext[Any]], Any] = call_body
     """Calls a body that is no coroutine; some processes let a signal interrupt the body, but not
     its commit.
     """
 
 
-def perform(
-    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
-) -> FinishedRun:
+def perform(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     """Run a body in this thread."""
-    context.begin()
-    context.job_type, context.log_book = job_type, environment.log_book
+    attempt.begin(environment.log_book)
     here = forks.count
-    with logged_as(context, environment.node):
+    with logged_as(attempt, environment.node):
         try:
-            context.params = load_parameters(job_type, context.claim, environment.database)
-            run = (_surrounded if environment.around else _run)(job_type, context, environment)
+            attempt.params = load_parameters(attempt, environment.database)
+            run = (_surrounded if environment.around else _run)(
+                attempt, JobContext(attempt), environment
+            )
         except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
-            run = stopped_by(error, job_type, context, environment)
-    return _closed(context, run, here)
+            run = stopped_by(error, attempt, environment)
+    return _closed(attempt, run, here)
 
 
-async def perform_async(
-    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
-) -> FinishedRun:
+async def perform_async(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     """Run a coroutine body in this task."""
-    context.begin()
-    context.job_type, context.log_book = job_type, environment.log_book
+    attempt.begin(environment.log_book)
     here = forks.count
-    with logged_as(context, environment.node):
+    with logged_as(attempt, environment.node):
         try:
-            if isinstance(job_type.parameters, ModelParameters):
-                context.params = job_type.parameters.load(context.claim.params)
+            if isinstance(attempt.job_type.parameters, ModelParameters):
+                attempt.params = attempt.job_type.parameters.load(attempt.claim.params)
             else:
-                context.params = await environment.database.in_thread(
-                    lambda: load_parameters(job_type, context.claim, environment.database)
+                attempt.params = await environment.database.in_thread(
+                    lambda: load_parameters(attempt, environment.database)
                 )
             run = await (_surrounded_async if environment.around else _run_async)(
-                job_type, context, environment
+                attempt, JobContext(attempt), environment
             )
         except BaseException as error:  # noqa: BLE001
-            # As above; a cancelled task has its reason in the context
-            run = stopped_by(error, job_type, context, environment)
-    return _closed(context, run, here)
+            # As above; a cancelled task has its reason in the attempt
+            run = stopped_by(error, attempt, environment)
+    return _closed(attempt, run, here)
 
 
-def _closed(context: JobContext[Any], run: FinishedRun, forks_before: int) -> FinishedRun:
+def _closed(attempt: Attempt, run: FinishedRun, forks_before: int) -> FinishedRun:
     """Close the log of a body and note how long it took; end the process if a fork of the body
     continues in it.
     """
     if forks.count != forks_before:
         end_child(run.error)
-    if context.log_lines is not None:
-        context.log_lines.close()
-    took = context.took
+    if attempt.log_lines is not None:
+        attempt.log_lines.close()
+    took = attempt.took
     if took is None or run.settlement is None:
         return run
     return run._replace(settlement=run.settlement._replace(took=took))
@@ -128,8 +124,7 @@ def _closed(context: JobContext[Any], run: FinishedRun, forks_before: int) -> Fi
 
 def stopped_by(
     error: BaseException,
-    job_type: JobType[Any],
-    context: JobContext[Any],
+    attempt: Attempt,
     environment: RunEnvironment,
 ) -> FinishedRun:
     """Return how an exception ends a run.
@@ -138,15 +133,15 @@ def stopped_by(
     began, or if the node stops before that.
     """
     called = (
-        context.body_is_called if context.is_surrounded else context.claim in environment.journal
+        attempt.body_is_called if attempt.is_surrounded else attempt.claim in environment.journal
     )
     if called:
-        return ended_by(error, job_type, context, environment)
-    if isinstance(context.order, Interrupted):
-        return FinishedRun(context.claim, None, error, unbegun=True)
-    if context.order is None and (is_transient(error) or lacks_resource(error)):
-        return unbegun(context.claim, error)
-    return ended_by(error, job_type, context, environment)
+        return ended_by(error, attempt, environment)
+    if isinstance(attempt.order, Interrupted):
+        return FinishedRun(attempt.claim, None, error, unbegun=True)
+    if attempt.order is None and (is_transient(error) or lacks_resource(error)):
+        return unbegun(attempt.claim, error)
+    return ended_by(error, attempt, environment)
 
 
 def unbegun(claim: Claim, error: BaseException) -> FinishedRun:
@@ -159,19 +154,19 @@ def unbegun(claim: Claim, error: BaseException) -> FinishedRun:
 
 def ended_by(
     error: BaseException,
-    job_type: JobType[Any],
-    context: JobContext[Any],
+    attempt: Attempt,
     environment: RunEnvironment,
 ) -> FinishedRun:
     """Return how a run ends that has raised this error, or that was stopped with it."""
-    outcome = outcome_of(job_type, context, error)
-    return finish(context.claim, job_type, outcome, environment.rng, error, context.took)
+    outcome = outcome_of(attempt, error)
+    return finish(attempt, outcome, environment.rng, error)
 
 
-def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
+def load_parameters(attempt: Attempt, database: Database) -> Any:
     """Return the parameters as the type declares them; raise what validation raises if the
     declaration has changed.
     """
+    job_type, claim = attempt.job_type, attempt.claim
     if isinstance(job_type.parameters, MappedParameters):
         return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
     return job_type.parameters.load(claim.params)
@@ -202,143 +197,145 @@ def result_text(result: Any, most_bytes: int) -> str | None:
     return text
 
 
-def _run(
-    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
-) -> FinishedRun:
-    context.check()
-    transaction = job_type.transaction(context)
+def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+    attempt.check()
+    transaction = attempt.job_type.transaction(context)
     if transaction is None:
-        _begin(context, environment)
-        is_mapped = isinstance(job_type.parameters, MappedParameters)
-        with _attached(context, environment.database) if is_mapped else nullcontext():
-            result = environment.call(job_type, context)
-        context.check_end()
-        return _returned(result, job_type, context, environment)
+        _begin(attempt, environment)
+        is_mapped = isinstance(attempt.job_type.parameters, MappedParameters)
+        with _attached(attempt, environment.database) if is_mapped else nullcontext():
+            result = environment.call(attempt, context)
+        attempt.check_end()
+        return _returned(result, attempt, environment)
     if isinstance(transaction, str):
         transaction = environment.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
         connection = _own_connection(entered, environment.database)
-        context.enter(connection, entered if isinstance(entered, Session) else None)
-        if connection is not None and isinstance(job_type.parameters, MappedParameters):
-            context.params = context.session.merge(
-                context.params, load=False
+        attempt.connection = connection
+        attempt.session = entered if isinstance(entered, Session) else None
+        if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
+            attempt.params = context.session.merge(
+                attempt.params, load=False
             )  # so that its relationships load
-        _begin(context, environment)
+        _begin(attempt, environment)
         with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():
-                result = environment.call(job_type, context)
-            text = result_text(result, job_type.max_result_bytes)
-            context.check_end()
+                result = environment.call(attempt, context)
+            text = result_text(result, attempt.job_type.max_result_bytes)
+            attempt.check_end()
             if connection is not None:
                 context.session.flush()
         if connection is not None:
-            settle_within(connection, context, text, environment.node)
-    return _ended_in_transaction(context, text, own=connection is not None)
+            settle_within(connection, attempt, text, environment.node)
+    return _ended_in_transaction(attempt, text, own=connection is not None)
 
 
-def _begin(context: JobContext[Any], environment: RunEnvironment) -> None:
+def _begin(attempt: Attempt, environment: RunEnvironment) -> None:
     """Record that the body itself is called now."""
-    if context.is_surrounded:
-        context.body_is_called = True
+    if attempt.is_surrounded:
+        attempt.body_is_called = True
     else:
-        environment.journal.begin(context.claim)
+        environment.journal.begin(attempt.claim)
 
 
 def _surrounded(
-    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+    attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
 ) -> FinishedRun:
     """Run a body inside `@horae.around`; it counts as begun before they are entered."""
 
     def body() -> FinishedRun:
         try:
-            return _run(job_type, context, environment)
+            return _run(attempt, context, environment)
         except BaseException as error:  # noqa: BLE001 - as in `perform`
-            return stopped_by(error, job_type, context, environment)
+            return stopped_by(error, attempt, environment)
 
-    environment.journal.begin(context.claim)
+    environment.journal.begin(attempt.claim)
     return surrounded(
         environment.around,
+        attempt,
         context,
         body,
-        lambda error: ended_by(error, job_type, context, environment),
+        lambda error: ended_by(error, attempt, environment),
     )
 
 
 async def _surrounded_async(
-    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+    attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
 ) -> FinishedRun:
     async def body() -> FinishedRun:
         try:
-            return await _run_async(job_type, context, environment)
+            return await _run_async(attempt, context, environment)
         except BaseException as error:  # noqa: BLE001 - as in `perform`
-            return stopped_by(error, job_type, context, environment)
+            return stopped_by(error, attempt, environment)
 
-    environment.journal.begin(context.claim)
+    environment.journal.begin(attempt.claim)
     return await surrounded_async(
         environment.around,
+        attempt,
         context,
         body,
-        lambda error: ended_by(error, job_type, context, environment),
+        lambda error: ended_by(error, attempt, environment),
     )
 
 
-def _returned(
-    result: Any, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
-) -> FinishedRun:
-    claim = context.claim
+def _returned(result: Any, attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
+    claim = attempt.claim
     if result is not None:
-        return FinishedRun(claim, finished(claim, result_text(result, job_type.max_result_bytes)))
-    if context.label is None:
+        return FinishedRun(
+            claim, finished(claim, result_text(result, attempt.job_type.max_result_bytes))
+        )
+    if attempt.label is None:
         environment.journal.succeed(claim)
     return FinishedRun(claim, finished(claim))
 
 
-def _ended_in_transaction(context: JobContext[Any], text: str | None, *, own: bool) -> FinishedRun:
+def _ended_in_transaction(attempt: Attempt, text: str | None, *, own: bool) -> FinishedRun:
     """Return the end of a body whose transaction is committed; `own`: it was on Horae's database,
     and ended the job.
     """
-    settlement = None if own else finished(context.claim, text)
-    return FinishedRun(context.claim, settlement, already=own, releases=context.releases)
+    settlement = None if own else finished(attempt.claim, text)
+    return FinishedRun(attempt.claim, settlement, already=own, releases=attempt.releases)
 
 
 @contextmanager
-def _attached(context: JobContext[Any], database: Database) -> Generator[None]:
+def _attached(attempt: Attempt, database: Database) -> Generator[None]:
     """Let relationships of mapped parameters load; a connection is opened only when the body uses
     one.
     """
     with Session(database.without_transaction(), autoflush=False) as session:
-        context.params = session.merge(context.params, load=False)
+        attempt.params = session.merge(attempt.params, load=False)
         yield
 
 
 async def _run_async(
-    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+    attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
 ) -> FinishedRun:
-    context.check()
-    transaction = job_type.transaction(context)
+    attempt.check()
+    transaction = attempt.job_type.transaction(context)
     if transaction is None:
-        _begin(context, environment)
-        result = await job_type.run(context)
-        context.check_end()
-        return _returned(result, job_type, context, environment)
+        _begin(attempt, environment)
+        result = await attempt.job_type.run(context)
+        attempt.check_end()
+        return _returned(result, attempt, environment)
     if isinstance(transaction, str):
         transaction = environment.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
         connection = await _own_async_connection(entered, environment.database)
-        context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
-        if connection is not None and isinstance(job_type.parameters, MappedParameters):
-            context.params = await context.async_session.merge(context.params, load=False)
-        _begin(context, environment)
+        attempt.async_connection = connection
+        attempt.async_session = entered if isinstance(entered, AsyncSession) else None
+        if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
+            attempt.params = await context.async_session.merge(attempt.params, load=False)
+        _begin(attempt, environment)
         with nullcontext() if connection is None else forbid_commit(sync_connection_of(connection)):
             with _ending_in_a_child():
-                result = await job_type.run(context)
-            text = result_text(result, job_type.max_result_bytes)
-            context.check_end()
+                result = await attempt.job_type.run(context)
+            text = result_text(result, attempt.job_type.max_result_bytes)
+            attempt.check_end()
             if connection is not None:
                 await context.async_session.flush()
         if connection is not None:
-            await connection.run_sync(settle_within, context, text, environment.node)
-    return _ended_in_transaction(context, text, own=connection is not None)
+            await connection.run_sync(settle_within, attempt, text, environment.node)
+    return _ended_in_transaction(attempt, text, own=connection is not None)
 
 
 def sync_connection_of(connection: AsyncConnection) -> Connection:
@@ -365,18 +362,18 @@ def _ending_in_a_child() -> Generator[None]:
 
 
 def settle_within(
-    connection: Connection, context: JobContext[Any], result: str | None, node: NodeId
+    connection: Connection, attempt: Attempt, result: str | None, node: NodeId
 ) -> None:
     """Finish the job in the last statement of its own transaction; raise `Overtaken` to roll it
     back.
     """
-    claim = context.claim
-    context.run_before_end(connection)
-    settlement = finished(claim, result)._replace(label=context.label, took=context.took)
+    claim = attempt.claim
+    attempt.run_before_end(connection)
+    settlement = finished(claim, result)._replace(label=attempt.label, took=attempt.took)
     settled = settling.settle(connection, node, [settlement])
     if claim.id not in settled.settled:
         raise Overtaken
-    context.releases = context.releases or bool(settled.follow_ups.released)
+    attempt.releases = attempt.releases or bool(settled.follow_ups.released)
 
 
 def _own_connection(entered: Any, database: Database) -> Connection | None:

@@ -20,7 +20,8 @@ from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.bodies.running_loop import in_event_loop
 from horae.types.application_hooks import Hook
-from horae.types.context import BodyEnd, JobContext
+from horae.types.attempt import Attempt, BodyEnd
+from horae.types.context import JobContext
 
 T = TypeVar("T")
 Failed: TypeAlias = Callable[[BaseException], FinishedRun]
@@ -34,6 +35,7 @@ log = guarded_log("horae.runtime")
 
 def surrounded(
     hooks: Sequence[Hook[Any]],
+    attempt: Attempt,
     context: JobContext[Any],
     body: Callable[[], FinishedRun],
     failed: Failed,
@@ -42,7 +44,8 @@ def surrounded(
 
     `failed` makes the result of a body that an error has kept from beginning.
     """
-    here, entered, context.is_surrounded = forks.count, Entered(), True
+    attempt.is_surrounded = True
+    here, entered = forks.count, Entered()
     with ExitStack() as stack:
         calls = _AsyncCalls(stack)
         try:
@@ -54,17 +57,19 @@ def surrounded(
             run = body()
         if forks.count != here:
             end_child(run.error)
-        return _leave(entered, context, run, calls)
+        return _leave(entered, attempt, run, calls)
 
 
 async def surrounded_async(
     hooks: Sequence[Hook[Any]],
+    attempt: Attempt,
     context: JobContext[Any],
     body: Callable[[], Awaitable[FinishedRun]],
     failed: Failed,
 ) -> FinishedRun:
     """Run a coroutine body inside the hooks; see `surrounded`."""
-    here, entered, context.is_surrounded = forks.count, Entered(), True
+    attempt.is_surrounded = True
+    here, entered = forks.count, Entered()
     try:
         await _enter_async(hooks, context, entered)
     except BaseException as error:  # noqa: BLE001 - as above
@@ -73,7 +78,7 @@ async def surrounded_async(
         run = await body()
     if forks.count != here:
         end_child(run.error)
-    return await _leave_async(entered, context, run)
+    return await _leave_async(entered, attempt, run)
 
 
 def _enter(
@@ -101,9 +106,9 @@ async def _enter_async(
 
 
 def _leave(
-    entered: Entered, context: JobContext[Any], run: FinishedRun, calls: "_AsyncCalls"
+    entered: Entered, attempt: Attempt, run: FinishedRun, calls: "_AsyncCalls"
 ) -> FinishedRun:
-    raised = _ended(context, run)
+    raised = _ended(attempt, run)
     for hook, manager in reversed(entered):
         try:
             if _is_sync(hook, manager):
@@ -111,12 +116,12 @@ def _leave(
             else:
                 calls.run(manager.__aexit__(*raised))
         except BaseException as error:  # noqa: BLE001 - the outcome is settled
-            run = _raised_at_the_end(hook, context, run, error)
+            run = _raised_at_the_end(hook, attempt, run, error)
     return run
 
 
-async def _leave_async(entered: Entered, context: JobContext[Any], run: FinishedRun) -> FinishedRun:
-    raised = _ended(context, run)
+async def _leave_async(entered: Entered, attempt: Attempt, run: FinishedRun) -> FinishedRun:
+    raised = _ended(attempt, run)
     for hook, manager in reversed(entered):
         try:
             if _is_sync(hook, manager):
@@ -124,7 +129,7 @@ async def _leave_async(entered: Entered, context: JobContext[Any], run: Finished
             else:
                 await manager.__aexit__(*raised)
         except BaseException as error:  # noqa: BLE001 - the outcome is settled
-            run = _raised_at_the_end(hook, context, run, error)
+            run = _raised_at_the_end(hook, attempt, run, error)
     return run
 
 
@@ -140,22 +145,22 @@ def _is_sync(hook: Hook[Any], manager: object) -> bool:
     )
 
 
-def _ended(context: JobContext[Any], run: FinishedRun) -> Raised:
-    """Note in the context how the attempt ended, and return what the body raised, as `__exit__`
+def _ended(attempt: Attempt, run: FinishedRun) -> Raised:
+    """Note in the attempt how the attempt ended, and return what the body raised, as `__exit__`
     takes it.
     """
     settlement = run.settlement
     if settlement is None:
-        context.ended = BodyEnd(AttemptOutcome.FINISHED if run.already else None, run.error)
+        attempt.ended = BodyEnd(AttemptOutcome.FINISHED if run.already else None, run.error)
     else:
         retry_in = settlement.delay if settlement.state is JobState.PENDING else None
-        context.ended = BodyEnd(settlement.outcome, run.error, retry_in)
+        attempt.ended = BodyEnd(settlement.outcome, run.error, retry_in)
     error = run.error
     return (None, None, None) if error is None else (type(error), error, error.__traceback__)
 
 
 def _raised_at_the_end(
-    hook: Hook[Any], context: JobContext[Any], run: FinishedRun, error: BaseException
+    hook: Hook[Any], attempt: Attempt, run: FinishedRun, error: BaseException
 ) -> FinishedRun:
     """Log what a hook raised after the body; a Ctrl-C is passed on to the caller of an inline
     job.
@@ -167,8 +172,8 @@ def _raised_at_the_end(
     log.error(  # the traceback without the values that errors repeat
         "%s (around) failed after job %d (%s), whose outcome stays as it is:\n%s",
         hook.name,
-        context.id,
-        context.type,
+        attempt.claim.id,
+        attempt.claim.type,
         traceback_text(error),
     )
     return run

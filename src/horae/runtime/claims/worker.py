@@ -23,10 +23,10 @@ from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, JobId, JobState
 from horae.errors import LeaseLost
 from horae.guarded_log import guarded_log
+from horae.runtime.bodies.executor import Executor, stop_attempts
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.orders import Interrupted, OutOfContact
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.run import Executor, Run, stop_runs
 from horae.runtime.bodies.runner import RunEnvironment, stopped_by
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.peers import Peers
@@ -39,7 +39,7 @@ from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 from horae.wakeup.channel import WakeupChannel, work
@@ -70,7 +70,7 @@ class Worker:
         timing: Timing,
         rng: Random,
     ) -> None:
-        self.running: dict[JobId, Run] = {}
+        self.running: dict[JobId, Attempt] = {}
         self._signals, self._wakeup, self._timing = signals, wakeup, timing.worker
         self._environment, self._registry = environment, registry
         self._claimer = Claimer(environment.database, scope, timing.claimer, rng)
@@ -153,7 +153,9 @@ class Worker:
             self._hand_back_stale()
         self._slots.leave(self._slot_is_free)
         self._hand_back_prefetched()
-        stop_runs([run for run in self.running.values() if run.waiting], Interrupted)
+        stop_attempts(
+            [attempt for attempt in self.running.values() if attempt.waiting], Interrupted
+        )
         if time.monotonic() < self._reply_lost_until:
             await self._hand_back_orphaned()
 
@@ -283,22 +285,19 @@ class Worker:
 
     def _start(self, claim: Claim) -> None:
         job_type = self._registry.get(claim.type)
-        context: JobContext[Any] = JobContext(
-            claim, None, self._reporter.follow(claim)
-        )  # JobContext[Any](...) is slow
-        run = Run(claim, job_type, context, self._choose(job_type))
-        self.running[claim.id] = run
-        context.slots = self._slots
+        executor = self._choose(job_type)
+        attempt = Attempt(claim, job_type, self._reporter.follow(claim), executor, self._slots)
+        self.running[claim.id] = attempt
         self._slots.take()
-        run.executor.start(run, self._done)
+        executor.start(attempt, self._done)
 
-    def _done(self, run: Run, finished: FinishedRun) -> None:
-        claim = run.claim
-        if self.running.get(claim.id) is not run:
+    def _done(self, attempt: Attempt, finished: FinishedRun) -> None:
+        claim = attempt.claim
+        if self.running.get(claim.id) is not attempt:
             return  # its body was left behind before
         del self.running[claim.id]
-        if run.context.loan is not None:  # as it was left behind while it waited for another job
-            self._slots.take_back(run.context.loan, at_once=True)
+        if attempt.loan is not None:  # as it was left behind while it waited for another job
+            self._slots.take_back(attempt.loan, at_once=True)
         self._slots.release()
         self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
         if finished.unbegun:
@@ -389,7 +388,7 @@ class Worker:
         """
         self._isolated = True
         self._hand_back_prefetched()
-        stop_runs(list(self.running.values()), OutOfContact, level)
+        stop_attempts(list(self.running.values()), OutOfContact, level)
 
     def _rejoin(self) -> None:
         """The database is reached again: claim jobs as before."""
@@ -398,26 +397,26 @@ class Worker:
 
     def order_all(self, order: Callable[[], BaseException]) -> None:
         """Order every body to stop."""
-        stop_runs(list(self.running.values()), order)
+        stop_attempts(list(self.running.values()), order)
 
     def give_up(self) -> None:
         """Settle bodies that ignore every order as interrupted; without the lease they can change
         nothing more.
         """
-        for run in list(self.running.values()):
+        for attempt in list(self.running.values()):
             log.error(
                 "job %d (%s) ignores the order to stop; its body is abandoned",
-                run.claim.id,
-                run.claim.type,
+                attempt.claim.id,
+                attempt.claim.type,
             )
-            ended = stopped_by(Interrupted(), run.job_type, run.context, self._environment)
+            ended = stopped_by(Interrupted(), attempt, self._environment)
             if ended.settlement is not None and ended.settlement.state is JobState.PENDING:
                 # Its body may run on until this process has ended.
                 later = ended.settlement._replace(
                     delay=max(ended.settlement.delay, self._timing.abandoned_pause)
                 )
                 ended = ended._replace(settlement=later)
-            self._done(run, ended)
+            self._done(attempt, ended)
 
     def abandon(self) -> None:
         """Stop everything without settling it: the node was declared dead, and its jobs belong to

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from horae.domain.jobs.job import JobId
-from horae.runtime.bodies.run import Run
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.worker import Worker
+from horae.types.attempt import Attempt
 from horae.types.registry import Registry
 
 NewWorker: TypeAlias = Callable[[tuple[str, ...], Slots], Worker]
@@ -37,7 +37,7 @@ class Workers:
             worker.siblings = [other for other in self._workers if other is not worker]
             worker.claiming = self._workers[0].claiming
         first, *others = [worker.running for worker in self._workers]
-        self.running: Mapping[JobId, Run] = ChainMap(first, *others) if others else first
+        self.running: Mapping[JobId, Attempt] = ChainMap(first, *others) if others else first
 
     def _parts(self, types: tuple[str, ...]) -> list[tuple[str, ...]]:
         """Return the types of each worker."""

@@ -45,7 +45,7 @@ from horae.runtime.journal.journal import ChildJournal
 from horae.scarcity import lacks_resource
 from horae.storage.engine.database import Database
 from horae.types.application_hooks import Hook
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.job_type import JobType, failed_text
 from horae.types.logs.job_fields import JobLogFilter
 from horae.types.logs.lines import lines_on_stderr
@@ -70,11 +70,11 @@ CHUNK: Final = 1 << 16
 log = guarded_log("horae.runtime")
 
 
-class Job(NamedTuple):
+class Assigned(NamedTuple):
     """A job whose body is to run."""
 
     address: Address
-    context: JobContext[Any]
+    attempt: Attempt
     log_level: int
     log_json: bool
 
@@ -120,9 +120,9 @@ class Child:
         self._log_writer = LogWriter(
             lambda lines: self._send("log", **messages.lines_as_json(lines))
         )
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Assigned | None] = SimpleQueue()
         self._job_types: dict[Address, JobType[Any]] = {}
-        self._current: JobContext[Any] | None = None
+        self._current: Attempt | None = None
         self._cancel: Callable[[], object] | None = None
         self._runner = asyncio.Runner()  # one loop for all: pooled connections belong to it
         self._sending = threading.Lock()
@@ -171,10 +171,10 @@ class Child:
             return False
         return True
 
-    def _perform(self, job: Job) -> tuple[str, Message]:
+    def _perform(self, job: Assigned) -> tuple[str, Message]:
         """Run a body; return the kind and the fields of the message about its end."""
         try:
-            job_type = self._job_type(job)
+            job_type = job.attempt.job_type = self._job_type(job)
         except BaseException as error:  # noqa: BLE001
             # An import runs code of the application, which may even exit
             return "not_loaded", {
@@ -187,35 +187,33 @@ class Child:
         # variables
         try:
             if job_type.is_async:
-                body = self._perform_async(job_type, job.context, environment)
+                body = self._perform_async(job.attempt, environment)
                 run = self._runner.run(body, context=copy_context())
             else:
-                run = copy_context().run(perform, job_type, job.context, environment)
+                run = copy_context().run(perform, job.attempt, environment)
         except BaseException as error:  # noqa: BLE001 - a task that cancelled itself, at the worst
-            run = ended_by(error, job_type, job.context, environment)
+            run = ended_by(error, job.attempt, environment)
         return "result", {**messages.run_as_json(run), "memory": memory_in_use()}
 
-    async def _perform_async(
-        self, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
-    ) -> FinishedRun:
+    async def _perform_async(self, attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
         task = asyncio.current_task()
         if task is not None:
             loop = asyncio.get_running_loop()
             self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
-            return await perform_async(job_type, context, environment)
+            return await perform_async(attempt, environment)
         finally:
             self._cancel = None
             await _end_tasks(asyncio.all_tasks() - {task})
 
-    def _job_type(self, job: Job) -> JobType[Any]:
+    def _job_type(self, job: Assigned) -> JobType[Any]:
         if job.address not in self._job_types:
             job_type = job_type_at(job.address)
             # After the import, which may set up the application's own logging.
             log_to_stderr(self._environment.node, job)
             self._job_types[job.address] = job_type
         job_type = self._job_types[job.address]
-        if job_type.type != job.context.type:
+        if job_type.type != job.attempt.claim.type:
             raise InvalidJobType(f"there is {job_type.type!r} instead")
         return job_type
 
@@ -259,18 +257,18 @@ class Child:
                 time.sleep(EXIT_WITHIN)
                 os._exit(0)
 
-    def _job(self, message: Message) -> Job:
+    def _job(self, message: Message) -> Assigned:
         claim = messages.claim_from_json(message["claim"])
-        self._current = context = JobContext[Any](claim, None, self._reports.begin())
+        self._current = attempt = Attempt(claim, None, self._reports.begin())
         self._environment.journal.expect(message["journal"], message["slot"])
         address = Address(message["module"], message["qualname"])
-        return Job(address, context, message["log_level"], message["log_json"])
+        return Assigned(address, attempt, message["log_level"], message["log_json"])
 
     def _stop_body(self, order: BaseException) -> None:
-        context = self._current
-        if context is None or type(context.order) is type(order):
+        attempt = self._current
+        if attempt is None or type(attempt.order) is type(order):
             return
-        context.stop(order)
+        attempt.take_order(order)
         # Read after the order was stored: a coroutine that begins now notices one of the two.
         cancel = self._cancel
         if cancel is not None:
@@ -316,7 +314,7 @@ async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def log_to_stderr(node: NodeId, job: Job) -> None:
+def log_to_stderr(node: NodeId, job: Assigned) -> None:
     """Log as the node does, unless the application has set up its own; either way with the fields
     of the job.
     """
@@ -329,11 +327,11 @@ def log_to_stderr(node: NodeId, job: Job) -> None:
             handler.addFilter(JobLogFilter(node))
 
 
-def _not_found(job: Job, error: BaseException) -> Failed:
-    where = f"{job.address.module}.{job.address.qualname}"
+def _not_found(job: Assigned, error: BaseException) -> Failed:
+    name, where = job.attempt.claim.type, f"{job.address.module}.{job.address.qualname}"
     return Failed(
-        f"InvalidJobType: job type {job.context.type!r} cannot be loaded in a child process as"
+        f"InvalidJobType: job type {name!r} cannot be loaded in a child process as"
         f" {where}: {error_text(error)}",
-        failed_text(job.context.type),
+        failed_text(name),
         traceback_text(error),
     )

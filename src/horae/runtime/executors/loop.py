@@ -3,8 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from horae.runtime.bodies.run import Done, Executor, Run
+from horae.runtime.bodies.executor import Done, Executor
 from horae.runtime.bodies.runner import RunEnvironment, perform_async
+from horae.types.attempt import Attempt
 
 
 class LoopExecutor:
@@ -17,45 +18,45 @@ class LoopExecutor:
     def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
         self._environment = environment
-        self._runs: set[Run] = set()
+        self._runs: set[Attempt] = set()
 
-    def start(self, run: Run, done: Done) -> None:
+    def start(self, attempt: Attempt, done: Done) -> None:
         """Start the body in a task."""
-        run.handle = asyncio.Task(self._perform(run, done), loop=self._loop)
-        self._runs.add(run)
+        attempt.handle = asyncio.Task(self._perform(attempt, done), loop=self._loop)
+        self._runs.add(attempt)
 
-    def stop(self, run: Run, order: BaseException) -> None:
+    def stop(self, attempt: Attempt, order: BaseException) -> None:
         """Cancel the task; the context holds the reason.
 
         A body that has not begun reads it from there.
         """
-        run.context.stop(order, told=run.context.has_begun)
-        _cancel(run)
+        attempt.take_order(order, told=attempt.has_begun)
+        _cancel(attempt)
 
-    def kill(self, run: Run) -> bool:
+    def kill(self, attempt: Attempt) -> bool:
         """Cancel again: a coroutine cannot be stopped by force."""
-        _cancel(run)
+        _cancel(attempt)
         return False
 
     def close(self) -> None:
         """Cancel the remaining bodies again."""
-        for run in self._runs:
-            _cancel(run)
+        for attempt in self._runs:
+            _cancel(attempt)
 
-    async def _perform(self, run: Run, done: Done) -> None:
-        result = await perform_async(run.job_type, run.context, self._environment)
+    async def _perform(self, attempt: Attempt, done: Done) -> None:
+        result = await perform_async(attempt, self._environment)
         self._runs.discard(
-            run
+            attempt
         )  # not in a callback of the task, which took a third of the whole cost
-        done(run, result)
+        done(attempt, result)
 
 
-def _cancel(run: Run) -> None:
+def _cancel(attempt: Attempt) -> None:
     """Cancel the task of a body that has begun: one that is cancelled before its first step reports
     no end.
     """
-    if run.context.has_begun:
-        run.handle.cancel()
+    if attempt.has_begun:
+        attempt.handle.cancel()
 
 
 if TYPE_CHECKING:

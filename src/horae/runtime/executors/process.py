@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from horae.domain.jobs.job import Failed
 from horae.errors import JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
+from horae.runtime.bodies.executor import START_UP, Done, Executor
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.orders import Interrupted
-from horae.runtime.bodies.run import START_UP, Done, Executor, Run
 from horae.runtime.bodies.runner import RunEnvironment, ended_by, unbegun
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import address_of
@@ -24,6 +24,7 @@ from horae.runtime.executors.child_pool import ChildNotReadyError, ChildPool, Pr
 from horae.runtime.executors.child_process import ChildProcess, start_child
 from horae.runtime.executors.messages import Message
 from horae.types.application_hooks import ApplicationHooks
+from horae.types.attempt import Attempt
 from horae.types.logs.lines import logs_json
 
 USUAL: Final = ProcessLimits()
@@ -76,50 +77,50 @@ class ProcessExecutor:
         self._loop = loop
         self._environment = environment
         self._limits = limits
-        self._assignments: dict[Run, Assignment] = {}
+        self._assignments: dict[Attempt, Assignment] = {}
         self._pool = ChildPool(loop, self._start_child, limits)
 
-    def start(self, run: Run, done: Done) -> None:
+    def start(self, attempt: Attempt, done: Done) -> None:
         """Run the body in an idle child, or in a new one; fails a job whose type no child can
         import.
         """
         try:
-            job = self._job_message(run)
+            job = self._job_message(attempt)
         except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
-            self._loop.call_soon(done, run, self._ended_by(error, run))
+            self._loop.call_soon(done, attempt, self._ended_by(error, attempt))
             return
-        run.begin(within=START_UP)
-        run.waiting = True
-        self._assignments[run] = Assignment(
+        attempt.count_limits(within=START_UP)
+        attempt.waiting = True
+        self._assignments[attempt] = Assignment(
             job, done, self._pool.take(), self._loop.create_future()
         )
-        self._pool.run_task(self._perform(run))
+        self._pool.run_task(self._perform(attempt))
 
-    def stop(self, run: Run, order: BaseException) -> None:
+    def stop(self, attempt: Attempt, order: BaseException) -> None:
         """Pass the order on; an order to end for good is enforced after `stop_within`."""
-        before = run.context.order
-        run.context.stop(order)
-        assignment = self._assignments.get(run)
-        if assignment is None or run.context.order is before:
+        before = attempt.order
+        attempt.take_order(order)
+        assignment = self._assignments.get(attempt)
+        if assignment is None or attempt.order is before:
             return
-        if assignment.child is not None and not run.waiting:  # else the order follows the job
+        if assignment.child is not None and not attempt.waiting:  # else the order follows the job
             assignment.child.send("order", **messages.order_as_json(order))
         if isinstance(order, JobStopped):
-            if run.waiting:
+            if attempt.waiting:
                 assignment.stop_waiting()
             else:
-                self._loop.call_later(self._limits.stop_within, self.kill, run)
+                self._loop.call_later(self._limits.stop_within, self.kill, attempt)
 
-    def kill(self, run: Run) -> bool:
+    def kill(self, attempt: Attempt) -> bool:
         """Terminate the child, and kill it `kill_after` later; a run that waits for a child gets
         none.
         """
-        if (assignment := self._assignments.get(run)) is not None:
-            if assignment.child is None or run.waiting:
+        if (assignment := self._assignments.get(attempt)) is not None:
+            if assignment.child is None or attempt.waiting:
                 assignment.stop_waiting()
             else:
                 assignment.child.terminate()
-                self._loop.call_later(self._limits.kill_after, self._kill, run)
+                self._loop.call_later(self._limits.kill_after, self._kill, attempt)
         return True
 
     def warm(self) -> None:
@@ -139,79 +140,83 @@ class ProcessExecutor:
             self._environment, setup_of(self._hooks, None if book is None else book.usual)
         )
 
-    def _kill(self, run: Run) -> None:
-        if (assignment := self._assignments.get(run)) is not None and assignment.child is not None:
+    def _kill(self, attempt: Attempt) -> None:
+        if (
+            assignment := self._assignments.get(attempt)
+        ) is not None and assignment.child is not None:
             assignment.child.kill()
 
-    def _job_message(self, run: Run) -> Message:
-        address, journal = address_of(run.job_type), self._environment.journal
+    def _job_message(self, attempt: Attempt) -> Message:
+        address, journal = address_of(attempt.job_type), self._environment.journal
         if journal.file is None:  # then the body counts as begun from now on
-            journal.begin(run.claim)
+            journal.begin(attempt.claim)
         return {
             "module": address.module,
             "qualname": address.qualname,
-            "claim": messages.claim_as_json(run.claim),
+            "claim": messages.claim_as_json(attempt.claim),
             "journal": None if journal.file is None else str(journal.file),
-            "slot": 0 if journal.file is None else journal.reserve(run.claim),
+            "slot": 0 if journal.file is None else journal.reserve(attempt.claim),
             "log_level": log.getEffectiveLevel(),
             "log_json": logs_json(),
         }
 
-    async def _perform(self, run: Run) -> None:
-        assignment = self._assignments[run]
+    async def _perform(self, attempt: Attempt) -> None:
+        assignment = self._assignments[attempt]
         try:
-            result = await self._result_of(run, assignment)
+            result = await self._result_of(attempt, assignment)
         except Exception as error:
-            log.exception("the process of job %d cannot be used", run.claim.id)
-            result = self._ended_by(error, run)
+            log.exception("the process of job %d cannot be used", attempt.claim.id)
+            result = self._ended_by(error, attempt)
             if assignment.child is not None:
                 assignment.child.kill()
         except BaseException:  # the loop ends
             if assignment.child is not None:
                 assignment.child.close()
             raise
-        del self._assignments[run]
-        self._give_back(run, assignment)
-        assignment.done(run, result)
+        del self._assignments[attempt]
+        self._give_back(attempt, assignment)
+        assignment.done(attempt, result)
 
-    def _give_back(self, run: Run, assignment: Assignment) -> None:
+    def _give_back(self, attempt: Attempt, assignment: Assignment) -> None:
         child = assignment.child
         if child is None:
             assignment.turn.cancel()
             self._pool.give_up_turn()
             return
         # A body that was interrupted anywhere may have left locks and connections in any state.
-        unsafe = child.terminated or isinstance(run.context.order, SoftTimeLimitExceeded)
+        unsafe = child.terminated or isinstance(attempt.order, SoftTimeLimitExceeded)
         self._pool.give_back(child, safe=child.ready and not unsafe)
 
-    async def _result_of(self, run: Run, assignment: Assignment) -> FinishedRun:
+    async def _result_of(self, attempt: Attempt, assignment: Assignment) -> FinishedRun:
         until = self._loop.time() + self._limits.start_within
-        while (result := await self._try(run, assignment, until)) is None:
-            run.waiting, assignment.child, assignment.turn = True, None, self._pool.take()
+        while (result := await self._try(attempt, assignment, until)) is None:
+            attempt.waiting, assignment.child, assignment.turn = True, None, self._pool.take()
         return result
 
-    async def _try(self, run: Run, assignment: Assignment, until: float) -> FinishedRun | None:
+    async def _try(
+        self, attempt: Attempt, assignment: Assignment, until: float
+    ) -> FinishedRun | None:
         """Run the body in a child and return its result; None if the child died while it was
         idle.
         """
         try:
             child, reused = await self._child_for(assignment, until)
         except Exception as error:  # noqa: BLE001 - a job fails only for what a child reports
-            return self._ended_by(error, run)
+            return self._ended_by(error, attempt)
         message = child.started.result()
         if message is not None and not child.ready:
-            return self._failed(run, message)
-        self._send(run, assignment, child)
-        if (result := await self._converse(run, assignment, child)) is not None:
+            return self._failed(attempt, message)
+        self._send(attempt, assignment, child)
+        if (result := await self._converse(attempt, assignment, child)) is not None:
             return result
         how = await child.wait(self._limits.exit_after_pipe)
-        if assignment.began or child.terminated or isinstance(run.context.order, JobStopped):
+        if assignment.began or child.terminated or isinstance(attempt.order, JobStopped):
             # The body's own transaction may have finished the job just before. Then this outcome
             # matches no row, because a settlement counts only for a job that is still started under
             # this lease.
-            return self._ended_by_death(run, how, terminated=child.terminated)
+            return self._ended_by_death(attempt, how, terminated=child.terminated)
         if not reused:
-            return self._ended_by(ChildNotReadyError(how), run)
+            return self._ended_by(ChildNotReadyError(how), attempt)
         self._pool.give_back(child, safe=False)
         return None
 
@@ -241,76 +246,78 @@ class ProcessExecutor:
             )
 
     async def _converse(
-        self, run: Run, assignment: Assignment, child: ChildProcess
+        self, attempt: Attempt, assignment: Assignment, child: ChildProcess
     ) -> FinishedRun | None:
         """Return the result of the body, None if the child died."""
         while (message := await child.receive()) is not None:
             if message["kind"] == "not_loaded":
-                return self._failed(run, message)
+                return self._failed(attempt, message)
             if message["kind"] == "result":
                 child.jobs, child.memory = child.jobs + 1, message["memory"]
-                return messages.run_from_json(run.claim, message)
-            self._note(run, assignment, message)
+                return messages.run_from_json(attempt.claim, message)
+            self._note(attempt, assignment, message)
         return None
 
-    def _note(self, run: Run, assignment: Assignment, message: Message) -> None:
+    def _note(self, attempt: Attempt, assignment: Assignment, message: Message) -> None:
         """Handle a message about a body that has not ended."""
         match message["kind"]:
             case "began":
                 assignment.began = True
-                run.begin()
+                attempt.count_limits()
             case "progress":
                 with suppress(
                     JobStopped, SoftTimeLimitExceeded
                 ):  # reported before the order arrived
-                    run.context.progress.set(message["percentage"], message["label"])
+                    attempt.progress.set(message["percentage"], message["label"])
             case _:
                 if self._environment.log_book is not None:
                     self._environment.log_book.writer.send(messages.lines_from_json(message))
 
-    def _send(self, run: Run, assignment: Assignment, child: ChildProcess) -> None:
-        run.waiting = False
+    def _send(self, attempt: Attempt, assignment: Assignment, child: ChildProcess) -> None:
+        attempt.waiting = False
         child.send("job", **assignment.job)
-        if run.context.order is not None:
-            child.send("order", **messages.order_as_json(run.context.order))
+        if attempt.order is not None:
+            child.send("order", **messages.order_as_json(attempt.order))
 
-    def _ended_by_death(self, run: Run, how: str, *, terminated: bool) -> FinishedRun:
+    def _ended_by_death(self, attempt: Attempt, how: str, *, terminated: bool) -> FinishedRun:
         """Return what the death of its process means for a job: a failure, unless the job was
         ordered to stop.
         """
-        order = run.context.order
+        order = attempt.order
         if isinstance(order, JobStopped):
-            return self._ended_by(order, run)
+            return self._ended_by(order, attempt)
         if terminated:
             how = "the job ran past its hard time limit and its process was ended"
         if terminated or isinstance(order, SoftTimeLimitExceeded):
-            return self._ended_by(SoftTimeLimitExceeded(how), run)
-        return self._finish(run, Failed(how, DIED_TEXT))
+            return self._ended_by(SoftTimeLimitExceeded(how), attempt)
+        return self._finish(attempt, Failed(how, DIED_TEXT))
 
-    def _ended_by(self, error: BaseException, run: Run) -> FinishedRun:
+    def _ended_by(self, error: BaseException, attempt: Attempt) -> FinishedRun:
         """Return how a run ends with this error; a job whose body has not begun is handed back if
         it may run later.
         """
-        assignment, order = self._assignments.get(run), run.context.order
+        assignment, order = self._assignments.get(attempt), attempt.order
         if assignment is None or not assignment.began:
             if isinstance(order, Interrupted):
-                return FinishedRun(run.claim, None, error, unbegun=True)
+                return FinishedRun(attempt.claim, None, error, unbegun=True)
             if isinstance(error, NOT_READY):
                 if not isinstance(order, JobStopped):
-                    return unbegun(run.claim, error)
+                    return unbegun(attempt.claim, error)
                 error = order
-        return ended_by(error, run.job_type, run.context, self._environment)
+        return ended_by(error, attempt, self._environment)
 
-    def _failed(self, run: Run, message: Message) -> FinishedRun:
+    def _failed(self, attempt: Attempt, message: Message) -> FinishedRun:
         """Return how a run ends whose child could not set up the application or load the job
         type.
         """
-        if message["lacking"] and run.context.order is None:
-            return unbegun(run.claim, ChildNotReadyError(message["error"]))
-        return self._finish(run, Failed(**{name: message[name] for name in Failed.__match_args__}))
+        if message["lacking"] and attempt.order is None:
+            return unbegun(attempt.claim, ChildNotReadyError(message["error"]))
+        return self._finish(
+            attempt, Failed(**{name: message[name] for name in Failed.__match_args__})
+        )
 
-    def _finish(self, run: Run, failure: Failed) -> FinishedRun:
-        return finish(run.claim, run.job_type, failure, self._environment.rng)
+    def _finish(self, attempt: Attempt, failure: Failed) -> FinishedRun:
+        return finish(attempt, failure, self._environment.rng)
 
 
 if TYPE_CHECKING:

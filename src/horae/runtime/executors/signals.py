@@ -10,8 +10,8 @@ from types import FrameType
 from typing import Any
 
 from horae.errors import SoftTimeLimitExceeded
+from horae.types.attempt import Attempt
 from horae.types.context import JobContext
-from horae.types.job_type import JobType
 
 
 class BodyInterrupt:
@@ -20,15 +20,15 @@ class BodyInterrupt:
     def __init__(self, number: signal.Signals = signal.SIGUSR1) -> None:
         """`number`: the signal that interrupts."""
         self._number = number
-        self._armed: JobContext[Any] | None = None
+        self._armed: Attempt | None = None
 
-    def call(self, job_type: JobType[Any], context: JobContext[Any]) -> Any:
+    def call(self, attempt: Attempt, context: JobContext[Any]) -> Any:
         """Call a body so that it may be interrupted, and return its result."""
-        with self.armed(context):
-            return job_type.run(context)
+        with self.armed(attempt):
+            return attempt.job_type.run(context)
 
     @contextmanager
-    def armed(self, context: JobContext[Any]) -> Generator[None]:
+    def armed(self, attempt: Attempt) -> Generator[None]:
         """Allow an interruption within this block.
 
         A body that another one runs inline is covered by that block.
@@ -36,9 +36,9 @@ class BodyInterrupt:
         if self._armed is not None:
             yield
             return
-        self._armed = context
+        self._armed = attempt
         try:
-            context.check()
+            attempt.check()
             yield
         finally:
             self._armed = None
@@ -46,11 +46,11 @@ class BodyInterrupt:
     @property
     def due(self) -> bool:
         """Whether a running body has passed its soft time limit and was not interrupted yet."""
-        context = self._armed
+        attempt = self._armed
         return (
-            context is not None
-            and isinstance(context.order, SoftTimeLimitExceeded)
-            and not context.told
+            attempt is not None
+            and isinstance(attempt.order, SoftTimeLimitExceeded)
+            and not attempt.told
         )
 
     def send(self) -> None:
@@ -76,7 +76,7 @@ class BodyInterrupt:
         signal.signal(self._number, self._on_signal)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        context = self._armed
-        if context is not None and isinstance(context.order, SoftTimeLimitExceeded):
+        attempt = self._armed
+        if attempt is not None and isinstance(attempt.order, SoftTimeLimitExceeded):
             self._armed = None  # first, so that a body is interrupted only once and can tidy up
-            context.check()
+            attempt.check()

@@ -9,11 +9,12 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
+from horae.runtime.bodies.executor import Done, Executor
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.run import Done, Executor, Run
 from horae.runtime.bodies.runner import RunEnvironment, perform, unbegun
+from horae.types.attempt import Attempt
 
-Finished: TypeAlias = tuple[Run, Done, FinishedRun]
+Finished: TypeAlias = tuple[Attempt, Done, FinishedRun]
 
 
 class ThreadExecutor:
@@ -27,13 +28,13 @@ class ThreadExecutor:
         self._context = (
             copy_context()
         )  # of the node: that of a body's thread would leave the node out of log records
-        self._queue: SimpleQueue[tuple[Run, Done] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Attempt, Done] | None] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._announced = False
         self._threads = 0
         self._busy = 0
 
-    def start(self, run: Run, done: Done) -> None:
+    def start(self, attempt: Attempt, done: Done) -> None:
         """Hand the body to an idle thread, or to a new one; hand the job back if the system has no
         thread left.
         """
@@ -43,19 +44,19 @@ class ThreadExecutor:
                 threading.Thread(target=self._serve, name=name, daemon=True).start()
             except Exception as error:  # noqa: BLE001
                 # The slot must become free, whatever went wrong
-                self._loop.call_soon(done, run, unbegun(run.claim, error))
+                self._loop.call_soon(done, attempt, unbegun(attempt.claim, error))
                 return
             self._threads += 1
         self._busy += 1
-        self._queue.put((run, done))
+        self._queue.put((attempt, done))
 
-    def stop(self, run: Run, order: BaseException) -> None:
+    def stop(self, attempt: Attempt, order: BaseException) -> None:
         """Store the order for the next progress call."""
-        run.context.stop(order)
+        attempt.take_order(order)
 
-    def kill(self, run: Run) -> bool:
+    def kill(self, attempt: Attempt) -> bool:
         """Return False: a thread cannot be stopped by force."""
-        del run
+        del attempt
         return False
 
     def close(self) -> None:
@@ -65,19 +66,19 @@ class ThreadExecutor:
 
     def _serve(self) -> None:
         while (item := self._queue.get()) is not None:
-            run, done = item
-            self._finished.append((run, done, self._perform(run)))
+            attempt, done = item
+            self._finished.append((attempt, done, self._perform(attempt)))
             if (
                 not self._announced
             ):  # one call of the loop collects all bodies that finish before it
                 self._announced = True
                 self._announce()
 
-    def _perform(self, run: Run) -> FinishedRun:
+    def _perform(self, attempt: Attempt) -> FinishedRun:
         """Run the body in a context of its own: the next body on this thread must not see its
         context variables.
         """
-        return copy_context().run(perform, run.job_type, run.context, self._environment)
+        return copy_context().run(perform, attempt, self._environment)
 
     def _announce(self) -> None:
         try:
@@ -90,9 +91,9 @@ class ThreadExecutor:
     def _collect(self) -> None:
         self._announced = False
         while self._finished:
-            run, done, result = self._finished.popleft()
+            attempt, done, result = self._finished.popleft()
             self._busy -= 1
-            done(run, result)
+            done(attempt, result)
 
 
 if TYPE_CHECKING:

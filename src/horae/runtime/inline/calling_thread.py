@@ -6,9 +6,9 @@ from contextlib import suppress
 from contextvars import copy_context
 
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment, perform, perform_async
 from horae.runtime.bodies.running_loop import in_event_loop
+from horae.types.attempt import Attempt
 
 
 class CallingThread:
@@ -19,43 +19,43 @@ class CallingThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[FinishedRun] | None = None
 
-    def perform(self, run: Run) -> FinishedRun:
+    def perform(self, attempt: Attempt) -> FinishedRun:
         """Run the body, and return what is to be written about it."""
-        if not run.job_type.is_async:
-            return copy_context().run(perform, run.job_type, run.context, self._environment)
+        if not attempt.job_type.is_async:
+            return copy_context().run(perform, attempt, self._environment)
         if not in_event_loop():
-            return asyncio.run(self._perform_async(run))
+            return asyncio.run(self._perform_async(attempt))
         with ThreadPoolExecutor(
             1, "horae-inline-body"
         ) as elsewhere:  # the caller blocks this thread's loop
             return elsewhere.submit(
-                copy_context().run, asyncio.run, self._perform_async(run)
+                copy_context().run, asyncio.run, self._perform_async(attempt)
             ).result()
 
-    async def _perform_async(self, run: Run) -> FinishedRun:
+    async def _perform_async(self, attempt: Attempt) -> FinishedRun:
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         try:
-            return await perform_async(run.job_type, run.context, self._environment)
+            return await perform_async(attempt, self._environment)
         finally:
             await self._environment.database.close_async()
 
-    def stop(self, run: Run, order: BaseException) -> None:
+    def stop(self, attempt: Attempt, order: BaseException) -> None:
         """Pass the order on: to a function for its next progress call, to a coroutine at once."""
-        run.context.stop(order, told=run.job_type.is_async)
+        attempt.take_order(order, told=attempt.job_type.is_async)
         if self._loop is not None and self._task is not None:
             with suppress(RuntimeError):  # the loop has just been closed
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
-    def kill(self, run: Run) -> bool:
+    def kill(self, attempt: Attempt) -> bool:
         """Return False: a thread cannot be stopped by force."""
-        del run
+        del attempt
         return False
 
-    def start(self, run: Run, done: object) -> None:
+    def start(self, attempt: Attempt, done: object) -> None:
         """Raise TypeError: the caller runs the body itself."""
         del done
-        raise TypeError(f"job {run.claim.id} runs in the calling thread; call perform")
+        raise TypeError(f"job {attempt.claim.id} runs in the calling thread; call perform")
 
     def close(self) -> None:
         """Do nothing: no thread or process is idle here."""

@@ -7,7 +7,7 @@ before `run` returns; a retry is left to other nodes.
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 from typing_extensions import override
@@ -17,11 +17,11 @@ from horae.domain.jobs.job import Claim, Job, JobId, JobState, NodeId
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
+from horae.runtime.bodies.executor import stop_attempts
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.log_book import KeptLogs, writer_to
 from horae.runtime.bodies.orders import OutOfContact
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import RunEnvironment, stopped_by
 from horae.runtime.components import Components, NodeOptions
@@ -35,7 +35,7 @@ from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.storage.outcomes.settling import Settled
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind, work
@@ -71,7 +71,7 @@ class InlineNode(BuiltAnewInChild):
             log_book=KeptLogs(self._log_writer, components.keep_logs),
         )
         self._reporter = Reporter(components.live, self._environment.journal)
-        self._running: dict[JobId, Run] = {}
+        self._running: dict[JobId, Attempt] = {}
         self._run_monitor = RunMonitor(
             self._running,
             self._reporter,
@@ -118,14 +118,14 @@ class InlineNode(BuiltAnewInChild):
         written in time.
         """
         executor = self._new_executor(self._environment)
-        context = JobContext[Any](claim, None, self._reporter.follow(claim))
-        run = Run(claim, self._components.registry.get(claim.type), context, executor)
-        self._running[claim.id] = run
+        job_type = self._components.registry.get(claim.type)
+        attempt = Attempt(claim, job_type, self._reporter.follow(claim), executor)
+        self._running[claim.id] = attempt
         self._busy.set()
         try:
-            finished = executor.perform(run)
+            finished = executor.perform(attempt)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
-            finished = stopped_by(error, run.job_type, context, self._environment)
+            finished = stopped_by(error, attempt, self._environment)
         del self._running[claim.id]
         self._log_writer.flush(LOGS_WITHIN)
         try:
@@ -171,11 +171,11 @@ class InlineNode(BuiltAnewInChild):
                 self._membership = membership
 
     def _died(self) -> None:
-        stop_runs(list(self._running.values()), LeaseLost)
+        stop_attempts(list(self._running.values()), LeaseLost)
         self._membership = None
 
     def _isolated(self, level: Isolation) -> None:
-        stop_runs(list(self._running.values()), OutOfContact, level)
+        stop_attempts(list(self._running.values()), OutOfContact, level)
 
     def _watch(self) -> None:
         while not self._closed.is_set():

@@ -24,7 +24,7 @@ from horae.domain.jobs.job import Job, JobId, NodeId
 from horae.domain.jobs.limits import Limit
 from horae.guarded_log import guarded_log
 from horae.live.store import LiveReport, LiveStore
-from horae.runtime.bodies.run import START_UP
+from horae.runtime.bodies.executor import START_UP
 from horae.runtime.journal.files import Journals
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership

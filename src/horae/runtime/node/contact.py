@@ -9,12 +9,12 @@ from functools import partial
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import JobId
 from horae.errors import LeaseLost
+from horae.runtime.bodies.executor import Executor, stop_attempts
 from horae.runtime.bodies.orders import OutOfContact
-from horae.runtime.bodies.run import Executor, Run, stop_runs
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.signals import Signals
 from horae.storage.engine.database import Database
-from horae.types.context import connection_of
+from horae.types.attempt import Attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ContactReports:
 
     loop: asyncio.AbstractEventLoop
     signals: Signals
-    running: Mapping[JobId, Run]
+    running: Mapping[JobId, Attempt]
     threads: Executor
     database: Database
 
@@ -52,10 +52,17 @@ class ContactReports:
         post(self.loop, self.signals.isolated.send, level)
 
     def _stop_threads(self, order: Callable[[], BaseException], level: Isolation) -> None:
-        on_threads = [run for run in list(self.running.values()) if run.executor is self.threads]
-        stopped = {id(run) for run in stop_runs(on_threads, order, level)}
-        going_on = [run.context for run in list(self.running.values()) if id(run) not in stopped]
-        self.database.hang_up_bodies([connection_of(context) for context in going_on])
+        on_threads = [
+            attempt for attempt in list(self.running.values()) if attempt.executor is self.threads
+        ]
+        stopped = {id(attempt) for attempt in stop_attempts(on_threads, order, level)}
+        self.database.hang_up_bodies(
+            [
+                attempt.any_connection
+                for attempt in list(self.running.values())
+                if id(attempt) not in stopped
+            ]
+        )
 
 
 def post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from horae.runtime.bodies.run import Executor
+from horae.runtime.bodies.executor import Executor
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.components import NodeOptions
 from horae.runtime.executors.child_pool import ProcessLimits

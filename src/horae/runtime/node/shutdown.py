@@ -64,8 +64,8 @@ class Shutdown:
                 async with asyncio.timeout(self.timing.told_within):
                     await self.run_monitor.record_orders(list(self.worker.running.values()))
             await self._bodies_end(self.timing.last_words)
-        for run in list(self.worker.running.values()):
-            run.kill()
+        for attempt in list(self.worker.running.values()):
+            attempt.kill()
         await self._bodies_end(self.timing.last_words / 2)
         self.worker.give_up()
 

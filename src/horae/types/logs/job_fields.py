@@ -2,15 +2,14 @@
 
 import logging
 from contextvars import ContextVar
-from typing import Any
 
 from typing_extensions import override
 
 from horae.domain.jobs.job import Claim
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 from horae.types.logs.job_lines import capture
 
-_current: ContextVar[JobContext[Any] | None] = ContextVar("horae_current_job", default=None)
+_current: ContextVar[Attempt | None] = ContextVar("horae_current_job", default=None)
 _node: ContextVar[str | None] = ContextVar("horae_node", default=None)
 
 
@@ -18,20 +17,20 @@ _node: ContextVar[str | None] = ContextVar("horae_node", default=None)
 class logged_as:  # noqa: N801
     """Mark every record that is logged inside the block with this job and this node."""
 
-    __slots__ = ("_context", "_node", "_tokens")
+    __slots__ = ("_attempt", "_node", "_tokens")
 
-    def __init__(self, context: JobContext[Any], node: str) -> None:
-        self._context, self._node = context, node
+    def __init__(self, attempt: Attempt, node: str) -> None:
+        self._attempt, self._node = attempt, node
 
     def __enter__(self) -> None:
         """Begin to mark."""
-        self._tokens = _current.set(self._context), _node.set(self._node)
+        self._tokens = _current.set(self._attempt), _node.set(self._node)
 
     def __exit__(self, *_: object) -> None:
         """Mark as before."""
-        context, node = self._tokens
+        attempt, node = self._tokens
         _node.reset(node)
-        _current.reset(context)
+        _current.reset(attempt)
 
 
 def capture_lines() -> None:
@@ -39,15 +38,15 @@ def capture_lines() -> None:
     capture(_current)
 
 
-def current_context() -> JobContext[Any] | None:
-    """Return the context of the body that runs here; None outside of bodies."""
+def current_attempt() -> Attempt | None:
+    """Return the attempt whose body runs here; None outside of bodies."""
     return _current.get()
 
 
 def current_claim() -> Claim | None:
     """Return the claim of the body that runs here; None outside of bodies."""
-    context = _current.get()
-    return None if context is None else context.claim
+    attempt = _current.get()
+    return None if attempt is None else attempt.claim
 
 
 def set_node(node: str) -> None:
@@ -66,8 +65,8 @@ class JobLogFilter(logging.Filter):
 
     @override
     def filter(self, record: logging.LogRecord) -> bool:
-        context = _current.get()
-        claim = context and context.claim
+        attempt = _current.get()
+        claim = attempt and attempt.claim
         for name, value in (
             ("job", claim and claim.id),
             ("type", claim and claim.type),

@@ -15,7 +15,7 @@ from horae.domain.jobs.job import Claim
 from horae.domain.jobs.log_lines import LEVELS, LONGEST_LINE, KeepLogs, LogLine
 from horae.domain.storable import storable
 from horae.redaction import hidden_urls, traceback_text
-from horae.types.context import JobContext
+from horae.types.attempt import Attempt
 
 GAP_EVERY: Final = 1.0
 """Seconds between two counts of dropped lines that are written while a job still logs."""
@@ -132,28 +132,28 @@ class _Capture:
     """
 
     def __init__(
-        self, current: ContextVar[JobContext[Any] | None], before: Callable[..., logging.LogRecord]
+        self, current: ContextVar[Attempt | None], before: Callable[..., logging.LogRecord]
     ) -> None:
         self._current, self._before = current, before
 
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
         record = self._before(*args, **kwargs)
-        context = self._current.get()
+        attempt = self._current.get()
         if (
-            context is None
-            or context.log_book is None
+            attempt is None
+            or attempt.log_book is None
             or not record.name
             or hasattr(record, "_horae_kept")
         ):
             return record
         # A second factory, around one that was installed later
         record._horae_kept = True  # noqa: SLF001
-        lines = context.log_lines
+        lines = attempt.log_lines
         if lines is None:
             with _opening:
-                if context.log_lines is None:
-                    context.log_lines = context.log_book.open(context) or _NOTHING
-                lines = context.log_lines
+                if attempt.log_lines is None:
+                    attempt.log_lines = attempt.log_book.open(attempt) or _NOTHING
+                lines = attempt.log_lines
         lines.add(record)
         return record
 
@@ -171,7 +171,7 @@ class _Nothing:
 _NOTHING: Final = _Nothing()
 
 
-def capture(current: ContextVar[JobContext[Any] | None]) -> None:
+def capture(current: ContextVar[Attempt | None]) -> None:
     """Keep the records of bodies from now on, in this process. Idempotent."""
     factory = logging.getLogRecordFactory()
     if not isinstance(factory, _Capture):
