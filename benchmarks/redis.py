@@ -15,7 +15,7 @@ from benchmarks.running import run_node_until
 from horae import Horae, JobContext
 from horae.api.security.actor import Actor, Role
 from horae.api.stream.hub import Hub
-from horae.api.stream.listener import Listener
+from horae.api.stream.listener import StreamListener
 from horae.api.stream.sources import JobSource
 from horae.api.stream.timing import HubTiming, JobWatchTiming
 from horae.api.stream.watch import JobWatch
@@ -107,7 +107,7 @@ async def _received(horae: Horae, seconds: float) -> float:
         components.live,
         HubTiming(),
     )
-    listener = Listener(Actor("benchmark", frozenset({Role.STAFF})))
+    listener = StreamListener(Actor("benchmark", frozenset({Role.STAFF})))
     hub.join(listener, None)
     try:
         await listener.take(CONNECTED_WITHIN)

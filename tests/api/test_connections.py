@@ -16,7 +16,7 @@ from horae.api.serving.connections import Bounds
 from horae.api.serving.log_throttle import REPEATED, Throttle
 from horae.api.serving.server import HttpServer
 from horae.api.stream.event import Event
-from horae.api.stream.listener import Listener
+from horae.api.stream.listener import StreamListener
 from horae.api.stream.timing import ListenerLimits
 from horae.storage.engine.database import Database
 from tests.api.clients import PEOPLE, WHO, by_header, error_of
@@ -229,7 +229,7 @@ async def gone(horae: Horae, left: int) -> None:
 
 
 async def test_a_listener_too_many_bytes_behind_is_disconnected() -> None:
-    listener = Listener(PEOPLE["alice"])
+    listener = StreamListener(PEOPLE["alice"])
     large = Event(1, b"x" * (ListenerLimits().size // 2))
     listener.offer([large, large])
     assert not listener.closed

@@ -8,7 +8,7 @@ from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.security.actor import Actor
 from horae.api.stream.event import Event
-from horae.api.stream.listener import Listener
+from horae.api.stream.listener import StreamListener
 from horae.api.stream.timing import EventsTiming, HubTiming, ListenerLimits, StreamTiming
 from horae.api.stream.watch import JobWatch
 from horae.storage.engine.database import Database
@@ -71,7 +71,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(
 
 
 async def test_a_client_too_far_behind_is_disconnected_at_once() -> None:
-    listener = Listener(Actor("alice"), ListenerLimits(messages=3))
+    listener = StreamListener(Actor("alice"), ListenerLimits(messages=3))
     events = [Event(number, f"{number};".encode()) for number in range(5)]
     listener.offer(events[:2])
     assert await listener.take(1.0) == b"0;1;"

@@ -16,7 +16,7 @@ import pytest
 from horae import Horae, JobContext, JobState
 from horae.api.security.actor import Actor, Role
 from horae.api.stream.hub import Hub
-from horae.api.stream.listener import Listener
+from horae.api.stream.listener import StreamListener
 from horae.api.stream.sources import JobSource
 from horae.api.stream.timing import HubTiming, JobWatchTiming
 from horae.api.stream.watch import JobWatch
@@ -143,7 +143,10 @@ async def test_progress_is_pushed_to_event_streams(make: MakeHorae) -> None:
             may_report.acquire(timeout=20)
             job.progress.set(percentage)
 
-    hub, listener = seldom_polling_hub(web, node), Listener(Actor("alice", frozenset({Role.STAFF})))
+    hub, listener = (
+        seldom_polling_hub(web, node),
+        StreamListener(Actor("alice", frozenset({Role.STAFF}))),
+    )
     async with running_node(node):
         web.components.wakeup.subscribe(lambda _: None)
         await until(
@@ -160,7 +163,7 @@ async def test_progress_is_pushed_to_event_streams(make: MakeHorae) -> None:
     await asyncio.to_thread(hub.close)
 
 
-async def received(listener: Listener, text: str) -> None:
+async def received(listener: StreamListener, text: str) -> None:
     found = b""
     while text.encode() not in found:
         taken = await listener.take(20)

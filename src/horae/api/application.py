@@ -4,7 +4,6 @@ from importlib.metadata import version
 from typing import Any, Final, cast
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -80,9 +79,27 @@ class HttpInterface(FastAPI):
     @override
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document; invalid input gets 400 here, never 422."""
-        if self.openapi_schema is None:
-            self.openapi_schema = _corrected(super().openapi())
-        return self.openapi_schema
+        if self.openapi_schema is not None:
+            return self.openapi_schema
+        made = super().openapi()
+        # What FastAPI cannot derive: the schemas of events, and the security of each operation.
+        schemas = cast("dict[str, Any]", made["components"]["schemas"])
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        schemas["JobStreamEvent"] = JobStreamEvent.model_json_schema(
+            ref_template="#/components/schemas/{model}", mode="serialization"
+        )
+        schemas["ScheduleGone"] = ScheduleGone.model_json_schema()
+        schemas.update(schemas["JobStreamEvent"].pop("$defs", {}))
+        made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        paths = cast("dict[str, dict[str, dict[str, Any]]]", made["paths"])
+        for operations in paths.values():
+            for operation in operations.values():
+                operation["responses"].pop("422", None)
+                if operation["operationId"] not in OPEN:
+                    operation["security"] = [{"token": []}]
+        self.openapi_schema = made
+        return made
 
 
 def http_interface(services: Services) -> HttpInterface:
@@ -90,44 +107,17 @@ def http_interface(services: Services) -> HttpInterface:
 
     Raises `InvalidJobType`.
     """
-    app = HttpInterface(
-        title=TITLE,
-        summary=SUMMARY,
-        version=version("horae"),
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        redirect_slashes=False,
-        generate_unique_id_function=_operation_id,
-        middleware=_middleware(services),
-    )
-    app.state.services = services
-    problems.handle(app)
-    app.include_router(job_types.router_of(services.registry))
-    for resource in ROUTERS:
-        app.include_router(resource.router)
-    app.include_router(pages.router)
-    return app
-
-
-def _middleware(services: Services) -> list[Middleware]:
-    """Return the middleware, outermost first."""
     settings, known = services.settings, services.has_authentication
-    layers = [
-        Middleware(
-            GZipMiddleware, LEAST_COMPRESSED, COMPRESSION
-        ),  # does not compress event streams
+    hosts = allowed_hosts(settings, known=known)
+    middleware = [  # the outermost first
+        # Does not compress event streams
+        Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),
         Middleware(HeadRequests),
         Middleware(ErrorResponses),
-        Middleware(
-            RequestGuard,
-            allowed_hosts(settings, known=known),
-            settings.trusted_origins,
-            settings.max_body,
-        ),
+        Middleware(RequestGuard, hosts, settings.trusted_origins, settings.max_body),
     ]
     if settings.trusted_origins:
-        layers.append(
+        middleware.append(
             Middleware(
                 CORSMiddleware,
                 allow_origins=settings.trusted_origins,
@@ -136,30 +126,21 @@ def _middleware(services: Services) -> list[Middleware]:
                 allow_credentials=True,
             )
         )
-    return layers
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name
-
-
-def _corrected(document: dict[str, Any]) -> dict[str, Any]:
-    """Remove FastAPI's 422 responses, and add the schemas and security that FastAPI cannot
-    derive.
-    """
-    schemas = cast("dict[str, Any]", document["components"]["schemas"])
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    schemas["JobStreamEvent"] = JobStreamEvent.model_json_schema(
-        ref_template="#/components/schemas/{model}", mode="serialization"
+    app = HttpInterface(
+        title=TITLE,
+        summary=SUMMARY,
+        version=version("horae"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        middleware=middleware,
+        exception_handlers=problems.HANDLERS,
     )
-    schemas["ScheduleGone"] = ScheduleGone.model_json_schema()
-    schemas.update(schemas["JobStreamEvent"].pop("$defs", {}))
-    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    paths = cast("dict[str, dict[str, dict[str, Any]]]", document["paths"])
-    for operations in paths.values():
-        for operation in operations.values():
-            operation["responses"].pop("422", None)
-            if operation["operationId"] not in OPEN:
-                operation["security"] = [{"token": []}]
-    return document
+    app.state.services = services
+    app.include_router(job_types.router_of(services.registry))
+    for resource in ROUTERS:
+        app.include_router(resource.router)
+    app.include_router(pages.router)
+    return app

@@ -30,11 +30,10 @@ from horae.runtime.components import Components
 from horae.runtime.node.node_status import SeenNode, living, look
 from horae.storage.engine import unreadable_rows
 from horae.storage.operations import metrics
-from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
+from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS
 from horae.storage.queues import queues
 from horae.storage.queues.queues import QueueView
 from horae.storage.schedules import health
-from horae.storage.schedules.health import OverdueSchedules
 
 OTHER: Final = "other"
 AnyQueue = TypeVar("AnyQueue", QueueView, Depth)
@@ -106,12 +105,35 @@ class Metrics(Collector):
             yield InfoMetricFamily(
                 "horae", "The version of this process.", {"version": version("horae")}
             )
-            yield from self._jobs()
+            ended = CounterMetricFamily("horae_jobs", "Ended jobs.", labels=["type", "outcome"])
+            for labels, count in sorted(self._ended.items()):
+                ended.add_metric(labels, count)
+            yield ended
+            yield _histogram(
+                "horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up
+            )
+            yield _histogram(
+                "horae_job_duration_seconds",
+                "From started to ended, of ended jobs.",
+                self._duration,
+            )
+            yield _histogram(
+                "horae_schedule_lateness_seconds",
+                "From nominal time to fired, of ended jobs of schedules.",
+                self._lateness,
+            )
         yield from _queues(self._components.database.autocommit(queues.view), self._limits.queues)
         seen = look(self._components.database)
         found = depths(self._components.database, living(seen))
         yield from _depths(found.queues, self._limits.queues)
-        yield from _overdue(self._components.database.autocommit(health.overdue))
+        overdue = self._components.database.autocommit(health.overdue)
+        late, latest = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
+        yield GaugeMetricFamily(
+            "horae_schedules_overdue", "Schedules that are more than a minute late.", late
+        )
+        yield GaugeMetricFamily(
+            "horae_oldest_overdue_seconds", "How late the latest of them is.", latest
+        )
         yield from _nodes(seen)
         by_table = {(table,): count for table, count in unreadable_rows.count_by_table().items()}
         yield _gauge(
@@ -123,33 +145,16 @@ class Metrics(Collector):
         until = database.autocommit(metrics.horizon, self._limits.counted_after)
         if self._since is not None and until > self._since:
             for tally in database.autocommit(metrics.tallies, self._since, until):
-                self._add(tally)
+                label = self._label(tally.type)
+                self._ended[label, tally.state.value] += tally.count
+                self._pick_up[label].add(tally.pick_up_sum, tally.started, tally.pick_up_counts)
+                self._duration[label].add(tally.duration_sum, tally.started, tally.duration_counts)
             for late in database.autocommit(metrics.lateness, self._since, until):
                 self._lateness[self._label(late.type)].add(late.total, late.count, late.counts)
         self._since = max(until, self._since or until)
 
-    def _add(self, tally: Tally) -> None:
-        label = self._label(tally.type)
-        self._ended[label, tally.state.value] += tally.count
-        self._pick_up[label].add(tally.pick_up_sum, tally.started, tally.pick_up_counts)
-        self._duration[label].add(tally.duration_sum, tally.started, tally.duration_counts)
-
     def _label(self, job_type: str) -> str:
         return job_type if self._components.registry.find(job_type) is not None else OTHER
-
-    def _jobs(self) -> Iterator[Metric]:
-        ended = CounterMetricFamily("horae_jobs", "Ended jobs.", labels=["type", "outcome"])
-        for labels, count in sorted(self._ended.items()):
-            ended.add_metric(labels, count)
-        yield ended
-        yield _histogram(
-            "horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up
-        )
-        yield _histogram(
-            "horae_job_duration_seconds", "From started to ended, of ended jobs.", self._duration
-        )
-        text = "From nominal time to fired, of ended jobs of schedules."
-        yield _histogram("horae_schedule_lateness_seconds", text, self._lateness)
 
 
 def _nodes(seen: Sequence[SeenNode]) -> Iterator[Metric]:
@@ -206,7 +211,12 @@ def _depths(found: Sequence[Depth], most: int) -> Iterator[Metric]:
     due = {(name,): sum(each.due for each in group) for name, group in named.items()}
     work = {(name,): sum(each.work_seconds for each in group) for name, group in named.items()}
     slots = {(name,): max(each.slots for each in group) for name, group in named.items()}
-    ahead = {(name,): max(map(_seconds_ahead, group)) for name, group in named.items()}
+    ahead = {
+        (name,): max(
+            math.inf if each.seconds_ahead is None else each.seconds_ahead for each in group
+        )
+        for name, group in named.items()
+    }
     yield _gauge("horae_queue_due_jobs", "Due jobs that wait only for a slot.", "queue", due)
     yield _gauge(
         "horae_queue_work_seconds", "How long one slot would need for the due jobs.", "queue", work
@@ -225,18 +235,3 @@ def _by_label(ordered: Sequence[AnyQueue], most: int) -> Mapping[str, list[AnyQu
     if ordered[most:]:
         named.setdefault(OTHER, []).extend(ordered[most:])
     return named
-
-
-def _seconds_ahead(found: Depth) -> float:
-    return math.inf if found.seconds_ahead is None else found.seconds_ahead
-
-
-def _overdue(overdue: OverdueSchedules | None) -> Iterator[Metric]:
-    """Gauges of schedules that should have fired."""
-    count, seconds = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
-    yield GaugeMetricFamily(
-        "horae_schedules_overdue", "Schedules that are more than a minute late.", count
-    )
-    yield GaugeMetricFamily(
-        "horae_oldest_overdue_seconds", "How late the latest of them is.", seconds
-    )

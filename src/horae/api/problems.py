@@ -1,10 +1,10 @@
 """Turns errors into responses, `{"error": CODE, "detail": …}`, by one table of error classes."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
-from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
@@ -167,9 +167,8 @@ def problem(
     status: int, code: str, detail: Any, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return an error response."""
-    content = json.dumps(
-        {"error": code, "detail": detail}
-    )  # escaped, as an unpaired surrogate cannot be encoded
+    # Escaped, because an unpaired surrogate cannot be encoded
+    content = json.dumps({"error": code, "detail": detail})
     return Response(content, status, headers, "application/json")
 
 
@@ -239,37 +238,27 @@ def errors_by_field(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dic
     return detail
 
 
-def handle(app: FastAPI) -> None:
-    """Register handlers that return every error in the same form."""
-    app.add_exception_handler(RequestValidationError, _on_validation)
-    app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(HoraeError, _on_error)
-
-
-async def _on_error(_request: Request, error: Exception) -> Response:
+async def on_error(_request: Request, error: Exception) -> Response:
+    """Answer a request that has raised an error of Horae's."""
     return response_to(error)
 
 
-async def _on_http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - as it was registered
-    if error.status_code == 405:  # noqa: PLR2004
-        return _method_not_allowed(request, str(error.detail))
-    code = STATUS_CODES.get(error.status_code, INTERNAL)
-    return problem(error.status_code, code, error.detail, error.headers)
-
-
-def _method_not_allowed(request: Request, detail: str) -> Response:
-    """List the methods of all routes of a path; each route knows only its own."""
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """Answer a request that no endpoint accepts."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - as `HANDLERS` says
+    if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
+        code = STATUS_CODES.get(error.status_code, INTERNAL)
+        return problem(error.status_code, code, error.detail, error.headers)
+    # The error names the methods of one route, and the path may have several.
     headers = {"Allow": allowed(request)}
-    return (
-        Response(status_code=204, headers=headers)
-        if request.method == "OPTIONS"
-        else problem(405, STATUS_CODES[405], detail, headers)
-    )
+    if request.method == "OPTIONS":
+        return Response(status_code=204, headers=headers)
+    return problem(405, STATUS_CODES[405], error.detail, headers)
 
 
-async def _on_validation(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - as it was registered
+async def on_invalid_values(request: Request, error: Exception) -> Response:
+    """Answer a request whose path, query or body is invalid."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - as `HANDLERS` says
     wrong = error.errors()
     place = wrong[0]["loc"][0]
     if place == "path":  # an invalid ID cannot exist, so it is not found
@@ -282,10 +271,17 @@ async def _on_validation(request: Request, error: Exception) -> Response:
     return problem(400, QUERY if place == "query" else BODY, errors_by_field(found))
 
 
+HANDLERS: Final[dict[int | type[Exception], Callable[..., Coroutine[Any, Any, Response]]]] = {
+    RequestValidationError: on_invalid_values,
+    HTTPException: on_http_exception,
+    HoraeError: on_error,
+}
+"""What answers a request instead of an endpoint that has raised an error, by its class."""
+
+
 def _text(item: Mapping[str, Any]) -> str:
-    if item["type"] in _LENGTHS and isinstance(
-        item["input"], str
-    ):  # of an optional field, where Pydantic says "items"
+    # Pydantic says "items" of the characters of an optional text.
+    if item["type"] in _LENGTHS and isinstance(item["input"], str):
         which, bound = _LENGTHS[item["type"]]
         return (
             f"String should have {which} {item['ctx'][bound]}"

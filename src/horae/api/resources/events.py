@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from horae.api.dependencies import Authenticated, ServicesHere
 from horae.api.problems import documented
-from horae.api.stream.listener import Listener
+from horae.api.stream.listener import StreamListener
 from horae.api.stream.response import EventStream
 
 router = APIRouter(prefix="/api/events", tags=["events"])
@@ -52,5 +52,5 @@ async def listen(
     Polling the lists works too, with more delay.
     """
     timing = services.events_timing
-    listener = Listener(actor, timing.listener)
+    listener = StreamListener(actor, timing.listener)
     return EventStream(services.hub, services.stream_limit, timing.stream, listener, last_event_id)

@@ -12,8 +12,6 @@ from horae.api.dependencies import Authenticated, Changer, ServicesHere
 from horae.api.models import GroupIdInPath, RequestModel, Storable
 from horae.api.problems import documented
 from horae.api.resources.job_types import not_startable, translated
-from horae.api.security.actor import Actor
-from horae.api.services import Services
 from horae.api.views.groups import GroupView, group_view
 from horae.client.jobs.creating.members import Member
 from horae.domain.names import LONGEST_NAME
@@ -45,10 +43,12 @@ async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -
     """Start jobs of public types as a group, all or none; `max_count` holds for each type as for
     single jobs.
     """
-    kinds = {
-        each.type: _public(services, actor, each.type)
-        for each in (*group.members, *filter(None, [group.then]))
-    }
+    kinds: dict[str, JobType[Any]] = {}
+    for each in (*group.members, *filter(None, [group.then])):
+        kind = services.registry.find(each.type)
+        if kind is None or not kind.public:
+            raise not_startable(services, actor, each.type)
+        kinds[each.type] = kind
     members: list[Member] = [(each.type, each.params) for each in group.members]
     then: Member | None = None if group.then is None else (group.then.type, group.then.params)
     async with services.audited(actor, "group.start", str(len(members))):
@@ -59,14 +59,6 @@ async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -
                 members, then=then, on_failure=group.on_failure, owner=actor.id, counted=True
             )
     return group_view(started)
-
-
-def _public(services: Services, actor: Actor, name: str) -> JobType[Any]:
-    """Return the job type of a member. Raises `Refused` for one that is not public."""
-    kind = services.components.registry.find(name)
-    if kind is None or not kind.public:
-        raise not_startable(services, actor, name)
-    return kind
 
 
 @router.get("/{group_id}/", responses=documented(404))

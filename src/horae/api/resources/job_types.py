@@ -29,37 +29,32 @@ Endpoint = Callable[..., Awaitable[Response]]
 
 
 def router_of(registry: Registry) -> APIRouter:
-    """Return an endpoint for each public type registered so far."""
+    """Return an endpoint for each public type registered so far, and one for all other names."""
     router = APIRouter(prefix="/api/jobs/types", tags=["jobs"])
-    for job_type in registry:
-        if job_type.public:
-            _add(router, job_type)
-    _add_unknown(router)
+    for kind in registry:
+        if not kind.public:
+            continue
+        source: Any = kind.function if isinstance(kind, FunctionJobType) else type(kind)
+        own = source.__doc__ if source.__doc__ != JobType.__doc__ else None
+        statuses = {_answer(entry)[1] for entry in kind.api_exceptions_map.values()}
+        router.add_api_route(
+            f"/{kind.type}/",
+            _endpoint(kind),
+            methods=["POST"],
+            status_code=202,
+            name=f"start_{kind.type}",
+            summary=f"Start {kind.type}",
+            description=(own or f"Start a job of type `{kind.type}`.").strip(),
+            response_model=response_model_of(kind),
+            responses=documented(400, 413, *statuses),
+        )
+    router.add_api_route("/{job_type}/", start_unknown, methods=["POST"], include_in_schema=False)
     return router
 
 
-def _add(router: APIRouter, job_type: JobType[Any]) -> None:
-    statuses = {_answer(entry)[1] for entry in job_type.api_exceptions_map.values()}
-    router.add_api_route(
-        f"/{job_type.type}/",
-        _endpoint(job_type),
-        methods=["POST"],
-        status_code=202,
-        name=f"start_{job_type.type}",
-        summary=f"Start {job_type.type}",
-        description=_description(job_type),
-        response_model=response_model_of(job_type),
-        responses=documented(400, 413, *statuses),
-    )
-
-
-def _add_unknown(router: APIRouter) -> None:
-    """Add an endpoint that answers for all other types, whether they exist or not."""
-
-    @router.post("/{job_type}/", include_in_schema=False)
-    # FastAPI calls it
-    async def start_unknown(job_type: str, services: ServicesHere, actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]
-        raise not_startable(services, actor, job_type)
+async def start_unknown(job_type: str, services: ServicesHere, actor: Changer) -> Response:
+    """Refuse to start a job of a type that has no endpoint, whether it exists or not."""
+    raise not_startable(services, actor, job_type)
 
 
 def not_startable(services: Services, actor: Actor, name: str) -> HoraeError:
@@ -120,9 +115,3 @@ def translated(job_type: JobType[Any]) -> Generator[None]:
 
 def _answer(entry: ApiError) -> tuple[str, int, str]:
     return (entry, 400, "{e}") if isinstance(entry, str) else entry
-
-
-def _description(job_type: JobType[Any]) -> str:
-    source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
-    own = source.__doc__ if source.__doc__ != JobType.__doc__ else None
-    return (own or f"Start a job of type `{job_type.type}`.").strip()

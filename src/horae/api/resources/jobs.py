@@ -17,7 +17,7 @@ from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
 from horae.client.jobs.filters import wanted_states
 from horae.client.jobs.methods.reading import JobPage
 from horae.domain.jobs.job import Job, JobState
-from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs.owner import EVERYBODY
 from horae.domain.jobs.query import MOST_CHARACTERS, parse_query
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
@@ -124,13 +124,13 @@ class JobQuery(RequestModel):
 
     def filters(self, actor: Actor) -> dict[str, Any]:
         """Return the query as arguments of `Jobs.list`, limited to what the actor may see."""
-        ids = _parts(self.job_ids)
+        ids, sees_all = _parts(self.job_ids), actor.reading_as is EVERYBODY
         return {
             "states": _parts(self.states),
             "types": _parts(self.types),
             "ids": None if ids is None else [int(item) for item in ids],
             "queues": _parts(self.queues),
-            "owner": self._whose(actor),
+            "owner": self.owner if sees_all and self.owner is not None else actor.reading_as,
             "schedule_id": self.schedule_id,
             # Owners do not see the error texts that are for developers, so they cannot search them
             # either.
@@ -139,10 +139,6 @@ class JobQuery(RequestModel):
             "limit": self.limit,
             "cursor": self.cursor,
         }
-
-    def _whose(self, actor: Actor) -> Whose:
-        everybody = actor.reading_as is EVERYBODY
-        return self.owner if everybody and self.owner is not None else actor.reading_as
 
 
 class NewTime(RequestModel):
@@ -175,7 +171,13 @@ async def list_jobs(
     services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]
 ) -> JobList:
     """List jobs, newest first: the user's own, or for staff all."""
-    found = await _listed(services, actor, query)
+    if actor.reading_as is not EVERYBODY and query.owner not in (None, actor.id):
+        found = JobPage([], None)
+    elif query.job_ids is not None:  # clients ask for the jobs that they wait for
+        found = await services.jobs.list(**query.filters(actor))
+    else:
+        jobs = services.sync_jobs.listing_from(services.reads)
+        found = await services.on_thread(partial(jobs.list, **query.filters(actor)))
     return await services.on_thread(partial(services.views.page, found))
 
 
@@ -230,7 +232,11 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
     public.
     """
     async with services.audited(actor, "job.retry", str(job_id)):
-        await _check_retry(services, actor, job_id)
+        if not actor.changes_all:
+            ended = await services.jobs.get(job_id, owner=actor.changing_as)
+            kind = services.registry.find(ended.type)
+            if kind is not None and not kind.public:
+                raise PermissionDenied(f"jobs of type {ended.type!r} cannot be started over HTTP")
         job = await services.jobs.retry(job_id, owner=actor.changing_as)
     return await detail_of(services, actor, job)
 
@@ -267,27 +273,6 @@ async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) 
 async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
     """Return the job as on its own page, with what this actor may see."""
     return await services.on_thread(partial(services.views.detail, job, technical=actor.sees_all))
-
-
-async def _listed(services: Services, actor: Actor, query: JobQuery) -> JobPage:
-    if actor.reading_as is not EVERYBODY and query.owner not in (None, actor.id):
-        return JobPage([], None)
-    if query.job_ids is not None:  # clients ask for the jobs that they wait for
-        return await services.jobs.list(**query.filters(actor))
-    jobs = services.sync_jobs.listing_from(services.reads)
-    return await services.on_thread(partial(jobs.list, **query.filters(actor)))
-
-
-async def _check_retry(services: Services, actor: Actor, job_id: int) -> None:
-    """Raise `PermissionDenied` if the actor could not start a job of this type, which a retry
-    does.
-    """
-    if actor.changes_all:
-        return
-    job = await services.jobs.get(job_id, owner=actor.changing_as)
-    job_type = services.registry.find(job.type)
-    if job_type is not None and not job_type.public:
-        raise PermissionDenied(f"jobs of type {job.type!r} cannot be started over HTTP")
 
 
 def _invalid(reason: str) -> PydanticCustomError:

@@ -50,12 +50,15 @@ async def page(request: Request, services: ServicesHere, path: str) -> Response:
     file = _file(services.dashboard, path)
     if file is not None:
         return _file_response(file, request.headers, hashed=path.startswith("assets/"))
-    if path.startswith(
-        "assets/"
-    ):  # of an older build: the page in its place would be run as a script
+    # The page in place of a file of an older build would be run as a script.
+    if path.startswith("assets/"):
         raise HTTPException(404, "file not found")
-    index = _index(services.dashboard, request.scope.get("root_path", ""))
-    return HTMLResponse(index, headers={"cache-control": "no-cache"})
+    index, text = services.dashboard / "index.html", NOT_BUILT
+    if index.is_file():
+        # With the base address, relative to where the application is mounted
+        base = f'<head><base href="{html.escape(request.scope.get("root_path", ""))}/">'
+        text = index.read_text(encoding="utf-8").replace("<head>", base, 1)
+    return HTMLResponse(text, headers={"cache-control": "no-cache"})
 
 
 def _file(folder: Path, path: str) -> Path | None:
@@ -93,12 +96,3 @@ def accepts(header: str, encoding: str) -> bool:
             )
             return weight.strip("0.") != ""
     return False
-
-
-def _index(folder: Path, root: str) -> str:
-    """Return the page with its base address, relative to where the application is mounted."""
-    index = folder / "index.html"
-    if not index.is_file():
-        return NOT_BUILT
-    base = f'<head><base href="{html.escape(root)}/">'
-    return index.read_text(encoding="utf-8").replace("<head>", base, 1)

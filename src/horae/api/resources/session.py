@@ -14,7 +14,7 @@ from horae.api.models import RequestModel, View
 from horae.api.problems import NotAuthenticated, Refused, documented
 from horae.api.security import sessions
 from horae.api.security.authentication import BuiltIn, address_of
-from horae.api.security.sessions import Place
+from horae.api.security.sessions import CookieScope
 
 router = APIRouter(prefix="/api/session", tags=["session"])
 
@@ -62,8 +62,8 @@ async def log_in(request: Request, response: Response, services: ServicesHere, l
     if actor is None:
         await built_in.throttle.wrong(address_of(request))
         raise NotAuthenticated("unknown token")
-    place = Place.of(request)
-    sessions.give(response, place, await built_in.begin(place, secret))
+    scope = CookieScope.of(request)
+    sessions.set_cookie(response, scope, await built_in.begin(scope, secret))
     return Me.model_validate(actor)
 
 
@@ -83,9 +83,9 @@ async def enter(request: Request, services: ServicesHere, key: Key) -> Response:
         raise NotAuthenticated(
             "this link was used already, or is from an earlier start; start again for a new one"
         )
-    place = Place.of(request)
-    response = RedirectResponse(place.path, 303)
-    sessions.give(response, place, await built_in.begin(place))
+    scope = CookieScope.of(request)
+    response = RedirectResponse(scope.path, 303)
+    sessions.set_cookie(response, scope, await built_in.begin(scope))
     return response
 
 
@@ -95,4 +95,4 @@ async def log_out(request: Request, response: Response, services: ServicesHere) 
     built_in = services.authenticate
     if isinstance(built_in, BuiltIn):
         await built_in.end(request)
-    sessions.take_back(response, Place.of(request))
+    sessions.delete_cookie(response, CookieScope.of(request))

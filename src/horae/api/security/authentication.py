@@ -13,7 +13,7 @@ from horae.api.security.actor import Actor, Role
 from horae.api.security.link import OneTimeLink
 from horae.api.security.login_throttle import LoginThrottle
 from horae.api.security.origin import host_name, is_loopback, is_same_site, was_forwarded
-from horae.api.security.sessions import Place, Sessions
+from horae.api.security.sessions import CookieScope, Sessions
 from horae.api.security.tokens import digest_of, tokens_of
 from horae.settings import Settings
 from horae.storage.engine.database import Database
@@ -40,20 +40,23 @@ class BuiltIn:
 
     async def __call__(self, request: HTTPConnection) -> Actor | None:
         """Identify the user of a request."""
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme:
-            return (
-                await self._by_header(request, given.strip())
-                if scheme.lower() == "bearer"
-                else None
-            )
-        place = Place.of(request)
-        if key := request.cookies.get(place.cookie):
+            if scheme.lower() != "bearer":
+                return None
+            found = self.find(secret.strip())
+            if found is None:
+                await self.throttle.wrong(address_of(request))
+            return found
+        scope = CookieScope.of(request)
+        if key := request.cookies.get(scope.cookie):
             token_hash = await self._database.in_thread(
-                partial(self._sessions.token_of, place, key)
+                partial(self._sessions.token_of, scope, key)
             )
-            if token_hash is not None and (actor := self._actors().get(token_hash)) is not None:
-                return actor
+            # A session of a token that was removed is invalid.
+            actors = {token.digest.hex(): token.actor for token in self.tokens} or {OF_LINK: LOCAL}
+            if token_hash is not None and token_hash in actors:
+                return actors[token_hash]
         return from_this_machine(request) if self._local_staff else None
 
     def find(self, secret: str) -> Actor | None:
@@ -65,29 +68,17 @@ class BuiltIn:
                 found = token.actor
         return found
 
-    async def begin(self, place: Place, secret: str | None = None) -> str:
+    async def begin(self, scope: CookieScope, secret: str | None = None) -> str:
         """Start a session for a secret or the login link; return the key for the cookie."""
         token_hash = OF_LINK if secret is None else digest_of(secret).hex()
-        begin: Callable[[], str] = partial(self._sessions.begin, place, token_hash)
+        begin: Callable[[], str] = partial(self._sessions.begin, scope, token_hash)
         return await self._database.in_thread(begin)
 
     async def end(self, request: HTTPConnection) -> None:
         """End the session of this browser. Idempotent."""
-        place = Place.of(request)
-        if key := request.cookies.get(place.cookie):
-            await self._database.in_thread(partial(self._sessions.end, place, key))
-
-    async def _by_header(self, request: HTTPConnection, secret: str) -> Actor | None:
-        found = self.find(secret)
-        if found is None:
-            await self.throttle.wrong(address_of(request))
-        return found
-
-    def _actors(self) -> dict[str, Actor]:
-        """The actors of valid sessions by hash; sessions of a removed token are invalid."""
-        if not self.tokens:
-            return {OF_LINK: LOCAL}
-        return {token.digest.hex(): token.actor for token in self.tokens}
+        scope = CookieScope.of(request)
+        if key := request.cookies.get(scope.cookie):
+            await self._database.in_thread(partial(self._sessions.end, scope, key))
 
 
 def address_of(request: HTTPConnection) -> str:

@@ -47,7 +47,11 @@ class ErrorResponses:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                _complete(MutableHeaders(scope=message), scope["path"])
+                headers, path = MutableHeaders(scope=message), scope["path"]
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+                if "/api/" in path or path.endswith("/metrics"):
+                    headers.setdefault("cache-control", "no-store")
             await send(message)
 
         try:
@@ -70,10 +74,23 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request, if it is permitted."""
-        if scope["type"] == "http":
-            self._check(scope["method"], Headers(scope=scope))
-            receive = _bounded(receive, self._max_body)
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        self._check(scope["method"], Headers(scope=scope))
+        taken = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal taken
+            message = await receive()
+            # Counted, because a request may have no content length
+            taken += len(message.get("body", b""))
+            if taken > self._max_body:
+                # Starlette's own error, which code that reads the body does not catch
+                raise HTTPException(413, str(too_large(self._max_body)))
+            return message
+
+        await self._app(scope, receive_bounded, send)
 
     def _check(self, method: str, headers: Headers) -> None:
         if not is_allowed(host_name(headers), self._hosts):
@@ -101,25 +118,3 @@ def too_large(limit: int) -> problems.Refused:
         status=413,
         code=problems.STATUS_CODES[413],
     )
-
-
-def _bounded(receive: Receive, limit: int) -> Receive:
-    """Count the received bytes, as a request may have no content length."""
-    taken = 0
-
-    async def receive_some() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > limit:  # as Starlette's own, which code that reads the body does not catch
-            raise HTTPException(413, str(too_large(limit)))
-        return message
-
-    return receive_some
-
-
-def _complete(headers: MutableHeaders, path: str) -> None:
-    for name, value in SECURITY_HEADERS.items():
-        headers.setdefault(name, value)
-    if "/api/" in path or path.endswith("/metrics"):
-        headers.setdefault("cache-control", "no-store")

@@ -34,7 +34,10 @@ def is_loopback(host: str | None) -> bool:
 
 def host_name(headers: Mapping[str, str]) -> str | None:
     """Return the requested host name without its port; None if it is invalid."""
-    return _name(headers.get("host", ""))
+    try:
+        return urlsplit(f"//{headers.get('host', '')}").hostname
+    except ValueError:
+        return None
 
 
 def is_same_site(headers: Mapping[str, str], trusted: Collection[str] = ()) -> bool:
@@ -44,8 +47,13 @@ def is_same_site(headers: Mapping[str, str], trusted: Collection[str] = ()) -> b
         return True
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return False
+    if origin is None:
+        return True
     # Compared without the scheme, which is unknown behind a proxy that terminates TLS.
-    return origin is None or (_netloc(origin) == headers.get("host", "").lower() != "")
+    try:
+        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != ""
+    except ValueError:
+        return False
 
 
 def was_forwarded(headers: Mapping[str, str]) -> bool:
@@ -53,17 +61,3 @@ def was_forwarded(headers: Mapping[str, str]) -> bool:
     return any(name in headers for name in FORWARDED) or any(
         name.startswith("x-forwarded-") for name in headers
     )
-
-
-def _netloc(origin: str) -> str | None:
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return None
-
-
-def _name(netloc: str) -> str | None:
-    try:
-        return urlsplit(f"//{netloc}").hostname
-    except ValueError:
-        return None

@@ -19,10 +19,10 @@ NAME: Final = "horae_session"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The host and path of a session.
+class CookieScope:
+    """The host and path for which a session was begun.
 
-    Cookies are shared between ports, so each has a name of its own.
+    Ports of a host share cookies, so each has a name of its own.
     """
 
     host: str
@@ -30,7 +30,7 @@ class Place:
     secure: bool
 
     @classmethod
-    def of(cls, request: HTTPConnection) -> "Place":
+    def of(cls, request: HTTPConnection) -> "CookieScope":
         """Return the host and path of a request."""
         secure = request.scope.get("scheme") in ("https", "wss")
         return cls(
@@ -56,47 +56,46 @@ class Sessions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, place: Place, token_hash: str) -> str:
+    def begin(self, scope: CookieScope, token_hash: str) -> str:
         """Start a session for the owner of a token; return the key for the cookie."""
         key = secrets.token_urlsafe(32)
-        self._database.transact(sessions.add, place.hash_of(key), token_hash)
+        self._database.transact(sessions.add, scope.hash_of(key), token_hash)
         return key
 
-    def token_of(self, place: Place, key: str) -> str | None:
+    def token_of(self, scope: CookieScope, key: str) -> str | None:
         """Return the hash of the session's token; None for an unknown or expired session."""
-        found = self._database.autocommit(sessions.find, place.hash_of(key))
+        found = self._database.autocommit(sessions.find, scope.hash_of(key))
         if found is None:
             return None
         token_hash, wants_renewal = found
         if wants_renewal:
-            with suppress(
-                DatabaseBusy
-            ):  # a later request will do it; this one does not wait for a lock
-                self._database.transact_at_once(sessions.renew, place.hash_of(key))
+            # This request does not wait for a lock; a later one will renew it.
+            with suppress(DatabaseBusy):
+                self._database.transact_at_once(sessions.renew, scope.hash_of(key))
         return token_hash
 
-    def end(self, place: Place, key: str) -> None:
+    def end(self, scope: CookieScope, key: str) -> None:
         """End a session. Idempotent."""
-        self._database.autocommit(sessions.end, place.hash_of(key))
+        self._database.autocommit(sessions.end, scope.hash_of(key))
 
 
-def give(response: Response, place: Place, key: str) -> None:
+def set_cookie(response: Response, scope: CookieScope, key: str) -> None:
     """Set a cookie that scripts cannot read and that cross-site requests do not carry."""
     response.set_cookie(
-        place.cookie,
+        scope.cookie,
         key,
         max_age=int(sessions.LONGEST),
-        path=place.path,
-        secure=place.secure,
+        path=scope.path,
+        secure=scope.secure,
         httponly=True,
         samesite="strict",
     )
 
 
-def take_back(response: Response, place: Place) -> None:
+def delete_cookie(response: Response, scope: CookieScope) -> None:
     """Delete the cookie."""
     response.delete_cookie(
-        place.cookie, path=place.path, secure=place.secure, httponly=True, samesite="strict"
+        scope.cookie, path=scope.path, secure=scope.secure, httponly=True, samesite="strict"
     )
 
 

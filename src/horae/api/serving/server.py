@@ -35,7 +35,14 @@ class HttpServer:
         app.may_listen(host)
         self._app = app
         self._bounds = bounds
-        self._socket = _listen(host, port)
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, _, _, _, address = found[0]
+            self._socket = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        except OSError as error:
+            raise ConfigurationError(
+                f"host, port (HORAE_HOST, HORAE_PORT): cannot listen on {host}:{port}: {error}"
+            ) from error
 
     @property
     def entrance(self) -> str:
@@ -56,18 +63,7 @@ class HttpServer:
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until `stop`; event streams then end at once, and other requests may finish."""
         table = ConnectionTable(self._bounds)
-        server = _Server(self._config(table))
-        with throttled():
-            async with asyncio.TaskGroup() as group:
-                watching = group.create_task(table.watch())
-                group.create_task(self._end(server, stop))
-                ready()
-                await server.serve([self._socket])
-                stop.set()
-                watching.cancel()
-
-    def _config(self, table: ConnectionTable) -> uvicorn.Config:
-        return uvicorn.Config(
+        config = uvicorn.Config(
             self._app,
             http=protocol_for(table),
             ws="none",
@@ -80,6 +76,15 @@ class HttpServer:
             server_header=False,
             timeout_graceful_shutdown=LAST_REQUESTS,
         )
+        server = _Server(config)
+        with throttled():
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(table.watch())
+                group.create_task(self._end(server, stop))
+                ready()
+                await server.serve([self._socket])
+                stop.set()
+                watching.cancel()
 
     async def _end(self, server: uvicorn.Server, stop: asyncio.Event) -> None:
         await stop.wait()
@@ -102,14 +107,3 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, Any]:
         yield
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, address = found[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise ConfigurationError(
-            f"host, port (HORAE_HOST, HORAE_PORT): cannot listen on {host}:{port}: {error}"
-        ) from error

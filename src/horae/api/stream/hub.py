@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from horae.api.stream.event import Event, Update, hello, message
-from horae.api.stream.listener import Listener, Listeners
+from horae.api.stream.event import Event, hello, message
+from horae.api.stream.listener import StreamListener, StreamListeners
 from horae.api.stream.sources import Source
 from horae.api.stream.timing import HubTiming
 from horae.guarded_log import guarded_log
@@ -41,8 +41,8 @@ class Hub:
         self._make_sources, self._wakeup, self._live, self._timing = sources, wakeup, live, timing
         self._lock = threading.Lock()
         self._hinted = threading.Event()
-        self._listeners = Listeners(timing.linger)
-        self._ungreeted: list[Listener] = []
+        self._listeners = StreamListeners(timing.linger)
+        self._ungreeted: list[StreamListener] = []
         self._recent: deque[Event] = deque(maxlen=timing.kept)
         self._number = 0
         self._token = ""
@@ -56,7 +56,7 @@ class Hub:
         """The number of connected listeners."""
         return len(self._listeners.connected)
 
-    def join(self, listener: Listener, last_event_id: str | None) -> None:
+    def join(self, listener: StreamListener, last_event_id: str | None) -> None:
         """Add a listener, which resumes after `last_event_id` if those events are kept.
 
         Call it on its loop.
@@ -77,7 +77,7 @@ class Hub:
                 self._thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
                 self._thread.start()
 
-    def leave(self, listener: Listener) -> None:
+    def leave(self, listener: StreamListener) -> None:
         """Remove a listener. Idempotent."""
         with self._lock:
             self._listeners.remove(listener, time.monotonic())
@@ -85,7 +85,10 @@ class Hub:
     def close(self) -> None:
         """End all streams and the thread; later listeners are served by a new one."""
         with self._lock:
-            listeners, self._listeners = self._listeners.connected, Listeners(self._timing.linger)
+            listeners, self._listeners = (
+                self._listeners.connected,
+                StreamListeners(self._timing.linger),
+            )
             self._ungreeted = []
             thread = self._thread
             self._closing = thread is not None
@@ -135,14 +138,24 @@ class Hub:
             with self._lock:
                 if not self._incomplete:
                     self._publish([self._notice("unavailable", to_all=True)])
-                self._incomplete = (
-                    True  # what one source found before another failed is not found again
-                )
+                # What one source found before another failed is not found again.
+                self._incomplete = True
             return False
         updates = [update for _, each in found for update in each or ()]
         overflowed = [source for source, each in found if each is None]
         with self._lock:
-            self._publish(self._events(updates))
+            few = len(updates) <= self._timing.most_each
+            events = [
+                Event(
+                    number,
+                    message(each.name, each.data, self._event_id(number)),
+                    each.owner,
+                    to_staff=few,
+                )
+                for number, each in enumerate(updates, self._number + 1)
+            ]
+            self._number += len(events)
+            self._publish(events if few else [*events, self._notice("reset", to_all=False)])
             if self._incomplete or overflowed:
                 to_all = self._incomplete or not all(source.staff_only for source in overflowed)
                 self._publish([self._notice("reset", to_all=to_all)])
@@ -151,20 +164,6 @@ class Hub:
             for listener in ungreeted:
                 _call(listener, partial(listener.offer, [self._hello(None)]))
         return True
-
-    def _events(self, updates: Sequence[Update]) -> list[Event]:
-        few = len(updates) <= self._timing.most_each
-        events = [
-            Event(
-                number,
-                message(each.name, each.data, self._event_id(number)),
-                each.owner,
-                to_staff=few,
-            )
-            for number, each in enumerate(updates, self._number + 1)
-        ]
-        self._number += len(events)
-        return events if few else [*events, self._notice("reset", to_all=False)]
 
     def _notice(self, name: str, *, to_all: bool) -> Event:
         self._number += 1
@@ -182,7 +181,7 @@ class Hub:
         for listener in {each.loop: each for each in self._listeners.connected}.values():
             _call(listener, partial(_call_each, deliveries[listener.loop]))
 
-    def _missed(self, listener: Listener, last_event_id: str | None) -> list[Event] | None:
+    def _missed(self, listener: StreamListener, last_event_id: str | None) -> list[Event] | None:
         """Return the events after that one for this listener; None if they are not all known."""
         token, _, number = (last_event_id or "").partition("-")
         if not self._polled or token != self._token or not number.isascii() or not number.isdigit():
@@ -208,7 +207,7 @@ class Hub:
         return f"{self._token}-{number}"
 
 
-def _call(listener: Listener, call: Callable[[], None]) -> None:
+def _call(listener: StreamListener, call: Callable[[], None]) -> None:
     with suppress(RuntimeError):  # its loop has ended, and the listener with it
         listener.loop.call_soon_threadsafe(call)
 

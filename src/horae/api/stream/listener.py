@@ -12,7 +12,7 @@ from horae.api.stream.timing import ListenerLimits
 from horae.domain.jobs.owner import EVERYBODY, Whose
 
 
-class Listener:
+class StreamListener:
     """Queues the messages for one client on its event loop, until it is closed or falls behind."""
 
     # Immutable
@@ -62,7 +62,7 @@ class Listener:
         return taken
 
 
-class Listeners:
+class StreamListeners:
     """The listeners of this process, and those that left recently, whose events are kept.
 
     Not thread-safe.
@@ -70,17 +70,17 @@ class Listeners:
 
     def __init__(self, linger: float) -> None:
         """`linger`: for how many seconds events are kept for a client that left."""
-        self.connected: set[Listener] = set()
+        self.connected: set[StreamListener] = set()
         self._linger = linger
         self._count: Counter[Whose] = Counter()
         self._kept_until: dict[Whose, float] = {}
 
-    def add(self, listener: Listener) -> None:
+    def add(self, listener: StreamListener) -> None:
         """Add a listener."""
         self.connected.add(listener)
         self._count[listener.actor.reading_as] += 1
 
-    def remove(self, listener: Listener, now: float) -> None:
+    def remove(self, listener: StreamListener, now: float) -> None:
         """Remove a listener. Idempotent."""
         if listener not in self.connected:
             return

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from horae.api.stream.event import HEARTBEAT
 from horae.api.stream.hub import Hub
-from horae.api.stream.listener import Listener
+from horae.api.stream.listener import StreamListener
 from horae.api.stream.stream_limit import StreamLimit
 from horae.api.stream.timing import StreamTiming
 
@@ -28,7 +28,7 @@ class EventStream(Response):
         hub: Hub,
         stream_limit: StreamLimit,
         timing: StreamTiming,
-        listener: Listener,
+        listener: StreamListener,
         last_event_id: str | None,
     ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
@@ -39,42 +39,39 @@ class EventStream(Response):
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._stream_limit.taken_by(self._listener.actor.id):
-            await self._stream(receive, send)
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": self.status_code,
+                    "headers": self.raw_headers,
+                }
+            )
+            self._hub.join(self._listener, self._last_event_id)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    sending = group.create_task(self._send_messages(send))
+                    disconnected = group.create_task(_until_disconnected(receive))
+                    await asyncio.wait((sending, disconnected), return_when=asyncio.FIRST_COMPLETED)
+                    sending.cancel()
+                    disconnected.cancel()
+            finally:
+                self._hub.leave(self._listener)
 
-    async def _stream(self, receive: Receive, send: Send) -> None:
-        await send(
-            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        )
-        self._hub.join(self._listener, self._last_event_id)
-        try:
-            async with asyncio.TaskGroup() as group:
-                sending = group.create_task(self._send(send))
-                disconnected = group.create_task(_until_disconnected(receive))
-                await asyncio.wait((sending, disconnected), return_when=asyncio.FIRST_COMPLETED)
-                sending.cancel()
-                disconnected.cancel()
-        finally:
-            self._hub.leave(self._listener)
-
-    async def _send(self, send: Send) -> None:
+    async def _send_messages(self, send: Send) -> None:
         try:
             async with asyncio.timeout(self._timing.lifetime):
                 while not self._listener.closed:
-                    message = await self._listener.take(self._timing.heartbeat)
+                    body = await self._listener.take(self._timing.heartbeat) or HEARTBEAT
                     if not self._listener.closed:
-                        await self._send_one(send, message or HEARTBEAT)
+                        async with asyncio.timeout(self._timing.send_limit):
+                            await send(
+                                {"type": "http.response.body", "body": body, "more_body": True}
+                            )
         except TimeoutError:  # too old, or too slow
             self._listener.close()
         with suppress(TimeoutError):
-            await self._send_last(send)
-
-    async def _send_last(self, send: Send) -> None:
-        async with asyncio.timeout(self._timing.close_limit):
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send_one(self, send: Send, message: bytes) -> None:
-        async with asyncio.timeout(self._timing.send_limit):
-            await send({"type": "http.response.body", "body": message, "more_body": True})
+            async with asyncio.timeout(self._timing.close_limit):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _until_disconnected(receive: Receive) -> None:

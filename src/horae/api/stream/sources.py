@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from horae.api.stream.event import Update
 from horae.api.stream.timing import ScheduleSourceTiming
-from horae.api.stream.watch import Changed, JobWatch, Wanted
+from horae.api.stream.watch import JobWatch, Wanted
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
 from horae.client.schedules.views import views_of
@@ -50,16 +50,16 @@ class JobSource:
     def poll(self, wanted: Wanted) -> list[Update] | None:
         """Return what has changed since the previous poll."""
         changes = self._watch.changes(wanted)
-        return (
-            None
-            if changes is None
-            else [Update("job", self._rendered(each), each.job.owner) for each in changes]
-        )
-
-    def _rendered(self, changed: Changed) -> str:
-        return to_json(
-            {**self._views.view(changed.job).model_dump(), "change": changed.change}
-        ).decode()
+        if changes is None:
+            return None
+        return [
+            Update(
+                "job",
+                to_json({**self._views.view(job).model_dump(), "change": change}).decode(),
+                job.owner,
+            )
+            for change, job in changes
+        ]
 
 
 class ScheduleGone(BaseModel):
@@ -92,9 +92,8 @@ class ScheduleSource:
         """Return what has changed since the previous poll."""
         last, self._polled_at = self._polled_at, time.monotonic()
         hinted = {self._hinted.popleft() for _ in range(len(self._hinted))}
-        if not wanted(
-            None
-        ):  # changes may be reported twice when a listener arrives, which does no harm
+        # Changes may be reported twice when a listener arrives, which does no harm.
+        if not wanted(None):
             self._versions = {}
             return []
         within = self._timing.late + (0.0 if last is None else self._polled_at - last)
@@ -105,14 +104,11 @@ class ScheduleSource:
             return []
         if len(self._versions) == self._timing.rows or len(changed) > self._timing.most_each:
             return None
-        return self._updates(changed, hinted - self._versions.keys())
-
-    def _updates(self, changed: list[int], hinted: set[int]) -> list[Update]:
+        hinted -= self._versions.keys()
         if not changed and not hinted:
             return []
-        rows = {
-            row.id: row for row in self._database.autocommit(reading.by_ids, [*changed, *hinted])
-        }
+        found = self._database.autocommit(reading.by_ids, [*changed, *hinted])
+        rows = {row.id: row for row in found}
         views = views_of(self._database, [rows[key] for key in changed if key in rows])
         deleted = [key for key in (*changed, *sorted(hinted)) if key not in rows]
         return [

@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from horae.api.stream.timing import JobWatchTiming
 from horae.client.jobs.jobs import Jobs
@@ -25,9 +25,8 @@ class JobChange(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A job as it is after a change."""
+class ChangedJob(NamedTuple):
+    """A change, and the job as it is after it."""
 
     change: JobChange
     job: Job
@@ -51,16 +50,22 @@ class JobWatch:
         self._newest: deque[JobId] = deque(maxlen=timing.new_for)
         self._since: datetime | None = None
 
-    def changes(self, wanted: Wanted) -> list[Changed] | None:
-        """Return what has changed since the previous poll; nothing at the first one, None if it is
-        too much.
+    def changes(self, wanted: Wanted) -> list[ChangedJob] | None:
+        """Return the jobs that have changed since the last call; none at the first one, and None
+        if there are too many.
         """
         first = self._since is None
         scan = self._scan()
         before, self._versions = self._versions, dict(scan.versions)
         released = [job_id for job_id in self._held if job_id not in scan.versions]
         self._held = scan.held
-        reports, self._reports = self._reports, self._read(scan)
+        running = {job_id: scan.versions[job_id].lease for job_id in scan.held}
+        reports = self._reports
+        self._reports = {
+            job_id: report
+            for job_id, report in self._components.live.read(list(running)).items()
+            if report.lease == running[job_id]
+        }
         if first or scan.truncated:
             return [] if first else None
         changed = {
@@ -92,28 +97,18 @@ class JobWatch:
         self._newest.append(scan.newest)
         return scan
 
-    def _read(self, scan: ChangeScan) -> Mapping[JobId, LiveReport]:
-        running = {job_id: scan.versions[job_id].lease for job_id in scan.held}
-        reports = self._components.live.read(list(running))
-        return {
-            job_id: report for job_id, report in reports.items() if report.lease == running[job_id]
-        }
-
-    def _load(self, job_ids: list[JobId], before: Mapping[JobId, JobVersion]) -> list[Changed]:
+    def _load(self, job_ids: list[JobId], before: Mapping[JobId, JobVersion]) -> list[ChangedJob]:
         if not job_ids:
             return []
         found = self._jobs.list(ids=job_ids).jobs
         for job in found:  # it may have changed again since the scan, and that is reported now
             if job.id in self._versions:
                 self._versions[job.id] = JobVersion(job.id, job.state, job.lease, job.owner)
-        return [Changed(_change(job, before.get(job.id)), job) for job in sorted(found, key=_order)]
+        found.sort(key=lambda job: (job.updated_at, job.id))
+        return [ChangedJob(_change_of(job, before.get(job.id)), job) for job in found]
 
 
-def _order(job: Job) -> tuple[datetime, JobId]:
-    return job.updated_at, job.id
-
-
-def _change(job: Job, before: JobVersion | None) -> JobChange:
+def _change_of(job: Job, before: JobVersion | None) -> JobChange:
     if job.state in ENDED:
         return JobChange.ENDED
     if job.state is JobState.PENDING:

@@ -30,10 +30,6 @@ log = guarded_log("horae.api")
 V = TypeVar("V", bound="JobView")
 
 
-def _text(text: str | None) -> str:
-    return text or ""
-
-
 class JobView(View):
     """A job; its type may add further fields."""
 
@@ -49,7 +45,7 @@ class JobView(View):
         examples=["started"],
     )
     progress_percentage: int = Field(ge=0, le=100)
-    human_readable_error: Annotated[str, BeforeValidator(_text)] = Field(
+    human_readable_error: Annotated[str, BeforeValidator(lambda text: text or "")] = Field(
         description="Why the job failed, for its owner; empty otherwise."
     )
     created_on: datetime = Field(validation_alias="created_at")
@@ -196,7 +192,9 @@ class JobViews:
         detail = _view(JobDetail, job, self._added_to([job]).get(job.id, {}))
         detail.params = shown_parameters(self._registry, job.type, job.params)
         detail.error = job.error if technical else None
-        detail.queue_is_paused = self._is_paused(job)
+        detail.queue_is_paused = job.state is JobState.PENDING and self._database.autocommit(
+            queues.is_paused, job.queue
+        )
         detail.weight = self._database.autocommit(weight_of, job.id)
         detail.waiting_reason = self._database.autocommit(waiting_reason, job)
         return detail
@@ -204,11 +202,6 @@ class JobViews:
     def page(self, page: JobPage) -> JobList:
         """Return a page of jobs."""
         return JobList(jobs=self.views(page.jobs), next=page.next)
-
-    def _is_paused(self, job: Job) -> bool:
-        return job.state is JobState.PENDING and self._database.autocommit(
-            queues.is_paused, job.queue
-        )
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
         """Return what the types of jobs add to them."""

@@ -10,27 +10,13 @@ from horae.domain.jobs.backend import OWN_BACKEND
 from horae.runtime.node.node_status import SeenNode
 
 
-def _is_set(value: object) -> bool:
-    return value is not None
-
-
-def _backend(stored: str | None) -> str:
-    return stored or OWN_BACKEND
-
-
-def _positive(seconds: float | None) -> float | None:
-    return seconds if seconds is not None and seconds > 0 else None
-
-
-def _host_name(host: str) -> str:
-    return host.partition("/")[0]
-
-
 class QueueItem(View):
     """A queue, with what waits and runs in it."""
 
     name: str
-    paused: Annotated[bool, BeforeValidator(_is_set)] = Field(validation_alias="paused_at")
+    paused: Annotated[bool, BeforeValidator(lambda moment: moment is not None)] = Field(
+        validation_alias="paused_at"
+    )
     paused_on: datetime | None = Field(validation_alias="paused_at")
     note: str | None = Field(description="Why it is paused.")
     concurrency_limit: int | None = Field(
@@ -48,7 +34,7 @@ class QueueItem(View):
             " it changes."
         )
     )
-    backend: Annotated[str, BeforeValidator(_backend)] = Field(
+    backend: Annotated[str, BeforeValidator(lambda stored: stored or OWN_BACKEND)] = Field(
         description=(
             "What runs its jobs unless their type names something else: `horae`, `celery` or"
             " `celery:QUEUE`."
@@ -57,7 +43,9 @@ class QueueItem(View):
     pending: int = Field(description="Pending jobs, including those that are due later.")
     due: int = Field(description="Pending jobs that are due.")
     started: int
-    oldest_seconds: Annotated[float | None, BeforeValidator(_positive)] = Field(
+    oldest_seconds: Annotated[
+        float | None, BeforeValidator(lambda seconds: seconds if seconds and seconds > 0 else None)
+    ] = Field(
         validation_alias="oldest_due",
         description="How long its longest waiting job has been due; null for none.",
     )
@@ -105,7 +93,7 @@ class DeadNodeItem(View):
 
     id: str
     name: str
-    host: Annotated[str, BeforeValidator(_host_name)]
+    host: Annotated[str, BeforeValidator(lambda host: host.partition("/")[0])]
     pid: int
     died_on: datetime = Field(
         validation_alias="died_at", description="When another node found it dead."
