@@ -58,7 +58,6 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Dispatcher._send_limited": "only with a backend: tests/runtime/test_dispatching_limits.py",
     "Dispatcher._send_lost": "only with a backend: tests/runtime/test_dispatching.py",
     "Dispatcher._compare:dispatching.withdraw_messages_of": "only with a backend: tests/runtime/test_dispatching.py",
-    "MessageNode._claim": "only for messages of a backend: tests/contrib/test_celery_jobs.py",
     "Peers.run": "only after some seconds, and only with other nodes: tests/runtime/test_peers.py",
     "Heartbeat._beat_here": "only while the server accepts no new connection: tests/runtime/test_used_up_connections.py",
 }

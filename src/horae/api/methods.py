@@ -13,7 +13,7 @@ WITHOUT_HEAD: Final = "/api/session/link/"
 """A GET uses up a one-time link, which a HEAD must not do."""
 
 
-def allowed(request: Request) -> str:
+def allowed_methods(request: Request) -> str:
     """Return the methods of the requested path, as in `Allow`; empty for an unknown path."""
     routes = request.app.router.routes
     found = {

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from horae.api.methods import allowed
+from horae.api.methods import allowed_methods
 from horae.errors import (
     CronSyntaxError,
     DatabaseUnavailable,
@@ -144,7 +144,7 @@ class Problem(BaseModel):
     )
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def document_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the error responses of an endpoint for OpenAPI; any endpoint may return 401, 403 and
     503.
     """
@@ -250,7 +250,7 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
         code = STATUS_CODES.get(error.status_code, INTERNAL)
         return problem(error.status_code, code, error.detail, error.headers)
     # The error names the methods of one route, and the path may have several.
-    headers = {"Allow": allowed(request)}
+    headers = {"Allow": allowed_methods(request)}
     if request.method == "OPTIONS":
         return Response(status_code=204, headers=headers)
     return problem(405, STATUS_CODES[405], error.detail, headers)

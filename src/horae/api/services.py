@@ -177,7 +177,7 @@ class Services:
         return await self.components.database.in_thread(call, Use.CHANGE)
 
     @asynccontextmanager
-    async def audited(
+    async def record_change(
         self, actor: Actor, action: str, target: str, note: str | None = None
     ) -> AsyncGenerator[None]:
         """Record the change of the block in the audit log, in its transaction, or the error that

@@ -76,7 +76,7 @@ class ChangeRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LoggedChange:
     """A change as the call that makes it knows it, such as `queue.pause` of queue `mail`.
 
     `before` reads the values that may change; `after` reads them again, or takes them from the
@@ -91,7 +91,7 @@ class Change:
     actor: str | None = None
 
     @classmethod
-    def of(cls, action: str, target: str, read: Callable[[Connection], Values]) -> "Change":
+    def of(cls, action: str, target: str, read: Callable[[Connection], Values]) -> "LoggedChange":
         """Return a change of the values that `read` returns."""
         return cls(action, target, read, lambda connection, _: read(connection))
 
@@ -142,7 +142,7 @@ def _set(variable: ContextVar[Any], value: object) -> Generator[None]:
 
 def recorded(
     statement: Callable[Concatenate[Connection, P], T],
-    change: Change | None = None,
+    change: LoggedChange | None = None,
     *,
     changed: Callable[[T], bool] = lambda _: True,
 ) -> Callable[Concatenate[Connection, P], T]:
@@ -190,7 +190,7 @@ def this_host() -> str:
     return socket.gethostname()
 
 
-def _asked_here(change: Change | None) -> ChangeRequest | None:
+def _asked_here(change: LoggedChange | None) -> ChangeRequest | None:
     if change is None:
         return None
     caller = _caller.get() or Caller(change.actor or _job_or_process(), PYTHON)

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Changer, ServicesHere
 from horae.api.models import LARGEST_ID, RequestModel, Storable, View
-from horae.api.problems import PermissionDenied, documented
+from horae.api.problems import PermissionDenied, document_errors
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -67,7 +67,7 @@ class BulkCount(View):
     newest: list[JobView] = Field(description="The first of the jobs.")
 
 
-@router.post("/{action}/", status_code=202, responses=documented(400, 403, 404))
+@router.post("/{action}/", status_code=202, responses=document_errors(400, 403, 404))
 async def change_jobs(
     services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
 ) -> JobDetail:
@@ -77,12 +77,12 @@ async def change_jobs(
     jobs; owners retry only jobs of public types.
     """
     which = _filter(services, actor, action, body)
-    async with services.audited(actor, f"jobs.{action}_many", "jobs"):
+    async with services.record_change(actor, f"jobs.{action}_many", "jobs"):
         job = await getattr(services.jobs, f"{action}_many")(**which, by=actor.id)
     return await detail_of(services, actor, job)
 
 
-@router.post("/{action}/preview/", responses=documented(400, 403, 404))
+@router.post("/{action}/preview/", responses=document_errors(400, 403, 404))
 async def preview_change(
     services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
 ) -> BulkCount:

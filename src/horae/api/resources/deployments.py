@@ -8,7 +8,7 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 from horae.api.services import Services
 from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
 from horae.errors import DeploymentDoesNotExist
@@ -30,36 +30,36 @@ class Scale(RequestModel):
     )
 
 
-@router.get("/", responses=documented())
+@router.get("/", responses=document_errors())
 async def list_deployments(services: ServicesHere, _actor: Reader) -> DeploymentList:
     """List the versions of all modules, the newest first."""
     return deployment_list(await services.on_thread(services.deployments.list))
 
 
-@router.get("/{key:path}/", responses=documented(404))
+@router.get("/{key:path}/", responses=document_errors(404))
 async def get_deployment(services: ServicesHere, _actor: Reader, key: Key) -> DeploymentItem:
     """Read one deployment."""
     return await _item(services, key)
 
 
-@router.post("/{key:path}/scale/", responses=documented(400, 404, 413))
+@router.post("/{key:path}/scale/", responses=document_errors(400, 404, 413))
 async def scale_deployment(
     services: ServicesHere, actor: Staff, key: Key, scale: Scale
 ) -> DeploymentItem:
     """Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not
     caught up.
     """
-    async with services.audited(
+    async with services.record_change(
         actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"
     ):
         await services.change(partial(services.deployments.scale, key, scale.min_replicas))
     return await _item(services, key)
 
 
-@router.post("/{key:path}/end/", responses=documented(404))
+@router.post("/{key:path}/end/", responses=document_errors(404))
 async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> DeploymentItem:
     """End a deployment and its schedules; running jobs continue. Idempotent."""
-    async with services.audited(actor, "deployment.end", key):
+    async with services.record_change(actor, "deployment.end", key):
         await services.change(partial(services.deployments.end, key))
     return await _item(services, key)
 

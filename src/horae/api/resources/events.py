@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header
 from starlette.responses import Response
 
 from horae.api.dependencies import Authenticated, ServicesHere
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 from horae.api.stream.listener import StreamListener
 from horae.api.stream.response import EventStream
 
@@ -33,7 +33,7 @@ STREAM: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/",
     status_code=200,
-    responses={**documented(429), **STREAM},
+    responses={**document_errors(429), **STREAM},
     response_class=EventStream,
     response_model=None,
 )

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere
 from horae.api.models import GroupIdInPath, RequestModel, Storable
-from horae.api.problems import documented
-from horae.api.resources.job_types import not_startable, translated
+from horae.api.problems import document_errors
+from horae.api.resources.job_types import not_startable, translate_errors
 from horae.api.views.groups import GroupView, group_view
 from horae.client.jobs.creating.members import Member
 from horae.domain.names import LONGEST_NAME
@@ -38,7 +38,7 @@ class NewGroup(RequestModel):
     on_failure: Literal["continue", "cancel"] = "continue"
 
 
-@router.post("/", status_code=202, responses=documented(400, 413))
+@router.post("/", status_code=202, responses=document_errors(400, 413))
 async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -> GroupView:
     """Start jobs of public types as a group, all or none; `max_count` holds for each type as for
     single jobs.
@@ -51,17 +51,17 @@ async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -
         kinds[each.type] = kind
     members: list[Member] = [(each.type, each.params) for each in group.members]
     then: Member | None = None if group.then is None else (group.then.type, group.then.params)
-    async with services.audited(actor, "group.start", str(len(members))):
+    async with services.record_change(actor, "group.start", str(len(members))):
         with ExitStack() as stack:
             for kind in kinds.values():
-                stack.enter_context(translated(kind))
+                stack.enter_context(translate_errors(kind))
             started = await services.jobs.start_group(
                 members, then=then, on_failure=group.on_failure, owner=actor.id, counted=True
             )
     return group_view(started)
 
 
-@router.get("/{group_id}/", responses=documented(404))
+@router.get("/{group_id}/", responses=document_errors(404))
 async def get_group(
     services: ServicesHere, actor: Authenticated, group_id: GroupIdInPath
 ) -> GroupView:
@@ -69,12 +69,12 @@ async def get_group(
     return group_view(await services.jobs.get_group(group_id, owner=actor.reading_as))
 
 
-@router.post("/{group_id}/cancel/", responses=documented(400, 404))
+@router.post("/{group_id}/cancel/", responses=document_errors(400, 404))
 async def cancel_group(
     services: ServicesHere, actor: Changer, group_id: GroupIdInPath
 ) -> GroupView:
     """Cancel the members that have not ended, and the job after them. Idempotent."""
-    async with services.audited(actor, "group.cancel", str(group_id)):
+    async with services.record_change(actor, "group.cancel", str(group_id)):
         return group_view(
             await services.jobs.cancel_group(group_id, owner=actor.changing_as, by=actor.id)
         )

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horae.api.dependencies import Changer, ServicesHere
-from horae.api.problems import RESPONSES, PermissionDenied, Refused, documented
+from horae.api.problems import RESPONSES, PermissionDenied, Refused, document_errors
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -46,7 +46,7 @@ def router_of(registry: Registry) -> APIRouter:
             summary=f"Start {kind.type}",
             description=(own or f"Start a job of type `{kind.type}`.").strip(),
             response_model=response_model_of(kind),
-            responses=documented(400, 413, *statuses),
+            responses=document_errors(400, 413, *statuses),
         )
     router.add_api_route("/{job_type}/", start_unknown, methods=["POST"], include_in_schema=False)
     return router
@@ -87,8 +87,8 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
         del values
         text = await request.body()
         given: dict[str, Any] = json.loads(text) if text else {}
-        async with services.audited(actor, "job.start", job_type.type):
-            with translated(job_type):
+        async with services.record_change(actor, "job.start", job_type.type):
+            with translate_errors(job_type):
                 job = await services.jobs.create(job_type, given, StartOptions(owner=actor.id))
         detail = await detail_of(services, actor, job)
         return Response(detail.model_dump_json(), 202, media_type="application/json")
@@ -99,7 +99,7 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
 
 
 @contextmanager
-def translated(job_type: JobType[Any]) -> Generator[None]:
+def translate_errors(job_type: JobType[Any]) -> Generator[None]:
     """Turn an exception into the response that the type's `api_exceptions_map` gives for it."""
     try:
         yield

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff
 from horae.api.models import LARGEST_ID, JobIdInPath, RequestModel, Storable
-from horae.api.problems import PermissionDenied, documented
+from horae.api.problems import PermissionDenied, document_errors
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views.job_logs import LogLevel, LogLines, log_views
@@ -166,7 +166,7 @@ class LogQuery(RequestModel):
     limit: int = Field(1000, ge=1, le=10_000, description="Lines in an answer, at most.")
 
 
-@router.get("/", responses=documented(400))
+@router.get("/", responses=document_errors(400))
 async def list_jobs(
     services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]
 ) -> JobList:
@@ -181,14 +181,14 @@ async def list_jobs(
     return await services.on_thread(partial(services.views.page, found))
 
 
-@router.get("/{job_id}/", responses=documented(404))
+@router.get("/{job_id}/", responses=document_errors(404))
 async def get_job(services: ServicesHere, actor: Authenticated, job_id: JobIdInPath) -> JobDetail:
     """Read one job, with its live progress."""
     job = await services.jobs.get(job_id, owner=actor.reading_as)
     return await detail_of(services, actor, job)
 
 
-@router.get("/{job_id}/attempts/", responses=documented(404))
+@router.get("/{job_id}/attempts/", responses=document_errors(404))
 async def list_attempts(
     services: ServicesHere, actor: Authenticated, job_id: JobIdInPath
 ) -> AttemptList:
@@ -197,7 +197,7 @@ async def list_attempts(
     return attempt_views(found, technical=actor.sees_all)
 
 
-@router.get("/{job_id}/logs/", responses=documented(400, 403, 404))
+@router.get("/{job_id}/logs/", responses=document_errors(400, 403, 404))
 async def list_logs(
     services: ServicesHere,
     actor: Authenticated,
@@ -218,20 +218,20 @@ async def list_logs(
     return log_views(found)
 
 
-@router.post("/{job_id}/cancel/", responses=documented(400, 404))
+@router.post("/{job_id}/cancel/", responses=document_errors(400, 404))
 async def cancel_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
     """Cancel a job; after the response it is cancelled for good. Idempotent."""
-    async with services.audited(actor, "job.cancel", str(job_id)):
+    async with services.record_change(actor, "job.cancel", str(job_id)):
         job = await services.jobs.cancel(job_id, owner=actor.changing_as, by=actor.id)
     return await detail_of(services, actor, job)
 
 
-@router.post("/{job_id}/retry/", status_code=202, responses=documented(400, 404))
+@router.post("/{job_id}/retry/", status_code=202, responses=document_errors(400, 404))
 async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
     """Start a new job with the parameters of a failed or cancelled one; owners only if the type is
     public.
     """
-    async with services.audited(actor, "job.retry", str(job_id)):
+    async with services.record_change(actor, "job.retry", str(job_id)):
         if not actor.changes_all:
             ended = await services.jobs.get(job_id, owner=actor.changing_as)
             kind = services.registry.find(ended.type)
@@ -241,12 +241,12 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
     return await detail_of(services, actor, job)
 
 
-@router.post("/{job_id}/reschedule/", responses=documented(400, 404))
+@router.post("/{job_id}/reschedule/", responses=document_errors(400, 404))
 async def reschedule_job(
     services: ServicesHere, actor: Changer, job_id: JobIdInPath, body: NewTime
 ) -> JobDetail:
     """Move a pending job to another time."""
-    async with services.audited(actor, "job.reschedule", str(job_id)):
+    async with services.record_change(actor, "job.reschedule", str(job_id)):
         job = await services.jobs.reschedule(
             job_id, owner=actor.changing_as, run_at=body.run_at, delay=body.delay
         )
@@ -254,11 +254,11 @@ async def reschedule_job(
 
 
 @router.delete(
-    "/{job_id}/", status_code=204, responses={**documented(400, 404), 202: DELETED_LATER}
+    "/{job_id}/", status_code=204, responses={**document_errors(400, 404), 202: DELETED_LATER}
 )
 async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> Response:
     """Delete an ended job; for staff."""
-    async with services.audited(actor, "job.delete", str(job_id)):
+    async with services.record_change(actor, "job.delete", str(job_id)):
         gone = await services.jobs.delete(job_id)
     if gone:
         return Response(status_code=204)

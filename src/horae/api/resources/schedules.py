@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import LARGEST_ID, RequestModel, Storable, View
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 from horae.api.resources.schedule_bodies import (
     BackfillRange,
     NewSchedule,
@@ -82,7 +82,7 @@ class ErrorQuery(RequestModel):
     limit: int = Field(100, ge=1, le=1000)
 
 
-@router.get("/", responses=documented(400))
+@router.get("/", responses=document_errors(400))
 async def list_schedules(
     services: ServicesHere, _actor: Reader, query: Annotated[ScheduleQuery, Query()]
 ) -> ScheduleList:
@@ -91,7 +91,7 @@ async def list_schedules(
     return services.schedule_views.page(found)
 
 
-@router.post("/", status_code=201, responses=documented(400, 413))
+@router.post("/", status_code=201, responses=document_errors(400, 413))
 async def add_schedule(
     services: ServicesHere, actor: Staff, schedule: Annotated[NewSchedule, Body()]
 ) -> ScheduleDetail:
@@ -105,13 +105,13 @@ async def add_schedule(
         enabled=schedule.get("enabled", True),
         **options_in(schedule),
     )
-    async with services.audited(actor, "schedule.add", name or schedule["job_type"]):
+    async with services.record_change(actor, "schedule.add", name or schedule["job_type"]):
         added = await services.change(add)
     return services.schedule_views.detail(added)
 
 
 @router.put(
-    "/by-name/{name:path}/", responses={**documented(400, 404, 413), 201: {"model": PutResult}}
+    "/by-name/{name:path}/", responses={**document_errors(400, 404, 413), 201: {"model": PutResult}}
 )
 async def put_schedule(
     services: ServicesHere,
@@ -131,7 +131,7 @@ async def put_schedule(
         enabled=schedule.get("enabled"),
         **options_in(schedule),
     )
-    async with services.audited(actor, "schedule.put", name):
+    async with services.record_change(actor, "schedule.put", name):
         result = await services.change(put)
     response.status_code = 201 if result.outcome == "created" else 200
     return PutResult(
@@ -139,7 +139,7 @@ async def put_schedule(
     )
 
 
-@router.post("/{schedule_id}/reset/", responses=documented(400, 404))
+@router.post("/{schedule_id}/reset/", responses=document_errors(400, 404))
 async def reset_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -147,12 +147,12 @@ async def reset_schedule(
 
     A paused schedule stays paused. For staff.
     """
-    async with services.audited(actor, "schedule.reset", str(schedule_id)):
+    async with services.record_change(actor, "schedule.reset", str(schedule_id)):
         reset = await services.change(partial(services.schedules.reset, schedule_id))
     return services.schedule_views.detail(reset)
 
 
-@router.get("/{schedule_id}/", responses=documented(400, 404))
+@router.get("/{schedule_id}/", responses=document_errors(400, 404))
 async def get_schedule(
     services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -160,7 +160,7 @@ async def get_schedule(
     return services.schedule_views.detail(await _view(services, schedule_id))
 
 
-@router.patch("/{schedule_id}/", responses=documented(400, 404, 413))
+@router.patch("/{schedule_id}/", responses=document_errors(400, 404, 413))
 async def alter_schedule(
     services: ServicesHere,
     actor: Staff,
@@ -174,24 +174,24 @@ async def alter_schedule(
     alter = partial(
         services.schedules.alter, schedule_id, config=changes.get("params"), **options_in(changes)
     )
-    async with services.audited(
+    async with services.record_change(
         actor, "schedule.alter", str(schedule_id), ", ".join(sorted(changes)) or None
     ):
         altered = await services.change(alter)
     return services.schedule_views.detail(altered)
 
 
-@router.delete("/{schedule_id}/", status_code=204, responses=documented(400, 404))
+@router.delete("/{schedule_id}/", status_code=204, responses=document_errors(400, 404))
 async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> None:
     """Delete a schedule that no module declares, with its ledger; its running job continues.
 
     For staff.
     """
-    async with services.audited(actor, "schedule.delete", str(schedule_id)):
+    async with services.record_change(actor, "schedule.delete", str(schedule_id)):
         await services.change(partial(services.schedules.delete, schedule_id))
 
 
-@router.post("/{schedule_id}/skip/", responses=documented(400, 404))
+@router.post("/{schedule_id}/skip/", responses=document_errors(400, 404))
 async def skip_next_time(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -199,12 +199,12 @@ async def skip_next_time(
 
     For staff.
     """
-    async with services.audited(actor, "schedule.skip", str(schedule_id)):
+    async with services.record_change(actor, "schedule.skip", str(schedule_id)):
         skipped = await services.change(partial(services.schedules.skip_next, schedule_id))
     return services.schedule_views.detail(skipped)
 
 
-@router.delete("/{schedule_id}/skip/", responses=documented(400, 404))
+@router.delete("/{schedule_id}/skip/", responses=document_errors(400, 404))
 async def undo_skip(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -212,12 +212,12 @@ async def undo_skip(
 
     For staff.
     """
-    async with services.audited(actor, "schedule.undo_skip", str(schedule_id)):
+    async with services.record_change(actor, "schedule.undo_skip", str(schedule_id)):
         kept = await services.change(partial(services.schedules.undo_skip, schedule_id))
     return services.schedule_views.detail(kept)
 
 
-@router.post("/{schedule_id}/backfill/", responses=documented(400, 404, 413))
+@router.post("/{schedule_id}/backfill/", responses=document_errors(400, 404, 413))
 async def backfill_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, wanted: BackfillRange
 ) -> BackfillResult:
@@ -233,52 +233,52 @@ async def backfill_schedule(
     )
     if wanted.dry_run:
         return BackfillResult.model_validate(await services.change(backfill))
-    async with services.audited(
+    async with services.record_change(
         actor, "schedule.backfill", str(schedule_id), f"{wanted.start} to {wanted.end}"
     ):
         found = await services.change(backfill)
     return BackfillResult.model_validate(found)
 
 
-@router.delete("/{schedule_id}/backfill/", responses=documented(400, 404))
+@router.delete("/{schedule_id}/backfill/", responses=document_errors(400, 404))
 async def undo_backfill(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> BackfillRemoved:
     """Remove the past times that still wait; runs that have begun go on. For staff."""
-    async with services.audited(actor, "schedule.undo_backfill", str(schedule_id)):
+    async with services.record_change(actor, "schedule.undo_backfill", str(schedule_id)):
         removed = await services.change(partial(services.schedules.undo_backfill, schedule_id))
     return BackfillRemoved(removed=removed)
 
 
-@router.post("/{schedule_id}/pause/", responses=documented(400, 404, 413))
+@router.post("/{schedule_id}/pause/", responses=document_errors(400, 404, 413))
 async def pause_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: SchedulePause
 ) -> ScheduleDetail:
     """Start no further runs; a run in progress continues. Pausing again changes the note."""
-    async with services.audited(actor, "schedule.pause", str(schedule_id), pause.note):
+    async with services.record_change(actor, "schedule.pause", str(schedule_id), pause.note):
         paused = await services.change(partial(services.schedules.pause, schedule_id, pause.note))
     return services.schedule_views.detail(paused)
 
 
-@router.post("/{schedule_id}/resume/", responses=documented(400, 404))
+@router.post("/{schedule_id}/resume/", responses=document_errors(400, 404))
 async def resume_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
     """Enable it: the next start is computed from now on, and missed times are not caught up."""
-    async with services.audited(actor, "schedule.resume", str(schedule_id)):
+    async with services.record_change(actor, "schedule.resume", str(schedule_id)):
         resumed = await services.change(partial(services.schedules.resume, schedule_id))
     return services.schedule_views.detail(resumed)
 
 
-@router.post("/{schedule_id}/run/", status_code=202, responses=documented(400, 404))
+@router.post("/{schedule_id}/run/", status_code=202, responses=document_errors(400, 404))
 async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> Started:
     """Start a run now, even if the schedule is paused; return the ID of its job."""
-    async with services.audited(actor, "schedule.run", str(schedule_id)):
+    async with services.record_change(actor, "schedule.run", str(schedule_id)):
         job_id = await services.change(partial(services.schedules.run_now, schedule_id))
     return Started(id=job_id)
 
 
-@router.get("/{schedule_id}/ticks/", responses=documented(400, 404))
+@router.get("/{schedule_id}/ticks/", responses=document_errors(400, 404))
 async def list_ticks(
     services: ServicesHere,
     _actor: Reader,
@@ -291,7 +291,7 @@ async def list_ticks(
     return tick_list(await services.on_thread(ticks), query.limit)
 
 
-@router.get("/{schedule_id}/statistics/", responses=documented(400, 404))
+@router.get("/{schedule_id}/statistics/", responses=document_errors(400, 404))
 async def get_schedule_statistics(
     services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
 ) -> StatisticsItem:
@@ -299,7 +299,7 @@ async def get_schedule_statistics(
     return statistics_item(await _view(services, schedule_id))
 
 
-@router.get("/{schedule_id}/errors/", responses=documented(400, 404))
+@router.get("/{schedule_id}/errors/", responses=document_errors(400, 404))
 async def list_schedule_errors(
     services: ServicesHere,
     _actor: Reader,

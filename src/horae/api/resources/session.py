@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from horae.api.dependencies import Authenticated, ServicesHere
 from horae.api.models import RequestModel, View
-from horae.api.problems import NotAuthenticated, Refused, documented
+from horae.api.problems import NotAuthenticated, Refused, document_errors
 from horae.api.security import sessions
 from horae.api.security.authentication import BuiltIn, address_of
 from horae.api.security.sessions import CookieScope
@@ -42,13 +42,13 @@ class Me(View):
     changes_own: bool = Field(description="May start jobs, and cancel those it owns.")
 
 
-@router.get("/", responses=documented())
+@router.get("/", responses=document_errors())
 async def who_am_i(actor: Authenticated) -> Me:
     """Read the current user."""
     return Me.model_validate(actor)
 
 
-@router.post("/", responses=documented(400, 413, 429))
+@router.post("/", responses=document_errors(400, 413, 429))
 async def log_in(request: Request, response: Response, services: ServicesHere, login: Login) -> Me:
     """Exchange a token for a session, in a cookie that scripts cannot read.
 
@@ -89,7 +89,7 @@ async def enter(request: Request, services: ServicesHere, key: Key) -> Response:
     return response
 
 
-@router.delete("/", status_code=204, responses=documented())
+@router.delete("/", status_code=204, responses=document_errors())
 async def log_out(request: Request, response: Response, services: ServicesHere) -> None:
     """End the session and delete the cookie. Idempotent."""
     built_in = services.authenticate

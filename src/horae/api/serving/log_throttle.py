@@ -50,7 +50,7 @@ class Throttle(logging.Filter):
 
 
 @contextmanager
-def throttled() -> Generator[None]:
+def throttle_logs() -> Generator[None]:
     """Throttle the loggers within the block."""
     throttle = Throttle()
     for name in LOGGERS:

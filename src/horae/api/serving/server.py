@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from horae.api.lazy import LazyInterface
 from horae.api.serving.connections import LARGEST_HEADER, Bounds, ConnectionTable, protocol_for
-from horae.api.serving.log_throttle import throttled
+from horae.api.serving.log_throttle import throttle_logs
 from horae.errors import ConfigurationError
 
 LAST_REQUESTS: Final = 5
@@ -77,7 +77,7 @@ class HttpServer:
             timeout_graceful_shutdown=LAST_REQUESTS,
         )
         server = _Server(config)
-        with throttled():
+        with throttle_logs():
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(table.watch())
                 group.create_task(self._end(server, stop))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import partial
 
-from horae.client.changes import Change, recorded
+from horae.client.changes import LoggedChange, recorded
 from horae.client.jobs.creating.contention import TryAgain
 from horae.client.jobs.live_reports import with_live_reports
 from horae.domain.jobs.job import Job, JobId, JobState
@@ -54,7 +54,7 @@ class JobCanceller:
         and releases the lock.
         """
         seen = {"state": job.state}
-        change = Change(
+        change = LoggedChange(
             "job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who
         )
         cancel = recorded(cancelling.cancel, change, changed=lambda job: job is not None)

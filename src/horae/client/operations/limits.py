@@ -4,7 +4,7 @@ changes back.
 
 from functools import partial
 
-from horae.client.changes import Change, recorded
+from horae.client.changes import LoggedChange, recorded
 from horae.domain.limits.limit import limit_name
 from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
 from horae.errors import InvalidRequest, NotFound
@@ -66,7 +66,7 @@ class Limits:
         return self._change("limit.reset", name, None)
 
     def _change(self, action: str, name: str, numbers: LimitNumbers | None) -> LimitView:
-        change = Change.of(action, name, partial(limits.settings, name=name))
+        change = LoggedChange.of(action, name, partial(limits.settings, name=name))
         declared = self._declared().get(name)
         self._database.transact(recorded(limits.change, change), name, numbers, declared)
         self._wakeup.send(Hint(HintKind.WORK))

@@ -6,7 +6,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from horae.client.changes import Change, recorded
+from horae.client.changes import LoggedChange, recorded
 from horae.domain.jobs.backend import check_queue_backend
 from horae.domain.limits.limit import Limit
 from horae.domain.names import queue_name
@@ -181,5 +181,5 @@ class Queues:
                 )
 
 
-def _change(action: str, name: str) -> Change:
-    return Change.of(action, name, partial(queues.settings, name=name))
+def _change(action: str, name: str) -> LoggedChange:
+    return LoggedChange.of(action, name, partial(queues.settings, name=name))

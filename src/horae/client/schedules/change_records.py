@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.client.changes import Change, Values
+from horae.client.changes import LoggedChange, Values
 from horae.storage.schedules import reading
 from horae.types.registry import Registry
 from horae.types.values.parameters import ModelParameters
@@ -29,16 +29,18 @@ _COLUMNS: Final = (
 )
 
 
-def change_of(action: str, reference: int | str, registry: Registry) -> Change:
+def change_of(action: str, reference: int | str, registry: Registry) -> LoggedChange:
     """Return the audited change of a schedule."""
-    return Change.of(
+    return LoggedChange.of(
         action, str(reference), partial(snapshot, reference=reference, registry=registry)
     )
 
 
-def run_of(reference: int | str) -> Change:
+def run_of(reference: int | str) -> LoggedChange:
     """Return the audited change of a run by hand."""
-    return Change("schedule.run", str(reference), after=lambda _, decided: {"job": decided.fired})
+    return LoggedChange(
+        "schedule.run", str(reference), after=lambda _, decided: {"job": decided.fired}
+    )
 
 
 def snapshot(connection: Connection, reference: int | str, registry: Registry) -> Values:

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.changes import DONE, PYTHON, Change, ChangeRequest, recorded, write
+from horae.client.changes import DONE, PYTHON, ChangeRequest, LoggedChange, recorded, write
 from horae.client.jobs.creating.rules import check_startable
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
@@ -105,7 +105,7 @@ class Deployments:
             queues,
             self._registry,
         )
-        change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
+        change = LoggedChange.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
         self.refresh()
@@ -213,8 +213,8 @@ class Deployments:
         self._wakeup.send(Hint(HintKind.SCHEDULES))
 
 
-def _change(action: str, key: str) -> Change:
-    return Change.of(action, key, partial(_deployment_state, key=key))
+def _change(action: str, key: str) -> LoggedChange:
+    return LoggedChange.of(action, key, partial(_deployment_state, key=key))
 
 
 def _deployment_state(connection: Connection, key: str) -> Mapping[str, Any] | None:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from horae.contrib.celery.library import celery_module
@@ -61,7 +61,8 @@ class CeleryBackend(BuiltAnewInChild):
         def send_all(connection: Any) -> None:
             with (
                 self.app.amqp.Producer(connection, auto_declare=False) as producer,
-                _batch(producer),
+                # Many messages at a time, if the library (from Kombu 5.7) and the transport can
+                producer.batch(max_size=AT_A_TIME) if hasattr(producer, "batch") else nullcontext(),
             ):
                 for number, message in enumerate(messages):
                     limit = NO_LIMIT if message.time_limit is None else message.time_limit
@@ -91,9 +92,8 @@ class CeleryBackend(BuiltAnewInChild):
                 with connection.channel() as channel:
                     return int(channel.queue_declare(destination, passive=True).message_count)
             except connection.channel_errors as error:
-                if "404" in str(error) or "NOT_FOUND" in str(
-                    error
-                ):  # Redis has no key for an empty queue
+                # Redis has no key for an empty queue.
+                if "404" in str(error) or "NOT_FOUND" in str(error):
                     return 0
                 raise
 
@@ -108,7 +108,8 @@ class CeleryBackend(BuiltAnewInChild):
                 return call(self._connection)
             except BaseException:
                 connection, self._connection = self._connection, None
-                _close(connection)
+                with suppress(Exception):  # it may be broken, and is gone in any case
+                    connection.release()
                 raise
 
     def _connect(self) -> Any:
@@ -159,19 +160,6 @@ def _check_serializer(app: Any) -> None:
             f" message about a job; add {used!r} to accept_content, or set task_serializer to one"
             " that it names"
         )
-
-
-def _batch(producer: Any) -> AbstractContextManager[Any]:
-    """Let a producer send many messages at a time, if its library (from Kombu 5.7) and its
-    transport can.
-    """
-    return producer.batch(max_size=AT_A_TIME) if hasattr(producer, "batch") else nullcontext()
-
-
-def _close(connection: Any) -> None:
-    """Close a connection that may be broken."""
-    with suppress(Exception):  # it is gone in any case
-        connection.release()
 
 
 if TYPE_CHECKING:

@@ -41,9 +41,16 @@ class MessageNode:
         """Claim a job and run it; return False if it is not to be run now, as after a message that
         came twice.
         """
+        database, types = self._components.database, self._components.registry.runnable
+
+        def claim_it() -> Claim | None:
+            node = self._node.id
+            claim = database.autocommit(dispatching.claim_sent, job_id, node, types)
+            return claim or database.transact(dispatching.claim_limited, job_id, node, types)
+
         with self._ending.held() if self._place == OWN_PROCESS else nullcontext():
             self._node.join()
-            claim = self._node.claimed(lambda: self._claim(job_id), lambda found: found)
+            claim = self._node.claim_by(claim_it, lambda found: found)
             if claim is None:
                 log.info("job %d needs no run: it has ended, runs already, or is not due", job_id)
                 return False
@@ -61,12 +68,6 @@ class MessageNode:
     def close(self) -> None:
         """Write what waits, and unregister the node, if it was registered."""
         self._node.close()
-
-    def _claim(self, job_id: JobId) -> Claim | None:
-        database, node = self._components.database, self._node.id
-        types = self._components.registry.runnable
-        claim = database.autocommit(dispatching.claim_sent, job_id, node, types)
-        return claim or database.transact(dispatching.claim_limited, job_id, node, types)
 
     def _executor(self, environment: RunEnvironment) -> OwnProcess:
         end = self._end_with_process if self._place == OWN_PROCESS else None

@@ -86,19 +86,13 @@ class TaskJobType(OptionsJobType):
                 " application"
             )
         _let_report(task)
-        values = {
-            name: getattr(job.params, name)
-            for name in (*type(job.params).model_fields, *_extra(job.params))
-        }
+        names = (*type(job.params).model_fields, *(job.params.model_extra or {}))
+        values = {name: getattr(job.params, name) for name in names}
         token = _job.set(job)
         try:
             return _call(task, job, values)
         finally:
             _job.reset(token)
-
-
-def _extra(params: BaseModel) -> Mapping[str, Any]:
-    return params.model_extra or {}
 
 
 def _call(task: Any, job: JobContext[Any], values: dict[str, Any]) -> Any:
@@ -158,14 +152,14 @@ def report(job: JobContext[Any], state: str | None, meta: Any) -> None:
 
 
 def percentage_in(meta: Any) -> float | None:
-    """Return how far a task is by the usual keys, from 0 to 100; None if it does not tell."""
+    """Return the progress in percent from a task's `meta` (`percent`, or `current` of `total`), or
+    None.
+    """
     if not isinstance(meta, Mapping):
         return None
     for key, total_key in AMOUNTS:
-        amount, total = (
-            _number(meta.get(key)),
-            100.0 if total_key is None else _number(meta.get(total_key)),
-        )
+        amount = _number(meta.get(key))
+        total = 100.0 if total_key is None else _number(meta.get(total_key))
         if amount is not None and total:
             return min(max(100 * amount / total, 0.0), 100.0)
     return None

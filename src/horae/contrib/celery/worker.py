@@ -75,10 +75,10 @@ class WorkerProcesses:
         the id of the job.
         """
         match arguments:
-            case [int() as job_id] if (
-                not isinstance(job_id, bool) and 0 < job_id <= LARGEST_ID and not named
+            case [int() as number] if (
+                not isinstance(number, bool) and 0 < number <= LARGEST_ID and not named
             ):
-                self._run_job(JobId(job_id))
+                job_id = JobId(number)
             case _:
                 given = ", ".join(
                     [*map(quoted, arguments[:1]), *(["…"] if arguments[1:] or named else [])]
@@ -88,8 +88,7 @@ class WorkerProcesses:
                     RUN_JOB,
                     given,
                 )
-
-    def _run_job(self, job_id: JobId) -> None:
+                return
         try:
             self._node().run_job(job_id)
         except Exception as error:
@@ -142,26 +141,22 @@ class WorkerProcesses:
             *(destination for backend, destination in routes.destinations if backend == CELERY),
         }
 
-    def _served(self, worker: Any) -> tuple[str, ...]:
-        """Return the backends whose messages the worker receives, as queues name them, by the
-        queues of its broker.
-        """
-        consumed = sorted(worker.app.amqp.queues.consume_from)
-        usual = self._horae.registry.backends[CELERY].usual_destination
-        named = (str(BackendAddress(CELERY, name)) for name in consumed)
-        return (*([CELERY] if usual in consumed else []), *named)
-
     def start(self, worker: Any) -> None:
         """Start the node of the main process."""
         usual: NodeKeywords = {"name": str(worker.hostname)[:200], "grace": timedelta(0)}
         # A pool that grows and shrinks may have as many processes as the worker was given.
         slots = max(worker.pool.limit or 1, worker.max_concurrency or 1)
-        consumed: NodeKeywords = {
+        consumed = sorted(worker.app.amqp.queues.consume_from)
+        served = [str(BackendAddress(CELERY, name)) for name in consumed]
+        if self._horae.registry.backends[CELERY].usual_destination in consumed:
+            served.insert(0, CELERY)
+        fixed: NodeKeywords = {
+            "worker": False,
             "backend_worker": True,
             "concurrency": slots,
-            "queues": self._served(worker),
+            "queues": tuple(served),
         }
-        options: NodeKeywords = {**usual, **self._options, "worker": False, **consumed}
+        options: NodeKeywords = {**usual, **self._options, **fixed}
         main = MainNode(lambda: self._horae.node(**options).running())
         try:
             main.start()
@@ -219,10 +214,6 @@ def install(app: Any, processes: WorkerProcesses) -> None:
     }
     app.steps["worker"].add(type("HoraeStep", (bootsteps.StartStopStep,), members))
 
-    _connect(celery_module("celery.signals"), app, processes)
-
-
-def _connect(signals: Any, app: Any, processes: WorkerProcesses) -> None:
     def read_options(instance: Any, options: Mapping[str, Any], **_: Any) -> None:
         if instance.app is app:
             processes.read_options(options)
@@ -230,6 +221,7 @@ def _connect(signals: Any, app: Any, processes: WorkerProcesses) -> None:
     def leave(**_: Any) -> None:
         processes.leave()
 
+    signals = celery_module("celery.signals")
     signals.celeryd_init.connect(read_options, weak=False)
     for signal in (signals.worker_process_shutdown, signals.worker_shutdown):
         signal.connect(leave, weak=False)

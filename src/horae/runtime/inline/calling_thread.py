@@ -25,10 +25,9 @@ class CallingThread:
             return copy_context().run(perform, attempt, self._environment)
         if not in_event_loop():
             return asyncio.run(self._perform_async(attempt))
-        with ThreadPoolExecutor(
-            1, "horae-inline-body"
-        ) as elsewhere:  # the caller blocks this thread's loop
-            return elsewhere.submit(
+        # The caller blocks the loop of this thread.
+        with ThreadPoolExecutor(1, "horae-inline-body") as other_thread:
+            return other_thread.submit(
                 copy_context().run, asyncio.run, self._perform_async(attempt)
             ).result()
 

@@ -62,9 +62,8 @@ class InlineClaims:
         except Contended:  # raised before the commit
             raise
         except BaseException as error:
-            if not isinstance(error, Exception) or is_transient(
-                error
-            ):  # Ctrl-C may come before the answer
+            # Ctrl-C may come before the answer.
+            if not isinstance(error, Exception) or is_transient(error):
                 self._search_for_lost()
             raise
         finally:
@@ -123,7 +122,10 @@ class InlineClaims:
         )
         if not found:
             return
-        self._wait_for_those_being_made()
+        # What was found may be the claim of a transaction under way, which is not lost.
+        with self._changed:
+            waiting = set(self._being_made)
+            self._changed.wait_for(lambda: not waiting & self._being_made)
         lost = [claim for claim in found if claim.id not in self._held]
         if lost:
             batch = [FinishedRun(claim, None, unbegun=True) for claim in lost]
@@ -132,11 +134,3 @@ class InlineClaims:
                 "%d jobs were claimed although the answer was lost; they are handed back", len(lost)
             )
             self._on_returned()
-
-    def _wait_for_those_being_made(self) -> None:
-        """Wait for the transactions under way: what was found may be the claim of one of them,
-        which is not lost.
-        """
-        with self._changed:
-            waiting = set(self._being_made)
-            self._changed.wait_for(lambda: not waiting & self._being_made)

@@ -107,7 +107,7 @@ class InlineNode(BuiltAnewInChild):
             raise JobDoesNotExist(job_id)
         return claim
 
-    def claimed(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
+    def claim_by(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
         """Run a transaction that claims a job; if its answer is lost, the job is handed back."""
         return self._claims.make(transaction, claim_of)
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere
 from horae.api.models import RequestModel, Storable, View
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 
 router = APIRouter(prefix="/api/audit", tags=["operations"])
 
@@ -48,7 +48,7 @@ class AuditList(View):
     next: str | None
 
 
-@router.get("/", responses=documented(400))
+@router.get("/", responses=document_errors(400))
 async def list_audit(
     services: ServicesHere, _actor: Reader, query: Annotated[AuditQuery, Query()]
 ) -> AuditList:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 from horae.api.views.limits import LimitItem, LimitList
 from horae.domain.limits.numbers import LARGEST_AMOUNT, Window
 from horae.domain.names import LONGEST_NAME
@@ -35,25 +35,25 @@ class LimitChange(RequestModel):
     )
 
 
-@router.get("/", responses=documented())
+@router.get("/", responses=document_errors())
 async def list_limits(services: ServicesHere, _actor: Reader) -> LimitList:
     """List every limit by key with its numbers, and the due jobs that it holds back."""
     found = await services.on_thread(services.limits.list)
     return LimitList(limits=[LimitItem.of(view) for view in found])
 
 
-@router.post("/{name:path}/set/", responses=documented(400, 404, 413))
+@router.post("/{name:path}/set/", responses=document_errors(400, 404, 413))
 async def set_limit(
     services: ServicesHere, actor: Staff, name: LimitName, change: LimitChange
 ) -> LimitItem:
     """Replace the numbers of a limit until it is reset; running jobs continue."""
     given: dict[str, Any] = change.model_dump()
-    async with services.audited(actor, "limit.set", name):
+    async with services.record_change(actor, "limit.set", name):
         return LimitItem.of(await services.change(partial(services.limits.set, name, **given)))
 
 
-@router.post("/{name:path}/reset/", responses=documented(400, 404))
+@router.post("/{name:path}/reset/", responses=document_errors(400, 404))
 async def reset_limit(services: ServicesHere, actor: Staff, name: LimitName) -> LimitItem:
     """Let the declared numbers of a limit be in force again."""
-    async with services.audited(actor, "limit.reset", name):
+    async with services.record_change(actor, "limit.reset", name):
         return LimitItem.of(await services.change(partial(services.limits.reset, name)))

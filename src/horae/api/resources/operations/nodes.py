@@ -5,7 +5,7 @@ from functools import partial
 from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 from horae.api.views.operations import DeadNodeItem, NodeList, node_item
 from horae.client.schedules.ring import first_shares
 from horae.runtime.node.node_status import REMEMBERED, look
@@ -14,7 +14,7 @@ from horae.storage.nodes import nodes
 router = APIRouter(prefix="/api/nodes", tags=["operations"])
 
 
-@router.get("/", responses=documented())
+@router.get("/", responses=document_errors())
 async def list_nodes(services: ServicesHere, _actor: Reader) -> NodeList:
     """List the nodes, alive or dead. A live one removes a dead one and rescues its jobs.
 

@@ -3,13 +3,13 @@
 from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 from horae.api.views.operations import OverviewItem
 
 router = APIRouter(prefix="/api/overview", tags=["operations"])
 
 
-@router.get("/", responses=documented())
+@router.get("/", responses=document_errors())
 async def get_overview(services: ServicesHere, _actor: Reader) -> OverviewItem:
     """Read how many jobs wait and run, what ended in the last hour, the delays, and current
     problems.

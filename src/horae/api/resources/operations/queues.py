@@ -9,7 +9,7 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import LONGEST_NOTE, RequestModel, Storable
-from horae.api.problems import documented
+from horae.api.problems import document_errors
 from horae.api.resources.operations.limits import LimitChange
 from horae.api.services import Services
 from horae.api.views.operations import QueueItem, QueueList
@@ -68,43 +68,45 @@ class QueueLimitByKey(LimitChange):
     )
 
 
-@router.get("/", responses=documented())
+@router.get("/", responses=document_errors())
 async def list_queues(services: ServicesHere, _actor: Reader) -> QueueList:
     """List every queue that has work, is paused, has a limit or is run by another system."""
     found = await services.on_thread(partial(services.reads.autocommit, queues.view))
     return QueueList(queues=[QueueItem.model_validate(view) for view in found])
 
 
-@router.post("/{queue:path}/pause/", responses=documented(400, 404, 413))
+@router.post("/{queue:path}/pause/", responses=document_errors(400, 404, 413))
 async def pause_queue(
     services: ServicesHere, actor: Staff, queue: QueueName, pause: QueuePause
 ) -> QueueItem:
     """Pause a queue; running jobs continue. Pausing again changes the note."""
-    async with services.audited(actor, "queue.pause", queue, pause.note):
+    async with services.record_change(actor, "queue.pause", queue, pause.note):
         await services.change(partial(services.queues.pause, queue, pause.note))
     return await _item(services, queue)
 
 
-@router.post("/{queue:path}/resume/", responses=documented(400, 404))
+@router.post("/{queue:path}/resume/", responses=document_errors(400, 404))
 async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
     """Resume a paused queue; one that is not paused stays as it is."""
-    async with services.audited(actor, "queue.resume", queue):
+    async with services.record_change(actor, "queue.resume", queue):
         await services.change(partial(services.queues.resume, queue))
     return await _item(services, queue)
 
 
-@router.post("/{queue:path}/limit/", responses=documented(400, 404, 413))
+@router.post("/{queue:path}/limit/", responses=document_errors(400, 404, 413))
 async def limit_queue(
     services: ServicesHere, actor: Staff, queue: QueueName, limit: QueueLimit
 ) -> QueueItem:
     """Limit how many jobs of this queue run at a time; running jobs continue."""
     most = limit.concurrency_limit
-    async with services.audited(actor, "queue.limit", queue, "none" if most is None else str(most)):
+    async with services.record_change(
+        actor, "queue.limit", queue, "none" if most is None else str(most)
+    ):
         await services.change(partial(services.queues.limit, queue, most))
     return await _item(services, queue)
 
 
-@router.post("/{queue:path}/limit-by-key/", responses=documented(400, 404, 413))
+@router.post("/{queue:path}/limit-by-key/", responses=document_errors(400, 404, 413))
 async def limit_queue_by_key(
     services: ServicesHere, actor: Staff, queue: QueueName, change: QueueLimitByKey
 ) -> QueueItem:
@@ -113,7 +115,7 @@ async def limit_queue_by_key(
     """
     given = change.model_dump(exclude_none=True)
     limit = Limit(**given) if given else None
-    async with services.audited(
+    async with services.record_change(
         actor, "queue.limit_by_key", queue, "none" if limit is None else limit.numbers.text
     ):
         await services.change(partial(services.queues.limit_by_key, queue, limit))
@@ -129,20 +131,20 @@ class Fairness(RequestModel):
     )
 
 
-@router.post("/{queue:path}/fair/", responses=documented(400, 404, 413))
+@router.post("/{queue:path}/fair/", responses=document_errors(400, 404, 413))
 async def make_queue_fair(
     services: ServicesHere, actor: Staff, queue: QueueName, fairness: Fairness
 ) -> QueueItem:
     """Let owners, or the values of a parameter, take turns in this queue."""
-    async with services.audited(actor, "queue.fair", queue, fairness.by or "none"):
+    async with services.record_change(actor, "queue.fair", queue, fairness.by or "none"):
         await services.change(partial(services.queues.fair, queue, fairness.by))
     return await _item(services, queue)
 
 
-@router.post("/{queue:path}/reset/", responses=documented(400, 404))
+@router.post("/{queue:path}/reset/", responses=document_errors(400, 404))
 async def reset_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
     """Give a queue the limits and the turns that the code of a deployed module declares."""
-    async with services.audited(actor, "queue.reset", queue):
+    async with services.record_change(actor, "queue.reset", queue):
         await services.change(partial(services.queues.reset, queue))
     return await _item(services, queue)
 

@@ -34,7 +34,7 @@ class RunsInline(Protocol):
         """Claim the job."""
         ...
 
-    def claimed(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
+    def claim_by(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
         """Run a transaction that claims a job; if its answer is lost, the job is handed back."""
         ...
 
@@ -63,7 +63,7 @@ def retried_inline(
         waited = True
         with suppress(JobDoesNotExist):  # a node claimed it first, or it is not due yet
             inline.run(
-                inline.claimed(_claiming(waits.database, inline, job.id), lambda claim: claim)
+                inline.claim_by(_claiming(waits.database, inline, job.id), lambda claim: claim)
             )
             waited = False
     return job

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypedDict, cast, overload
 
 from typing_extensions import Unpack
 
-from horae.client.changes import Change, recorded
+from horae.client.changes import LoggedChange, recorded
 from horae.client.jobs import filters
 from horae.client.jobs.bulk_job import BulkOrder
 from horae.client.jobs.creating.creation import create
@@ -154,7 +154,7 @@ class ChangesManyJobs(JobsBase):
             for name, value in values.items()
             if name not in ("action", "by", "technical")
         }
-        change = Change(
+        change = LoggedChange(
             f"jobs.{order.action}_many",
             "jobs",
             after=lambda _, created: {"job": created[0].id, **shown},

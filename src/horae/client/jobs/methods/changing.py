@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
-from horae.client.changes import Change, recorded
+from horae.client.changes import LoggedChange, recorded
 from horae.client.jobs import filters
 from horae.client.jobs.creating.creation import create_once
 from horae.client.jobs.creating.new_job import repetition_of
@@ -65,7 +65,7 @@ class ChangesJobs(JobsBase):
         # A backend may run the type by now, and then it has no limits by key.
         limits = self._database.autocommit(reading.limits, job.id) if kind.address is None else None
         new = repetition_of(job, kind, options, limits)
-        change = Change(
+        change = LoggedChange(
             "job.retry",
             str(job.id),
             after=lambda _, created: {"job": created[0].id},
@@ -103,7 +103,7 @@ class ChangesJobs(JobsBase):
             raise InvalidRequest("name the new time: run_at or delay")
         when = StartOptions(run_at=run_at, delay=delay)
         job = self._stored(job_id, owner)
-        change = Change(
+        change = LoggedChange(
             "job.reschedule",
             str(job.id),
             lambda _: {"run_at": job.run_at},
@@ -128,7 +128,9 @@ class ChangesJobs(JobsBase):
         if job.occupied:
             raise JobNotDeletable(job.id, job.state)
         seen = {"type": job.type, "state": job.state, "owner": job.owner}
-        change = Change("job.delete", str(job.id), before=lambda _: seen, actor=owner_of(owner))
+        change = LoggedChange(
+            "job.delete", str(job.id), before=lambda _: seen, actor=owner_of(owner)
+        )
         if not without_hooks and self._registry.find(job.type) is None:
             self._database.transact(
                 recorded(owed_hooks.request_deletion, change, changed=bool), job.id

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from sqlalchemy import Connection
 
-from horae.client.changes import Change, recorded
+from horae.client.changes import LoggedChange, recorded
 from horae.client.jobs.creating.contention import with_retries
 from horae.client.jobs.creating.creation import create, create_many
 from horae.client.jobs.creating.members import (
@@ -190,7 +190,9 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         return self.get_group(group_id, owner=owner)
 
     def _cancel_open(self, group: Group, who: str | None) -> None:
-        change = Change("group.cancel", str(group.id), lambda _: {"state": group.state}, actor=who)
+        change = LoggedChange(
+            "group.cancel", str(group.id), lambda _: {"state": group.state}, actor=who
+        )
         cancel = recorded(
             follow_ups.cancel_group, change, changed=lambda result: result is not None
         )

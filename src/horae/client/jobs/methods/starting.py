@@ -213,7 +213,7 @@ class StartsJobs(JobsBase):
             job, is_created = create(connection, new)
             return job, self._inline.claim(connection, job.id) if is_created else None
 
-        job, claim = self._inline.claimed(
+        job, claim = self._inline.claim_by(
             lambda: self._database.transact(create_and_claim),
             lambda created: created[1],
         )
