@@ -12,7 +12,7 @@ from typing_extensions import override
 from horae import Horae, Job, JobContext, JobType
 from horae.api.application import HttpInterface
 from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
-from horae.api.stream.watch import JobChange, JobWatch
+from horae.api.stream.watch import Change, JobWatch
 from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.methods.reading import JobPage
 from horae.live.store import LiveReport
@@ -185,7 +185,7 @@ async def test_a_change_during_a_query_is_reported_once(horae: Horae) -> None:
     job = horae.jobs.start("rebuild_index")
     told = watch.changes(lambda _: True)
     assert told is not None
-    assert [(each.change, each.job.id) for each in told] == [(JobChange.ENDED, job.id)]
+    assert [(each.change, each.job.id) for each in told] == [(Change.ENDED, job.id)]
     assert watch.changes(lambda _: True) == []
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.api.security.actor import Actor
-from horae.api.stream.watch import JobChange
+from horae.api.stream.watch import Change
 from horae.api.views.jobs import JobView
 
 RETRY: Final = 2000
@@ -16,7 +16,7 @@ HEARTBEAT: Final = b": beat\n\n"
 class JobStreamEvent(JobView):
     """A job as in the list, and what happened to it."""
 
-    change: JobChange
+    change: Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from horae.storage.jobs import events
 from horae.storage.jobs.events import ChangeScan, JobVersion
 
 
-class JobChange(StrEnum):
+class Change(StrEnum):
     """What happened to a job."""
 
     CREATED = "created"
@@ -28,7 +28,7 @@ class JobChange(StrEnum):
 class ChangedJob(NamedTuple):
     """A change, and the job as it is after it."""
 
-    change: JobChange
+    change: Change
     job: Job
 
 
@@ -108,10 +108,10 @@ class JobWatch:
         return [ChangedJob(_change_of(job, before.get(job.id)), job) for job in found]
 
 
-def _change_of(job: Job, before: JobVersion | None) -> JobChange:
+def _change_of(job: Job, before: JobVersion | None) -> Change:
     if job.state in ENDED:
-        return JobChange.ENDED
+        return Change.ENDED
     if job.state is JobState.PENDING:
-        return JobChange.CREATED if before is None and job.attempt == 0 else JobChange.WAITING
+        return Change.CREATED if before is None and job.attempt == 0 else Change.WAITING
     same = before is not None and (before.state, before.lease) == (job.state, job.lease)
-    return JobChange.PROGRESS if same else JobChange.STARTED
+    return Change.PROGRESS if same else Change.STARTED
