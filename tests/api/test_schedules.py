@@ -484,7 +484,7 @@ async def test_only_what_is_named_changes(horae: Horae, client: Client) -> None:
         ({"every": "0s"}, (400, "ERROR_INVALID_INTERVAL"), "longer than zero"),
         ({"every": "1h", "cron": "0 3 * * *"}, INVALID, "either"),
         ({"timezone": "Mars/Olympus"}, INVALID, "Mars/Olympus"),
-        ({"fixed": True}, INVALID, "fixed does not go with cron"),
+        ({"fixed": True}, INVALID, "fixed= cannot be combined with cron="),
         ({"every": "1h", "initial_start": "0001-01-01T00:00:00+14:00"}, BODY, "initial_start"),
         ({"every": "1h", "initial_start": "9999-12-31T23:59:59Z"}, BODY, "initial_start"),
         ({"jitter": "soon"}, (400, "ERROR_INVALID_INTERVAL"), "soon"),

@@ -192,8 +192,12 @@ def test_invalid_calls_are_refused(horae: Horae) -> None:
         horae.limits.set("other", concurrency=1)
     with pytest.raises(InvalidRequest, match="is a rate, and cannot become a concurrency"):
         horae.limits.set("call.rate.account", concurrency=1)
-    with pytest.raises(InvalidRequest, match="fair by"):
+    with pytest.raises(InvalidRequest, match=r"^by is 'a b', expected 'owner'"):
         horae.queues.fair("default", "a b")
+    with pytest.raises(InvalidRequest, match=r"^fair_by is 'a b', expected 'owner'"):
+        horae.queue("mail", fair_by="a b")
+    with pytest.raises(InvalidRequest, match=r"^concurrency is 0, expected 1 to"):
+        horae.queue("mail", concurrency=0)
 
 
 def test_keys_are_short_and_can_be_shown() -> None:

@@ -560,8 +560,16 @@ def naive() -> datetime:
         ({"cron": "* * * * *", "timezone": "Mars/Olympus"}, InvalidRequest, "Mars/Olympus"),
         ({"cron": "* * * * *", "timezone": None}, InvalidRequest, "timezone None"),
         ({"cron": "* * * * *", "dst_gap": "jump"}, InvalidRequest, "jump"),
-        ({"cron": "* * * * *", "fixed": True}, InvalidRequest, "fixed does not go with cron"),
-        ({"every": "10m", "dst_fold": "both"}, InvalidRequest, "dst_fold does not go with every"),
+        (
+            {"cron": "* * * * *", "fixed": True},
+            InvalidRequest,
+            "fixed= cannot be combined with cron=",
+        ),
+        (
+            {"every": "10m", "dst_fold": "both"},
+            InvalidRequest,
+            "dst_fold= cannot be combined with every=",
+        ),
         ({"every": "0s"}, InvalidInterval, "0s"),
         ({"every": "-5m"}, InvalidInterval, "-5m"),
         ({"every": "1 month 2 days"}, InvalidInterval, "mixed"),

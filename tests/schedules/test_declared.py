@@ -214,14 +214,14 @@ def test_a_function_that_a_clock_cannot_call_is_a_schema_error(
         (
             lambda shop: shop.cron("* * * * *", fixed=True),
             InvalidRequest,
-            "fixed does not go with cron",
+            "fixed= cannot be combined with cron=",
         ),
         (lambda shop: shop.cron("* * * * *", max_count=3), InvalidRequest, "no option 'max_count'"),
         (lambda shop: shop.every("0s"), InvalidInterval, "0s"),
         (
             lambda shop: shop.every("1m", dst_gap="skip"),
             InvalidRequest,
-            "dst_gap does not go with every",
+            "dst_gap= cannot be combined with every=",
         ),
     ],
 )

@@ -6,22 +6,30 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from pydantic import TypeAdapter, create_model
 
-from horae.api.resources.schedule_bodies import ScheduleOptions
+from horae.api.resources.schedule_bodies import ScheduleOptions, in_body
+from horae.api.views.schedules import ScheduleDetail, in_response
+from horae.cli.schedule_options import OPTIONS as COMMAND_OPTIONS
+from horae.cli.schedule_options import rule_option
 from horae.client.schedules.schedules import ScheduleKeywords
 from horae.domain.cron.expression import CronExpression
 from horae.domain.schedules.schedule import (
     DEFAULT_RETRY_PERIOD,
     NEXT_STATE,
+    RULE_OPTIONS,
     CatchUp,
     Overlap,
+    RuleOption,
     Rules,
     ScheduleEvent,
     ScheduleState,
+    ValueKind,
 )
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, parse_trigger
 from horae.domain.times.interval import Interval
 from horae.errors import CronSyntaxError, InvalidInterval, InvalidRequest
+from horae.storage.schedules.rows import rules_as_values
 from horae.types.schedule import RuleKeywords
 
 NIGHTLY = parse_trigger("cron", "0 3 * * *", "Europe/Berlin")
@@ -170,10 +178,30 @@ def test_a_grid_without_an_initial_start_is_the_calendars(text: str, point: date
 
 
 def test_each_rule_of_a_schedule_is_declared_once() -> None:
-    """The options that callers give, the rules that are stored and the body of HTTP requests have the same names."""
-    assert set(RuleKeywords.__annotations__) == {field.name for field in fields(Rules)} - {
-        "key",
-        "trigger",
-        "calendar_days",
-    }
+    """What callers give, HTTP, the command line and the database have the options that `Rules` declares."""
+    names = set(RULE_OPTIONS)
+    assert {field.name for field in fields(Rules)} - names == {"key", "trigger", "calendar_days"}
+    assert set(RuleKeywords.__annotations__) == names
+    assert names <= ScheduleOptions.__annotations__.keys()
+    assert names <= COMMAND_OPTIONS.keys()
+    rules = Rules(
+        key="a", trigger=parse_trigger("cron", "0 3 * * *", "UTC"), exclude=("2026-12-24",)
+    )
+    assert rules_as_values(rules).keys() == {"key", *names}
+    shown = {item.validation_alias or name for name, item in ScheduleDetail.model_fields.items()}
+    assert names <= shown
+
+
+@pytest.mark.parametrize("kind", ValueKind)
+def test_a_new_option_of_any_kind_appears_everywhere(kind: ValueKind) -> None:
+    option = RuleOption(kind=kind, help="Help.", choices=Overlap, description="What it does.")
+    body = TypeAdapter(in_body(option)).json_schema()
+    name, (annotation, shown) = in_response("quiet", option)
+    fields: dict[str, Any] = {name: (annotation, shown)}
+    response = create_model("Item", **fields).model_json_schema(by_alias=False)
+    assert body["description"] == "What it does."
+    assert response["properties"][name]["description"] == "What it does."
+    assert name == ("quiet_seconds" if kind is ValueKind.LENGTH else "quiet")
+    assert rule_option(option).help == "Help."
+
     assert set(ScheduleOptions.__annotations__) == {*ScheduleKeywords.__annotations__, "params"}

@@ -1,7 +1,7 @@
 """The options of a schedule, as `horae schedules add` and `alter` take them.
 
-The parameters of both commands are made from one table, which a test compares with
-`ScheduleKeywords`.
+The parameters of both commands are made from one table. Its rules are those of `RULE_OPTIONS`, and
+a test compares the whole with `ScheduleKeywords`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +12,7 @@ import typer
 
 from horae.cli.moments import parse_moment
 from horae.cli.options import replace_catch_all
+from horae.domain.schedules.schedule import RULE_OPTIONS, RuleOption, ValueKind
 
 
 class Option(NamedTuple):
@@ -20,6 +21,19 @@ class Option(NamedTuple):
     help: str
     metavar: str | None = None
     kind: Any = str
+
+
+_KINDS: Final[Mapping[ValueKind, Any]] = {
+    ValueKind.NUMBER: int,
+    ValueKind.RETRIES: int,
+    ValueKind.EXCLUSIONS: list[str],
+}
+"""The types of the options that take no plain text."""
+
+
+def rule_option(rule: RuleOption) -> Option:
+    """Return an option of a schedule as the command line takes it."""
+    return Option(rule.help, rule.placeholder, _KINDS.get(rule.kind, str))
 
 
 OPTIONS: Final[Mapping[str, Option]] = {
@@ -31,22 +45,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "next_start": Option("Move the next start, once; a time in the past means now.", "ISO"),
     "dst_gap": Option("Times skipped when clocks go forward.", "shift|skip"),
     "dst_fold": Option("Times repeated when clocks go back.", "first|second|both"),
-    "overlap": Option(
-        "skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all.", "POLICY"
-    ),
-    "catch_up": Option("Missed times to make up for: last, none or all.", "POLICY"),
-    "catch_up_limit": Option("Maximum number of missed times for --catch-up all.", kind=int),
-    "catch_up_window": Option("Maximum age of a missed time that is made up for.", "LENGTH"),
-    "jitter": Option("Delay starts by up to this, never past the next time.", "LENGTH"),
-    "max_runtime": Option("Time limit of a run.", "LENGTH"),
-    "max_retries": Option(
-        "Retries after a failure; one more failure disables the schedule.", kind=int
-    ),
-    "retry_period": Option("Delay of the first retry.", "LENGTH"),
-    "backoff": Option("Growth of the delay between retries.", "exponential|linear"),
-    "exclude": Option(
-        "Date or range to leave out, such as 2026-12-24..2026-12-26. Repeatable.", "DATE", list[str]
-    ),
+    **{name: rule_option(rule) for name, rule in RULE_OPTIONS.items()},
     "queue": Option("Queue of its jobs.", "NAME"),
     "priority": Option("Priority of its jobs; higher runs first.", kind=int),
 }

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Final, TypedDict, get_origin, get_type_hints
+from typing import Any, Final, TypedDict, assert_never, get_origin, get_type_hints
 
 from horae.domain.backoff import Growth
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
-from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
+from horae.domain.schedules.schedule import RULE_OPTIONS, CatchUp, Overlap, Rules, ValueKind
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.times.duration import Duration, parse_duration
 from horae.domain.times.interval import Interval
@@ -32,7 +32,7 @@ from horae.types.values.secret import has_secrets
 
 
 class RuleKeywords(TypedDict, total=False):
-    """The rules of a schedule beside its trigger; durations as `"90s"`, `"5m"`, `"1 day"` or a
+    """The rules of a schedule besides its trigger; durations as `"90s"`, `"5m"`, `"1 day"` or a
     timedelta.
 
     `max_retries`: further tries after a failure before the schedule is disabled. `catch_up_limit`
@@ -123,7 +123,7 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
     kind, other = ("cron", _INTERVAL_ONLY) if "cron" in given else ("every", _CRON_ONLY)
     stray = sorted(other & given.keys())
     if stray:
-        raise InvalidRequest(f"{stray[0]} does not go with {kind}")
+        raise InvalidRequest(f"{stray[0]}= cannot be combined with {kind}=")
     zone = of_kind(
         "timezone",
         given.get("timezone", "UTC"),
@@ -186,36 +186,31 @@ def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
     )
 
 
-_MAY_BE_NONE: Final = frozenset({"max_runtime", "max_retries", "retry_period"})
-
-
-def _whole(name: str, value: object) -> Any:
-    return of_kind(name, value, int, "a whole number")
-
-
-def _retries(name: str, value: object) -> Any:
-    if _whole(name, value) > LARGEST_NUMBER:
-        raise InvalidRequest(
-            f"{name} {quoted(value)}: expected 0 to {LARGEST_NUMBER}, or None for no limit"
-        )
-    return value
-
-
-_PARSERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
-    "catch_up_limit": _whole,
-    "max_retries": _retries,
-    "retry_period": lambda _name, value: Interval.parse(value),
-    "catch_up_window": parse_duration,
-    "jitter": parse_duration,
-    "max_runtime": parse_duration,
-    "exclude": lambda _name, value: entries_of(value),
-}
-"""Of the options that are parsed here; `Rules` parses the policies."""
-
-
 def _rule(name: str, value: Any) -> Any:
-    parse = None if value is None and name in _MAY_BE_NONE else _PARSERS.get(name)
-    return value if parse is None else parse(name, value)
+    """Read the value of an option; `Rules` reads choices itself."""
+    option = RULE_OPTIONS[name]
+    if value is None and option.may_be_none:
+        return None
+    match option.kind:
+        case ValueKind.LENGTH:
+            read: Any = parse_duration(name, value)
+        case ValueKind.INTERVAL:
+            read = Interval.parse(value)
+        case ValueKind.EXCLUSIONS:
+            read = entries_of(value)
+        case ValueKind.NUMBER:
+            read = of_kind(name, value, int, "a whole number")
+        case ValueKind.RETRIES:
+            read = of_kind(name, value, int, "a whole number")
+            if read > LARGEST_NUMBER:
+                raise InvalidRequest(
+                    f"{name} {quoted(value)}: expected 0 to {LARGEST_NUMBER}, or None for no limit"
+                )
+        case ValueKind.CHOICE:
+            read = value
+        case _:
+            assert_never(option.kind)
+    return read
 
 
 def part_of(options: Mapping[str, Any], kind: Any) -> Any:

@@ -5,7 +5,7 @@ An omitted option keeps its value, or has its default in a new schedule.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Required
+from typing import TYPE_CHECKING, Annotated, Any, Final, Required
 
 from pydantic import AwareDatetime, ConfigDict, Field
 from typing_extensions import TypedDict
@@ -13,27 +13,53 @@ from typing_extensions import TypedDict
 from horae.api.models import LONGEST_NOTE, RequestModel, Storable
 from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.schedules import ScheduleKeywords
-from horae.domain.backoff import Growth
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.names import LONGEST_NAME
-from horae.domain.schedules.schedule import CatchUp, Overlap
+from horae.domain.schedules.schedule import RULE_OPTIONS, RuleOption, ValueKind
+from horae.types.schedule import RuleKeywords
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]
 _Time = Annotated[
     AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
 ]
-_Count = Annotated[int, Field(ge=0, le=1_000_000)]
 _Duration = Annotated[_Text, Field(description="A duration.", examples=["90s", "5m", "1 day"])]
 
 
-class ScheduleOptions(TypedDict, total=False):
-    """The options of a schedule: either `cron` or `every`, and how runs are started and
-    repeated.
-    """
+_BODIES: Final[Mapping[ValueKind, Any]] = {
+    ValueKind.NUMBER: int,
+    ValueKind.RETRIES: Annotated[int, Field(ge=0, le=1_000_000)],
+    ValueKind.LENGTH: _Duration,
+    ValueKind.INTERVAL: _Duration,
+    ValueKind.EXCLUSIONS: Annotated[list[_Text], Field(max_length=1000)],
+}
+"""What a request takes for an option; a choice has its own type."""
 
-    # Pydantic's own way to configure it
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+def in_body(option: RuleOption) -> Any:
+    """Return the type of an option in a request."""
+    kind = option.choices or _BODIES[option.kind]
+    if option.may_be_none:
+        kind = kind | None
+    if option.description is None:
+        return kind
+    return Annotated[
+        kind, Field(description=option.description, examples=list(option.examples) or None)
+    ]
+
+
+if TYPE_CHECKING:
+    _RuleBody = RuleKeywords
+else:
+    _RuleBody = TypedDict(
+        "_RuleBody",
+        {name: in_body(option) for name, option in RULE_OPTIONS.items()},
+        total=False,
+    )
+
+
+class _TriggerBody(TypedDict, total=False):
+    """When a schedule is due."""
 
     cron: Annotated[_Text, Field(description="When, as a cron expression.", examples=["0 3 * * *"])]
     every: Annotated[
@@ -49,33 +75,16 @@ class ScheduleOptions(TypedDict, total=False):
     initial_start: Annotated[
         _Time | None, Field(description="First start of `every`, anchor of its grid.")
     ]
-    overlap: Overlap
-    catch_up: CatchUp
-    catch_up_limit: int
-    catch_up_window: _Duration
-    jitter: _Duration
-    max_runtime: _Duration | None
-    max_retries: Annotated[
-        _Count | None,
-        Field(
-            description=(
-                "Retries after a failure; one more failure in a row disables it. Null for no limit."
-            )
-        ),
-    ]
-    retry_period: _Duration | None
-    backoff: Growth
-    exclude: Annotated[
-        list[_Text],
-        Field(
-            description=(
-                "Days on which it does not run, by the clock of its zone: dates, ranges, calendar"
-                " functions."
-            ),
-            examples=[["2026-12-24..2026-12-26", "calendar:shop.holidays"]],
-            max_length=1000,
-        ),
-    ]
+
+
+class ScheduleOptions(_TriggerBody, _RuleBody, total=False):
+    """The options of a schedule: either `cron` or `every`, and how runs are started and
+    repeated.
+    """
+
+    # Pydantic's own way to configure it
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
     queue: _Name
     priority: int
     params: Annotated[dict[str, Any], Field(description="All parameters of its jobs.")]

@@ -1,15 +1,16 @@
 """Schedules, their ledger and statistics in responses and events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model
 
 from horae.api.models import View, attributes
 from horae.api.views.parameters import shown_parameters
 from horae.client.schedules.views import SchedulePage, ScheduleView
 from horae.client.schedules.words import trigger_in_words
+from horae.domain.schedules.schedule import RULE_OPTIONS, RuleOption, ValueKind
 from horae.storage.schedules.ticks import StoredTicks
 from horae.types.registry import Registry
 
@@ -87,22 +88,47 @@ class SkipItem(View):
     reason: str = Field(description="`excluded`, `requested` or `replaced`.")
 
 
-class ScheduleDetail(ScheduleItem):
-    """A schedule as on its own page."""
+class _WithParameters(ScheduleItem):
+    """A schedule with the parameters of its jobs."""
 
     params: Any = Field(
         None, description="The parameters of its jobs, secret ones masked; null if unknown here."
     )
-    overlap: str
-    catch_up: str
-    catch_up_limit: int
-    catch_up_window_seconds: Seconds = Field(validation_alias="catch_up_window")
-    jitter_seconds: Seconds = Field(validation_alias="jitter")
-    max_runtime_seconds: Seconds | None = Field(validation_alias="max_runtime")
-    max_retries: int | None
-    retry_period: Annotated[str, BeforeValidator(str)] | None
-    backoff: str
-    exclude: list[str] = Field(description="The entries of its exclusion calendar.")
+
+
+_SHOWN: Final[Mapping[ValueKind, Any]] = {
+    ValueKind.CHOICE: str,
+    ValueKind.NUMBER: int,
+    ValueKind.RETRIES: int,
+    ValueKind.LENGTH: Seconds,
+    ValueKind.INTERVAL: Annotated[str, BeforeValidator(str)],
+    ValueKind.EXCLUSIONS: list[str],
+}
+"""The types of the options in a response."""
+
+
+def in_response(name: str, option: RuleOption) -> tuple[str, Any]:
+    """Return the field that shows an option; lengths are in seconds, and say so."""
+    kind = _SHOWN[option.kind]
+    is_length = option.kind is ValueKind.LENGTH
+    shown = Field(validation_alias=name if is_length else None, description=option.description)
+    own_name = f"{name}_seconds" if is_length else name
+    return own_name, (kind | None if option.may_be_none else kind, shown)
+
+
+if TYPE_CHECKING:
+    _WithRules = _WithParameters
+else:
+    _WithRules = create_model(
+        "_WithRules",
+        __base__=_WithParameters,
+        **dict(in_response(name, option) for name, option in RULE_OPTIONS.items()),
+    )
+
+
+class ScheduleDetail(_WithRules):
+    """A schedule as on its own page."""
+
     overrides: dict[str, Any] = Field(
         description=(
             "What was changed of a declared schedule at run time: the declared value of each"

@@ -81,7 +81,7 @@ class Queues:
         `InvalidRequest`.
         """
         queue_name(name)
-        check_concurrency(concurrency_limit)
+        check_concurrency("concurrency_limit", concurrency_limit)
         self._database.transact(
             recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit
         )
@@ -127,7 +127,7 @@ class Queues:
         the one of a type that it runs, or of a schedule or a pending job of such a type.
         """
         queue_name(name)
-        check_fair_by(by)
+        check_fair_by("by", by)
         if by is not None:
             self._check_types(name, names_in(by))
         change = recorded(self._checked(queues.fair), _change("queue.fair", name))

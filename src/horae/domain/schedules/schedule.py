@@ -2,7 +2,9 @@
 times.
 
 `Rules` holds everything that decides when a schedule runs, and nothing else: two schedules with
-equal rules and an equal past have the same future. `plan.py` applies them.
+equal rules and an equal past have the same future. `plan.py` applies them. An option of a schedule
+is declared there, as a field with its `RuleOption`; what callers give, what is stored, and the
+options of the command line and of HTTP follow from it.
 
 States: a schedule is `executing` from its fire until its run has ended, and `terminating` once the
 run was told to stop (by a policy, a time limit, a person or the end of its node) and has not
@@ -13,10 +15,10 @@ active jobs are its runs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, timedelta
-from enum import StrEnum
-from typing import Final, NewType, get_args
+from enum import Enum, StrEnum, auto
+from typing import Any, Final, NewType, get_args
 
 from horae.domain.backoff import Growth
 from horae.domain.schedules.exclusion import excluded_spans
@@ -111,6 +113,35 @@ class DisabledReason(StrEnum):
     DEPLOYMENT_GONE = "deployment gone"
 
 
+class ValueKind(Enum):
+    """What an option takes, which decides how its value is read, stored, shown and documented."""
+
+    CHOICE = auto()
+    NUMBER = auto()
+    RETRIES = auto()
+    LENGTH = auto()
+    INTERVAL = auto()
+    EXCLUSIONS = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOption:
+    """An option of a schedule besides its trigger, with what all ways to give it need to know."""
+
+    kind: ValueKind
+    help: str  # of the command line
+    placeholder: str | None = None  # for the value, in this help
+    description: str | None = None  # of a request and a response
+    examples: tuple[Any, ...] = ()
+    choices: Any = None
+    may_be_none: bool = False
+
+
+def _option(kind: ValueKind, text: str, **more: Any) -> Mapping[str, RuleOption]:
+    """Return the metadata of a field that is an option; `text` is its help."""
+    return {"option": RuleOption(kind=kind, help=text, **more)}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
     """Everything that decides the times of a schedule. Raises `InvalidRequest`.
@@ -126,16 +157,84 @@ class Rules:
 
     key: str
     trigger: Trigger
-    overlap: Overlap = Overlap.SKIP
-    catch_up: CatchUp = CatchUp.LAST
-    catch_up_limit: int = DEFAULT_CATCH_UP_LIMIT
-    catch_up_window: timedelta = DEFAULT_CATCH_UP_WINDOW
-    jitter: timedelta = timedelta(0)
-    max_runtime: timedelta | None = None
-    max_retries: int | None = None
-    retry_period: Interval | None = None
-    backoff: Growth = "exponential"
-    exclude: tuple[str, ...] = ()
+    overlap: Overlap = field(
+        default=Overlap.SKIP,
+        metadata=_option(
+            ValueKind.CHOICE,
+            "skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all.",
+            placeholder="POLICY",
+            choices=Overlap,
+        ),
+    )
+    catch_up: CatchUp = field(
+        default=CatchUp.LAST,
+        metadata=_option(
+            ValueKind.CHOICE,
+            "Missed times to make up for: last, none or all.",
+            placeholder="POLICY",
+            choices=CatchUp,
+        ),
+    )
+    catch_up_limit: int = field(
+        default=DEFAULT_CATCH_UP_LIMIT,
+        metadata=_option(ValueKind.NUMBER, "Maximum number of missed times for --catch-up all."),
+    )
+    catch_up_window: timedelta = field(
+        default=DEFAULT_CATCH_UP_WINDOW,
+        metadata=_option(
+            ValueKind.LENGTH,
+            "Maximum age of a missed time that is made up for.",
+            placeholder="LENGTH",
+        ),
+    )
+    jitter: timedelta = field(
+        default=timedelta(0),
+        metadata=_option(
+            ValueKind.LENGTH,
+            "Delay starts by up to this, never past the next time.",
+            placeholder="LENGTH",
+        ),
+    )
+    max_runtime: timedelta | None = field(
+        default=None,
+        metadata=_option(ValueKind.LENGTH, "Time limit of a run.", placeholder="LENGTH"),
+    )
+    max_retries: int | None = field(
+        default=None,
+        metadata=_option(
+            ValueKind.RETRIES,
+            "Retries after a failure; one more failure disables the schedule.",
+            description=(
+                "Retries after a failure; one more failure in a row disables it. Null for no limit."
+            ),
+        ),
+    )
+    retry_period: Interval | None = field(
+        default=None,
+        metadata=_option(ValueKind.INTERVAL, "Delay of the first retry.", placeholder="LENGTH"),
+    )
+    backoff: Growth = field(
+        default="exponential",
+        metadata=_option(
+            ValueKind.CHOICE,
+            "Growth of the delay between retries.",
+            placeholder="exponential|linear",
+            choices=Growth,
+        ),
+    )
+    exclude: tuple[str, ...] = field(
+        default=(),
+        metadata=_option(
+            ValueKind.EXCLUSIONS,
+            "Date or range to leave out, such as 2026-12-24..2026-12-26. Repeatable.",
+            placeholder="DATE",
+            description=(
+                "Days on which it does not run, by the clock of its zone: dates, ranges, calendar"
+                " functions."
+            ),
+            examples=(["2026-12-24..2026-12-26", "calendar:shop.holidays"],),
+        ),
+    )
     calendar_days: tuple[date, ...] = ()
 
     def __post_init__(self) -> None:
@@ -203,6 +302,13 @@ class Rules:
             )
             _refuse_unless(value == default, name, value.value, instead)
 
+
+RULE_OPTIONS: Final[Mapping[str, RuleOption]] = {
+    each.name: replace(each.metadata["option"], may_be_none=each.default is None)
+    for each in fields(Rules)
+    if "option" in each.metadata
+}
+"""The options of a schedule by name: the only place that lists them, besides `RuleKeywords`."""
 
 _LENGTH: Final = f"longer than zero, at most {LONGEST_DURATION.days} days"
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, assert_never
 
 from horae.domain.schedules.planning_state import OneTimeChange, ScheduleSnapshot
-from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.schedules.schedule import RULE_OPTIONS, DisabledReason, Rules, ValueKind
 from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.tick import Reason
 from horae.domain.schedules.trigger import parse_trigger
@@ -118,8 +118,6 @@ class UnreadableSchedule(InvalidRequest):
 
 UNREADABLE: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 """The errors that reading rules of another version may raise."""
-_APART: Final = frozenset({"trigger", "exclude", "calendar_days"})
-_SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
 STATISTICS: Final = tuple(field.name for field in fields(Statistics))
 _statistics: Final = attrgetter(*STATISTICS)
 _DURATIONS: Final = ("total_duration", "total_duration_failures")
@@ -129,19 +127,37 @@ def rules_as_values(rules: Rules) -> dict[str, Any]:
     """Return the rules as JSON values, without the trigger and the days of calendars, which have
     columns.
     """
-    values = {
-        field.name: _json_value(getattr(rules, field.name))
-        for field in fields(Rules)
-        if field.name not in _APART
-    }
-    # Not stored if it is empty: a node of an earlier version can read the rules then.
-    return {**values, "exclude": list(rules.exclude)} if rules.exclude else values
+    values: dict[str, Any] = {"key": rules.key}
+    for name, option in RULE_OPTIONS.items():
+        value = getattr(rules, name)
+        if value is None:
+            values[name] = None
+        elif option.kind is ValueKind.LENGTH:
+            values[name] = value.total_seconds()
+        elif option.kind is ValueKind.INTERVAL:
+            values[name] = str(value)
+        elif option.kind is not ValueKind.EXCLUSIONS:
+            values[name] = value
+        elif value:
+            values[name] = list(value)
+    return values
 
 
-def _json_value(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return str(value) if isinstance(value, Interval) else value
+def _rule_from(kind: ValueKind, value: Any) -> Any:
+    """Return the value of an option that JSON was made of; `Rules` reads choices itself."""
+    if value is None:
+        return None
+    match kind:
+        case ValueKind.LENGTH:
+            return timedelta(seconds=value)
+        case ValueKind.INTERVAL:
+            return Interval.parse(value)
+        case ValueKind.EXCLUSIONS:
+            return tuple(value)
+        case ValueKind.CHOICE | ValueKind.NUMBER | ValueKind.RETRIES:
+            return value
+        case _:
+            assert_never(kind)
 
 
 _trigger: Final = lru_cache(maxsize=10_000)(parse_trigger)
@@ -152,14 +168,11 @@ def rules_from(
     kind: str, trigger: str, timezone: str, text: str, calendar_days: str | None = None
 ) -> Rules:
     """Return the rules from their columns. Cached: a schedule fires often and is changed rarely."""
-    given: dict[str, Any] = json.loads(text)
-    for name in _SECONDS & given.keys():
-        given[name] = None if given[name] is None else timedelta(seconds=given[name])
-    given["overlap"], given["catch_up"] = Overlap(given["overlap"]), CatchUp(given["catch_up"])
-    given["retry_period"] = (
-        None if given["retry_period"] is None else Interval.parse(given["retry_period"])
-    )
-    given["exclude"] = tuple(given.get("exclude", ()))
+    stored: dict[str, Any] = json.loads(text)
+    given = {
+        name: _rule_from(RULE_OPTIONS[name].kind, value) if name != "key" else value
+        for name, value in stored.items()
+    }
     days = [] if calendar_days is None else json.loads(calendar_days)
     return Rules(
         trigger=_trigger(kind, trigger, timezone),

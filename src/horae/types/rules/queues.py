@@ -50,8 +50,8 @@ class DeclaredQueue:
             )
         return cls(
             name=name,
-            concurrency_limit=check_concurrency(concurrency),
-            fair_by=check_fair_by(fair_by),
+            concurrency_limit=check_concurrency("concurrency", concurrency),
+            fair_by=check_fair_by("fair_by", fair_by),
             limits=by_name or None,
         )
 
@@ -97,26 +97,32 @@ def refuse_secret_names(
             )
 
 
-def check_concurrency(given: object) -> int | None:
-    """Return how many jobs of a queue may run at a time. Raises `InvalidRequest`."""
+def check_concurrency(name: str, given: object) -> int | None:
+    """Return how many jobs of a queue may run at a time, the value of the argument `name`.
+
+    Raises `InvalidRequest`.
+    """
     if given is None:
         return None
-    most: int = of_kind("concurrency_limit", given, int, "a whole number")
+    most: int = of_kind(name, given, int, "a whole number")
     if not 0 < most <= LARGEST_NUMBER:
         raise InvalidRequest(
-            f"concurrency_limit: {most} is not allowed; expected 1 to {LARGEST_NUMBER}, or none; "
-            "to start no job at all, pause the queue"
+            f"{name} is {most}, expected 1 to {LARGEST_NUMBER}, or None for no limit; to start no"
+            " job at all, pause the queue"
         )
     return most
 
 
-def check_fair_by(given: object) -> str | None:
-    """Return who takes turns in a queue. Raises `InvalidRequest`."""
+def check_fair_by(name: str, given: object) -> str | None:
+    """Return who takes turns in a queue, the value of the argument `name`.
+
+    Raises `InvalidRequest`.
+    """
     if given is None:
         return None
     if not isinstance(given, str) or not given.isidentifier() or len(given) > LONGEST_NAME:
         raise InvalidRequest(
-            f"fair by {quoted(given)}: expected 'owner', the name of a parameter, or none"
+            f"{name} is {quoted(given)}, expected 'owner', the name of a parameter, or none"
         )
     return given
 

@@ -2389,7 +2389,7 @@ export interface components {
             enabled: boolean;
             /**
              * Exclude
-             * @description The entries of its exclusion calendar.
+             * @description Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.
              */
             exclude: string[];
             /** Id */
@@ -2403,7 +2403,10 @@ export interface components {
             job_id: number | null;
             /** Job Type */
             job_type: string;
-            /** Max Retries */
+            /**
+             * Max Retries
+             * @description Retries after a failure; one more failure in a row disables it. Null for no limit.
+             */
             max_retries: number | null;
             /** Max Runtime Seconds */
             max_runtime_seconds: number | null;
