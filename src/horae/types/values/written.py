@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Final, get_origin
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from horae.types.values.annotations import parts_of
 from horae.types.values.plain_data import Problem, json_problem_of
@@ -77,6 +77,7 @@ class ParameterWriter:
             if not (field.metadata or field.default_factory or _has_validators(model))
         }
         self._verified = set[str]()
+        self._plain_defaults = dict[str, Any]()  # those of the verified that JSON has
 
     def write(self, given: Given, value: BaseModel) -> str:
         """Return what a caller gave as JSON text, with the defaults that validation filled in.
@@ -86,8 +87,11 @@ class ParameterWriter:
         """
         names, fields = self._names, self._model.model_fields
         plain = {names.get(key, key): item for key, item in given.data.items()}
-        if plain.keys() == fields.keys() and _SCALARS.issuperset(map(type, plain.values())):
-            return _dumped(plain)
+        if plain.keys() <= fields.keys() and _SCALARS.issuperset(map(type, plain.values())):
+            # Most calls: writing them in one step makes the start of many jobs a third faster.
+            complete = self._plain_defaults | plain
+            if complete.keys() == fields.keys():
+                return _written_at_once(complete)
         not_json = {names.get(key, key): problem for key, problem in given.not_json.items()}
         found = parts_of_value(value)
         filled = {name: _with_defaults(item, found.get(name)) for name, item in plain.items()}
@@ -106,7 +110,9 @@ class ParameterWriter:
                 del filled[name]
             filled |= {name: plain[name] for name in left_out & plain.keys()}
             added -= left_out
-        self._verified |= (added - plain.keys()) & self._independent
+        verified = (added - plain.keys()) & self._independent
+        self._verified |= verified
+        self._plain_defaults |= {n: filled[n] for n in verified if type(filled[n]) in _SCALARS}
         return _dumped(filled)
 
     def _lost(
@@ -205,6 +211,13 @@ def _has_json(item: Any) -> bool:
 
 def _dumped(item: Any) -> str:
     return _ENCODER.encode(item)
+
+
+def _written_at_once(scalars: Mapping[str, Any]) -> str:
+    try:
+        return to_json(scalars).decode()
+    except PydanticSerializationError:  # half of a surrogate pair, which Pydantic cannot write
+        return _dumped(scalars)
 
 
 def _as_json(value: Any) -> Any:
