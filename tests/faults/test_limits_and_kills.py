@@ -5,7 +5,7 @@ from pathlib import Path
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.database import Database
-from horae.storage.jobs.reading import Attempt
+from horae.storage.jobs.reading import PastAttempt
 from tests.harness.fault_application import fault_application
 from tests.harness.node_processes import NodeProcess, wait_until
 
@@ -38,7 +38,7 @@ def test_limits_hold_when_a_node_is_killed(database: Database, tmp_path: Path) -
     horae.close()
 
 
-def check(attempts: Sequence[Attempt]) -> None:
+def check(attempts: Sequence[PastAttempt]) -> None:
     """No moment has more attempts than allowed, and no window more starts."""
     for each in attempts:
         running = [

@@ -18,7 +18,7 @@ from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation, reading
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import JobRow
-from horae.storage.jobs.reading import Attempt
+from horae.storage.jobs.reading import PastAttempt
 from horae.storage.jobs.tables import job_attempts, jobs
 from horae.storage.nodes import nodes
 from horae.storage.nodes.nodes import NodeRecord
@@ -81,7 +81,7 @@ def _expired(database: Database, limit: Limit, seconds: Mapping[str, float]) -> 
     return database.transact(time_limits.expire, [(item.id, item.lease) for item in found], limit)
 
 
-def attempts(database: Database, job_id: JobId) -> list[Attempt]:
+def attempts(database: Database, job_id: JobId) -> list[PastAttempt]:
     return database.autocommit(reading.attempts, job_id)
 
 

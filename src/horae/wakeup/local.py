@@ -48,8 +48,7 @@ class LocalChannel(BuiltAnewInChild):
     def __init__(self, name: str, folder: Path | None = None) -> None:
         """`name`: that of the database; `folder`: of the sockets, by default one of this user."""
         self._name = name
-        # A path of a socket has about a hundred characters, fewer than many paths of databases.
-        self._folder = folder or Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
+        self._given_folder = folder
         self._lock = threading.Lock()
         self._closed = False
         self._warned = False
@@ -105,14 +104,20 @@ class LocalChannel(BuiltAnewInChild):
         self._here.close()
         self._outbox.close()
 
+    def _folder(self) -> Path:
+        """Return the folder of the sockets. Raises `OSError` where there is no temporary folder."""
+        # A path of a socket has about a hundred characters, fewer than many paths of databases.
+        return self._given_folder or Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
+
     def _listen(self) -> "_Receiver | None":
         try:
-            self._folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
-            _check_owner(self._folder)
-            for path in _sockets_in(self._folder):  # those of databases that nobody uses any more
+            folder = self._folder()
+            folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+            _check_owner(folder)
+            for path in _sockets_in(folder):  # those of databases that nobody uses any more
                 _deliver(path, ())
             file = f"{self._name}-{os.getpid()}-{secrets.token_hex(4)}"
-            return _Receiver(self._folder / file, self._listeners)
+            return _Receiver(folder / file, self._listeners)
         except (OSError, RuntimeError) as error:  # also if no thread can start
             if not self._warned:
                 _log.warning(
@@ -127,10 +132,11 @@ class LocalChannel(BuiltAnewInChild):
         own = None if self._receiver is None else self._receiver.path
         datagrams = [encode(TAG, hint, LARGEST_DATAGRAM).encode() for hint in hints]
         try:
-            _check_owner(self._folder)
+            folder = self._folder()
+            _check_owner(folder)
         except OSError:  # nobody has listened yet, or not for this user
             return
-        for path in _sockets_in(self._folder):
+        for path in _sockets_in(folder):
             if path.name.startswith(f"{self._name}-") and path != own:
                 _deliver(path, datagrams)
 

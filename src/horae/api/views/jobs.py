@@ -16,7 +16,7 @@ from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.limits.own_limits import weight_of
-from horae.storage.jobs.reading import Attempt
+from horae.storage.jobs.reading import PastAttempt
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.queues import queues
 from horae.types.hooks.hooks import Hooks
@@ -256,7 +256,7 @@ class JobViews:
         return described
 
 
-def attempt_views(attempts: Sequence[Attempt], *, technical: bool) -> AttemptList:
+def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> AttemptList:
     """Return how each attempt ended; `technical`: with what only staff may see."""
     views = [AttemptView.model_validate(each) for each in attempts]
     for view in () if technical else views:

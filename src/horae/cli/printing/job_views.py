@@ -10,7 +10,7 @@ from horae.api.views.parameters import shown_parameters
 from horae.cli.escaping import indented
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.domain.jobs.job import Job, JobState, WaitsFor
-from horae.storage.jobs.reading import Attempt
+from horae.storage.jobs.reading import PastAttempt
 from horae.types.registry import Registry
 
 WAITS: Final = {
@@ -58,7 +58,7 @@ ATTEMPT_COLUMNS: Final[Columns] = {
 }
 
 
-def print_job(job: Job, registry: Registry, attempts: Sequence[Attempt], **more: Any) -> None:
+def print_job(job: Job, registry: Registry, attempts: Sequence[PastAttempt], **more: Any) -> None:
     """Print all fields of a job, further ones, and its attempts."""
     values = as_values(job, registry)
     if values["params"] is None and job.params is not None:

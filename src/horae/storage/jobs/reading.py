@@ -143,7 +143,7 @@ class JobFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class PastAttempt:
     """An attempt at a job that has ended."""
 
     job_id: JobId
@@ -279,7 +279,7 @@ def newest(connection: Connection, states: Collection[JobState] | None, limit: i
     return [JobId(row.id) for row in connection.execute(chosen)]
 
 
-def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
+def attempts(connection: Connection, job_id: JobId) -> list[PastAttempt]:
     """Return the attempts of a job that have ended, the oldest first."""
     rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
     return readable(job_attempts.name, rows, _attempt)
@@ -363,6 +363,6 @@ def _page(dialect: str, wanted: JobFilter) -> Select[Any]:
     )
 
 
-def _attempt(row: Mapping[Any, Any]) -> Attempt:
+def _attempt(row: Mapping[Any, Any]) -> PastAttempt:
     values: dict[str, Any] = {**row, "outcome": AttemptOutcome(row["outcome"])}
-    return Attempt(**values)
+    return PastAttempt(**values)

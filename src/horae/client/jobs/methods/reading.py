@@ -20,13 +20,13 @@ from horae.errors import InvalidRequest, JobFailed, JobWasCancelled
 from horae.quoting import quoted
 from horae.storage.jobs import logs, reading
 from horae.storage.jobs.limits.own_limits import weight_of
-from horae.storage.jobs.reading import Attempt, JobFilter
+from horae.storage.jobs.reading import JobFilter, PastAttempt
 from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.types.arguments import Timeout, of_kind, seconds_of
 
-Attempts: TypeAlias = list[Attempt]
+Attempts: TypeAlias = list[PastAttempt]
 MOST_AT_ONCE: Final = 10_000
 """Log lines that one call returns, at most."""
 
