@@ -9,7 +9,7 @@ from horae import Horae, InvalidJobType, JobDoesNotExist, JobState, JobType
 from horae.domain.jobs.job import JobState as State
 from horae.domain.jobs.job import finished
 from horae.domain.jobs.retention import KEPT_FOR_WAITING, Retention, kept_for
-from horae.runtime.claims.cleaning import EVERYTHING_EVERY, CleaningPlan
+from horae.runtime.settling.cleaning import EVERYTHING_EVERY, CleaningPlan
 from horae.runtime.timing import HookTiming, Timing
 from horae.storage.jobs.owed_hooks import EVER
 from horae.storage.outcomes import settling

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from horae import Horae, Job, JobContext, JobState, JobType
 from horae.client.doctor.work import left_findings
-from horae.runtime.claims.hook_service import HookService
+from horae.runtime.settling.hook_service import HookService
 from horae.runtime.timing import HookTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import owed_hooks as storage

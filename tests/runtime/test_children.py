@@ -355,11 +355,11 @@ class TestNodes:
         job = horae.jobs.start(wait_for_file, path="/", queue="elsewhere")
         async with running_node(horae, processes=1, queues=("default",)) as node:
             threads, processes = vars(vars(vars(node)["_incarnation"])["_worker"])["_workers"]
-            async with processes.claiming:
+            async with vars(processes)["_held"].claiming:
                 claim = await horae.components.database.autocommit_async(
                     claims.claim_one, job.id, node.id or NODE
                 )
-                search = asyncio.ensure_future(threads._hand_back_orphaned())  # noqa: SLF001 - as it does now and then
+                search = asyncio.ensure_future(threads._hand_back_unknown())  # noqa: SLF001 - as it does now and then
                 await asyncio.wait([search], timeout=0.3)
                 assert not search.done()
                 vars(processes)["_prefetched"].append((claim, time.monotonic()))

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from horae import Horae, JobContext, JobState
-from horae.runtime.claims import settler
 from horae.runtime.claims.throughput import Throughput
+from horae.runtime.settling import settler
 from horae.runtime.timing import ClaimerTiming, Pauses, SettlerTiming, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims

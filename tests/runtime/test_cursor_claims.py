@@ -9,6 +9,7 @@ from sqlalchemy import delete
 from horae.domain.jobs.job import JobId, NodeId
 from horae.runtime.claims.claim_cursor import ClaimCursor
 from horae.runtime.claims.claimer import Claimer
+from horae.runtime.claims.next_look import AT_ONCE, NEVER, NextLook
 from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
@@ -29,7 +30,7 @@ async def claimer_with_a_slow_scan(database: Database) -> Claimer:
     claimer = Claimer(
         database, ClaimScope(node=NodeId("here"), types=["import"]), timing, Random(1)
     )
-    first = await claimer.claim(1, 1)
+    first, _ = await claimer.claim(1, 1)
     cursor, now = vars(claimer)["_cursor"], time.monotonic()
     assert isinstance(cursor, ClaimCursor)
     cursor.move(first, beyond=None, began=now - SLOW, ended=now)
@@ -37,21 +38,19 @@ async def claimer_with_a_slow_scan(database: Database) -> Claimer:
     return claimer
 
 
-async def claimed(claimer: Claimer, room: int) -> list[JobId]:
-    return [claim.id for claim in await claimer.claim(room, room)]
+async def claimed(claimer: Claimer, room: int) -> tuple[list[JobId], NextLook]:
+    taken, look = await claimer.claim(room, room)
+    return [claim.id for claim in taken], look
 
 
 async def test_a_job_of_a_higher_priority_passes_a_burst(database: Database) -> None:
     burst = [started(database) for _ in range(5)]
     claimer = await claimer_with_a_slow_scan(database)
     urgent = started(database, priority=5)
-    assert await claimed(claimer, 2) == [urgent, burst[1]]
-    assert not claimer.exhausted
+    assert await claimed(claimer, 2) == ([urgent, burst[1]], AT_ONCE)
     more = [started(database, priority=5), started(database, priority=4)]
-    assert await claimed(claimer, 2) == more
-    assert not claimer.exhausted
-    assert await claimed(claimer, 9) == burst[2:]
-    assert claimer.exhausted
+    assert await claimed(claimer, 2) == (more, AT_ONCE)
+    assert await claimed(claimer, 9) == (burst[2:], NEVER)
 
 
 async def test_jobs_of_lower_priorities_follow_at_once(database: Database) -> None:
@@ -61,17 +60,15 @@ async def test_jobs_of_lower_priorities_follow_at_once(database: Database) -> No
         started(database),
     )
     claimer = await claimer_with_a_slow_scan(database)
-    assert await claimed(claimer, 9) == [second, low]
+    assert await claimed(claimer, 9) == ([second, low], NEVER)
     lowest = started(database, priority=-1)
-    assert await claimed(claimer, 9) == [lowest]
-    assert await claimed(claimer, 9) == []
-    assert claimer.exhausted
+    assert await claimed(claimer, 9) == ([lowest], NEVER)
+    assert await claimed(claimer, 9) == ([], NEVER)
 
 
 async def test_the_place_of_a_deleted_job_is_not_waited_for(database: Database) -> None:
     first, second = started(database), started(database)
     claimer = await claimer_with_a_slow_scan(database)
     database.transact(lambda connection: connection.execute(delete(jobs).where(jobs.c.id == first)))
-    assert await claimed(claimer, 9) == []
-    assert not claimer.exhausted
-    assert await claimed(claimer, 9) == [second]
+    assert await claimed(claimer, 9) == ([], AT_ONCE)
+    assert await claimed(claimer, 9) == ([second], NEVER)

@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from horae import EndNotWritten, Horae, Job, JobState
-from horae.runtime.claims.settler import UNSTORABLE
 from horae.runtime.inline.ends import InlineEnds
 from horae.runtime.inline.inline_node import InlineNode
+from horae.runtime.settling.settler import UNSTORABLE
 from horae.runtime.timing import InlineTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling

@@ -52,7 +52,7 @@ async def test_claims_ask_again_after_a_rest(asked: Asked) -> None:
         await lanes.claim(SCOPE, 10, 10)
         asked.now += 0.001  # a claim of plain jobs
     assert asked.questions == 5, "one claim in 21 asks"
-    assert lanes.due_in == float("inf"), "an idle node need not wake up for the lanes"
+    assert lanes.next_look.at == float("inf"), "an idle node need not wake up for the lanes"
 
 
 async def test_a_wake_up_asks_at_once(asked: Asked) -> None:
@@ -70,7 +70,7 @@ async def test_a_lane_is_claimed_when_it_is_due(asked: Asked) -> None:
     asked.now += 0.004
     await lanes.claim(SCOPE, 10, 10)
     assert asked.questions == 1
-    assert lanes.due_in == pytest.approx(0.001)
+    assert lanes.next_look.at - asked.now == pytest.approx(0.001)
     asked.now += 0.001
     await lanes.claim(SCOPE, 10, 10)
     assert asked.questions == 2
@@ -90,7 +90,7 @@ async def test_starts_under_a_rate_gather_but_not_until_some_are_lost(
     asked.now += gathered - 0.001
     await lanes.claim(SCOPE, 10, 10)
     assert asked.claims == 1
-    assert lanes.due_in == pytest.approx(0.001)
+    assert lanes.next_look.at - asked.now == pytest.approx(0.001)
     asked.now += 0.0011
     await lanes.claim(SCOPE, 10, 10)
     assert asked.claims == 2
@@ -100,19 +100,19 @@ async def test_the_end_of_a_job_makes_room_except_under_rates(asked: Asked) -> N
     lanes = claimer(asked)
     asked.due_in, asked.found = 0, LaneClaims([taken(1), taken(2)], 10, rated=frozenset({1}))
     await lanes.claim(SCOPE, 10, 10)
-    assert not lanes.gain_room({1})
-    assert lanes.gain_room({1, 2})
-    assert lanes.gain_room({3}), "a lane from which another node has claimed"
+    assert not lanes.makes_room({1})
+    assert lanes.makes_room({1, 2})
+    assert lanes.makes_room({3}), "a lane from which another node has claimed"
     asked.found = LaneClaims([taken(1)], 10)
     await lanes.claim(SCOPE, 10, 10)
-    assert lanes.gain_room({1}), "its limit became a number of jobs at a time"
+    assert lanes.makes_room({1}), "its limit became a number of jobs at a time"
 
 
 async def test_the_end_of_any_job_makes_room_where_slots_were_lacking(asked: Asked) -> None:
     lanes = claimer(asked)
     asked.due_in, asked.found = 0, LaneClaims([taken(1)], 10, rated=frozenset({1}))
     await lanes.claim(SCOPE, 10, 1)
-    assert lanes.gain_room({1})
+    assert lanes.makes_room({1})
 
 
 async def test_lanes_that_cannot_be_claimed_rest_until_others_are_due(asked: Asked) -> None:
@@ -121,10 +121,10 @@ async def test_lanes_that_cannot_be_claimed_rest_until_others_are_due(asked: Ask
     pauses: list[float] = []
     for _ in range(10):
         await lanes.claim(SCOPE, 10, 10)
-        pauses.append(lanes.due_in)
-        asked.now += lanes.due_in + 0.001
+        pauses.append(lanes.next_look.at - asked.now)
+        asked.now = lanes.next_look.at + 0.001
     assert asked.claims == 10
     assert pauses[-1] >= 0.5
     asked.next_in = 0.03
     await lanes.claim(SCOPE, 10, 10)
-    assert lanes.due_in == 0.03
+    assert lanes.next_look.at - asked.now == pytest.approx(0.03)

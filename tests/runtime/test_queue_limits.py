@@ -1,19 +1,16 @@
 """Queues with limits on running nodes: the next job begins when one ends, here or elsewhere, and others never wait."""
 
 import asyncio
-import math
 import threading
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
 
 from horae import Horae, JobState
 from horae.client.operations.queues import Queues
-from horae.runtime.claims import worker
 from horae.runtime.timing import ClaimerTiming, Pauses, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, tables
@@ -21,7 +18,7 @@ from horae.storage.jobs.creation import JobRow
 from horae.wakeup.channel import Hint, HintKind
 from tests.harness.applications import application, counted_statements, rows
 from tests.harness.nodes import running_node, until_set, until_state
-from tests.harness.waiting import Record, until_stored
+from tests.harness.waiting import until_stored
 
 Declare = Callable[[Horae], None]
 
@@ -274,30 +271,3 @@ async def test_running_jobs_are_counted_only_in_limited_queues(horae: Horae) -> 
         job = await horae.aio.jobs.start(work)
         await until_state(horae, job.id, "finished")
         assert await counts() > 0
-
-
-async def test_a_job_that_was_due_leaves_no_busy_loop_behind(
-    horae: Horae, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All slots are taken, by the very job whose time the node was waiting for."""
-    begun, release, waits = threading.Event(), threading.Event(), Record[float]()
-    interval = worker.Worker._poll_interval  # noqa: SLF001 - how long it means to wait
-
-    def noted(self: worker.Worker) -> float:
-        waits.append(interval(self))
-        return waits[-1]
-
-    @horae.job
-    def block() -> None:
-        begun.set()
-        release.wait(20)
-
-    monkeypatch.setattr(worker.Worker, "_poll_interval", noted)
-    async with running_node(horae, concurrency=1):
-        await horae.aio.jobs.start(block, delay=timedelta(seconds=0.3))
-        await until_set(begun)
-        waits.clear()
-        await waits.reaches(2)
-        release.set()
-    assert min(waits) > 0
-    assert math.isfinite(max(waits))

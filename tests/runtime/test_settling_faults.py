@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from horae import Horae, JobState
 from horae.domain.jobs.job import JobState as State
-from horae.runtime.claims.settler import UNSTORABLE
+from horae.runtime.settling.settler import UNSTORABLE
 from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling

@@ -17,9 +17,9 @@ from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import Claim, NodeId
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.claims import settler
-from horae.runtime.claims.settler import Settler
 from horae.runtime.controller import Controller
+from horae.runtime.settling import settler
+from horae.runtime.settling.settler import Settler
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ControllerTiming, SettlerTiming, Timing
 from horae.storage.engine.database import Database

@@ -14,10 +14,10 @@ from horae.domain.schedules.schedule import Overlap
 from horae.domain.schedules.statistics import Statistics
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment as Place
-from horae.runtime.claims.settler import settle_batch
 from horae.runtime.journal.files import Begun
 from horae.runtime.journal.journal import entry_of
 from horae.runtime.liveness.rescue import Rescuer
+from horae.runtime.settling.settler import settle_batch
 from horae.storage.jobs import claims
 from horae.storage.outcomes import time_limits
 from horae.storage.queues import queues

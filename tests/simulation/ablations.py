@@ -15,12 +15,12 @@ from horae.client.jobs.methods.starting import StartsJobs
 from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact
 from horae.runtime.bodies import finished_run, runner
-from horae.runtime.claims.settler import Repetition, Settler
-from horae.runtime.claims.worker import Worker
+from horae.runtime.claims.lost_replies import LostReplies
 from horae.runtime.journal.files import Begun, Journals
 from horae.runtime.journal.journal import Journal
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.node.contact import ContactReports
+from horae.runtime.settling.settler import Repetition, Settler
 from horae.storage.engine.connections import commit_guard
 from horae.storage.jobs import claims
 from horae.storage.jobs.limits import lane_statements, limited_claims
@@ -120,7 +120,7 @@ IN_SIMULATION: Final = (
     Ablation(
         "lost-claims-kept",
         "jobs that were claimed although the answer was lost are found and handed back",
-        instead(Worker, "_hand_back_orphaned", removals.do_nothing),
+        instead(LostReplies, "search", removals.do_nothing),
     ),
     Ablation(
         "cancel-in-live-store-only",

@@ -11,7 +11,7 @@ from horae.domain.jobs.job import AttemptOutcome
 from horae.domain.limits import rate
 from horae.domain.limits.choosing import Chooser
 from horae.domain.limits.rate import state_now
-from horae.runtime.claims.settler import Settler
+from horae.runtime.settling.settler import Settler
 from horae.storage.jobs.limit_tables import buckets
 from horae.storage.jobs.limits import lane_claims, lane_statements
 from horae.storage.outcomes import follow_ups, settling, settling_statements

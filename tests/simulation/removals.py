@@ -18,8 +18,8 @@ from horae.domain.cluster.liveness import Contact, Death
 from horae.domain.jobs.job import Claim, Job, JobId, NodeId
 from horae.errors import LeaseLost
 from horae.runtime.bodies import runner
-from horae.runtime.claims.settler import Settler
 from horae.runtime.liveness.sweeper import Sweeper
+from horae.runtime.settling.settler import Settler
 from horae.storage.engine.dialect import SQLITE, IdList, PerDialect, member_of
 from horae.storage.jobs import claims
 from horae.storage.jobs.limits import lane_statements, limited_claims

@@ -98,13 +98,6 @@ def test_no_field_takes_its_default_from_the_real_clock() -> None:
     assert taken == []
 
 
-def test_a_full_node_does_not_spin_when_the_next_job_comes_due(simulations: Simulator) -> None:
-    operations = [Operation(0.5 * moment, "start", "steady") for moment in range(4)]
-    later = [Operation(0.5 * moment, "start later", "brief", 1) for moment in range(20)]
-    plan = Plan(3, nodes=1, concurrency=1, operations=(*operations, *later))
-    assert simulations.run(plan).violations == []
-
-
 def test_a_full_node_does_not_spin_after_it_has_claimed_from_lanes(simulations: Simulator) -> None:
     operations = [Operation(0.1 * each, "start keyed", "keyed", each) for each in range(12)]
     others = [Operation(0.5 * moment, "start", "steady") for moment in range(4)]

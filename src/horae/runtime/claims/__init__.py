@@ -1,1 +1,1 @@
-"""From a claim to its settlement: what a node takes, begins and writes back."""
+"""What a node takes: it claims jobs as slots become free, and starts their bodies."""

@@ -8,40 +8,39 @@ so a new limit holds at once.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from random import Random
+from typing import TypeAlias
 
 from horae.domain.jobs.job import Claim, JobId
 from horae.runtime.claims.claim_cursor import ClaimCursor
 from horae.runtime.claims.lane_claimer import LaneClaimer
+from horae.runtime.claims.next_look import AT_ONCE, NEVER, NextLook, first_of
 from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import ClaimScope, Part
+from horae.storage.jobs.claims import ClaimScope, NextWork, Part
 from horae.storage.jobs.limits import limited_claims
-from horae.storage.jobs.limits.limited_claims import LimitedClaims
+
+Claimed: TypeAlias = tuple[Sequence[Claim], NextLook]
+"""The claimed jobs, and when to claim again for what is known to remain."""
 
 
 class Claimer:
-    """Makes the claims of one node, and knows which queues have limits."""
+    """Makes the claims of one worker, and knows which queues have limits."""
 
     def __init__(
         self, database: Database, scope: ClaimScope, timing: ClaimerTiming, rng: Random
     ) -> None:
-        self.limited = frozenset[str]()
-        """The queues with limits among those that the node serves."""
-        self.exhausted = False
-        """Whether the last claim left nothing that could be claimed."""
-        self.next_due: int | None = None
-        """Identifies the time at which the next job is due, as `look_ahead` found it."""
-        self.pause = math.inf
-        """Seconds after which another claim may take what the last one had to skip."""
         self._database, self._scope, self._timing, self._rng = database, scope, timing, rng
-        self.lanes = LaneClaimer(database, timing, rng)
+        self._lanes = LaneClaimer(database, timing, rng)
         self._cursor = self._new_cursor()
-        self._limits_read_at = -math.inf
+        self.known = NextWork(None, frozenset())
+        """What `look_ahead` has read last."""
+        self.stale_at = -math.inf
+        """When what the claimer knows of limits is to be read again."""
         self._next_pause = self._timing.contended.shortest
         self.avoided: dict[str, tuple[float, float]] = {}
         """Job types that cannot begin here: until when they are left to other nodes, and for how
@@ -62,19 +61,6 @@ class Claimer:
         """Claim jobs of this type again: a body has begun."""
         self.avoided.pop(name, None)
 
-    def _current_scope(self) -> ClaimScope:
-        """Return what the next claim may take; if that is not all, another claim follows after
-        `pause`.
-        """
-        now = time.monotonic()
-        waits = {name: until - now for name, (until, _) in self.avoided.items() if until > now}
-        if not waits:
-            return self._scope
-        self.pause = min(waits.values())
-        return replace(
-            self._scope, types=tuple(name for name in self._scope.types if name not in waits)
-        )
-
     def serve(self, types: tuple[str, ...]) -> None:
         """Claim jobs of these types from now on, including those before the last job that was
         claimed.
@@ -87,52 +73,68 @@ class Claimer:
         rest = timing.scan_rest if self._database.dialect == POSTGRESQL else 0.0
         return ClaimCursor(slow=timing.slow_scan, rest=rest, gain=timing.cursor_gain)
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether the limits must be read again."""
-        return time.monotonic() - self._limits_read_at > self._timing.limits_fresh
+    def wake(self) -> None:
+        """Leave out nothing at the next claim: there may be work."""
+        self._lanes.wake()
 
-    async def claim(self, room: int, slots: int) -> Sequence[Claim]:
+    @property
+    def limited(self) -> frozenset[str]:
+        """The queues with limits among those that the node serves."""
+        served = self._scope.queues
+        limited = self.known.limited
+        return limited if served is None else limited.intersection(served)
+
+    def makes_room(self, lanes: Collection[int]) -> bool:
+        """Return whether the end of jobs of these lanes may allow another claim."""
+        return self._lanes.makes_room(lanes)
+
+    async def claim(self, room: int, slots: int) -> Claimed:
         """Take up to `room` due jobs, and up to `slots` of them from lanes; raises what the
         database raises.
 
         Jobs from lanes come first, and are meant to begin at once: the start of a job under a rate
         was counted.
         """
-        self.pause = math.inf
-        scope = self._current_scope() if self.avoided else self._scope
-        if not self.lanes.in_use:
-            return await self._claim_plain(scope, room)
-        found = await self.lanes.claim(scope, room, slots)
-        self.exhausted = True
-        plain = await self._claim_plain(scope, found.plain_room) if found.plain_room else ()
-        self.exhausted = self.exhausted and self.lanes.due_in > 0
-        self.pause = min(self.pause, self.lanes.due_in)
-        return [*found.claims, *plain]
+        scope, looks = self._scope, list[NextLook]()
+        if self.avoided:
+            now = time.monotonic()
+            until = {name: until for name, (until, _) in self.avoided.items() if until > now}
+            scope = replace(scope, types=tuple(name for name in scope.types if name not in until))
+            looks += [NextLook(at, "jobs of a type could not begin") for at in until.values()]
+        taken: Sequence[Claim] = ()
+        if self.known.lanes:
+            taken, room = await self._lanes.claim(scope, room, slots)
+            looks.append(self._lanes.next_look)
+        if room:
+            plain, look = await self._claim_plain(scope, room)
+            taken = [*taken, *plain]
+            looks.append(look)
+        return taken, first_of(looks)
 
-    async def _claim_plain(self, scope: ClaimScope, room: int) -> Sequence[Claim]:
+    async def _claim_plain(self, scope: ClaimScope, room: int) -> Claimed:
+        """Claim jobs that wait in no lane."""
         names: Sequence[str] = ()
         if self.limited:
             names = await self._database.autocommit_async(
                 limited_claims.limited_queues_with_room, scope, room
             )
-        if not names:
-            return await self._claim_unlimited(scope, room)
-        result = await self._database.transact_async(limited_claims.claim, scope, room, names)
-        self._note_contention(result)
-        return result.claims
-
-    async def _claim_unlimited(self, scope: ClaimScope, room: int) -> Sequence[Claim]:
+        if names:
+            result = await self._database.transact_async(limited_claims.claim, scope, room, names)
+            if not result.contended:
+                self._next_pause = self._timing.contended.shortest
+                return result.claims, AT_ONCE  # more jobs may follow those that did not fit
+            pause = self._next_pause * self._rng.uniform(0.5, 1.0)
+            self._next_pause = self._timing.contended.after(self._next_pause)
+            return result.claims, NextLook(time.monotonic() + pause, "a limited queue was locked")
         began = time.monotonic()
         last = self._cursor.beyond(began)
         if last is not None:
             return await self._claim_beyond(scope, room, last)
         taken = await self._database.autocommit_async(claims.claim, scope, room)
         self._cursor.move(taken, beyond=None, began=began, ended=time.monotonic())
-        self.exhausted = len(taken) < room
-        return taken
+        return taken, NEVER if len(taken) < room else AT_ONCE
 
-    async def _claim_beyond(self, scope: ClaimScope, room: int, last: JobId) -> Sequence[Claim]:
+    async def _claim_beyond(self, scope: ClaimScope, room: int, last: JobId) -> Claimed:
         """Claim without a look at the jobs that have the priority of the last one and come before
         it.
         """
@@ -143,40 +145,27 @@ class Claimer:
             ended = time.monotonic()
             self._cursor.note_higher(began=began, ended=ended)
             began = ended
-        self.exhausted, left = False, room - len(higher)
+        left = room - len(higher)
         if not left:
-            return higher
+            return higher, AT_ONCE
         same = await claim(claims.claim, scope, left, Part.AFTER, last)
         self._cursor.move(same, beyond=last, began=began, ended=time.monotonic())
         left -= len(same)
         if not left:
-            return [*higher, *same]
+            return [*higher, *same], AT_ONCE
         lower = await claim(claims.claim, scope, left, Part.LOWER, last)
-        self.exhausted = len(lower) < left
         self._cursor.follow(lower)
+        look = NEVER if len(lower) < left else AT_ONCE
         if not same and not lower and not await claim(claims.exists, last):
             self._cursor.return_to_front()
-            self.exhausted = False
-        return [*higher, *same, *lower]
+            look = AT_ONCE
+        return [*higher, *same, *lower], look
 
-    async def look_ahead(self) -> float | None:
-        """Read the limits; return the seconds until the next job is due, as `claims.look_ahead`
-        does.
-        """
-        if not self.is_stale and self._cursor.rest(time.monotonic()):
+    async def look_ahead(self) -> NextWork | None:
+        """Read the limits and when the next job is due; None if that takes too long now."""
+        now = time.monotonic()
+        if now < self.stale_at and self._cursor.rest(now):
             return None  # it would read all the index entries that a claim has just skipped
-        ahead = await self._database.autocommit_async(claims.next_work)
-        self._limits_read_at = time.monotonic()
-        scope = self._scope.queues
-        self.lanes.in_use = ahead.lanes
-        self.next_due = ahead.due_at
-        self.limited = ahead.limited if scope is None else ahead.limited.intersection(scope)
-        return ahead.due_in
-
-    def _note_contention(self, taken: LimitedClaims) -> None:
-        self.exhausted = taken.contended  # otherwise more jobs may follow those that did not fit
-        if taken.contended:
-            self.pause = min(self.pause, self._next_pause * self._rng.uniform(0.5, 1.0))
-            self._next_pause = self._timing.contended.after(self._next_pause)
-        else:
-            self._next_pause = self._timing.contended.shortest
+        self.known = await self._database.autocommit_async(claims.next_work)
+        self.stale_at = time.monotonic() + self._timing.limits_fresh
+        return self.known

@@ -6,11 +6,12 @@ from collections.abc import Collection
 from random import Random
 from typing import Final
 
+from horae.domain.jobs.job import Claim
+from horae.runtime.claims.next_look import NEVER, NextLook
 from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
-from horae.storage.jobs.limits.lane_claims import LaneClaims, LanesAhead
 
 MOST_RATED: Final = 10_000
 """Lanes under rates only that a node keeps in mind."""
@@ -21,99 +22,70 @@ class LaneClaimer:
 
     def __init__(self, database: Database, timing: ClaimerTiming, rng: Random) -> None:
         self._database, self._timing, self._rng = database, timing, rng
-        self.in_use = False
-        """Whether jobs wait in lanes, or did a few seconds ago; otherwise a claim makes no
-        statement about lanes.
-        """
-        self.due_in = math.inf
-        """Seconds after which a lane may be claimed, by the latest claim."""
+        self.next_look = NEVER
+        """When a node that has nothing else to do is to claim from lanes."""
+        self._ask_at = -math.inf
         self._pause = timing.contended.shortest
-        self._idle_until = self._ask_at = -math.inf
-        self._due_at = math.inf
-        self._lacked_slots = False
         self._rated: set[int] = set()
 
     def wake(self) -> None:
-        """Claim from lanes at once, even if the last claim found nothing there."""
-        self._idle_until = self._ask_at = -math.inf
+        """Claim from lanes with the next claim, even if the last one found nothing there."""
+        self._ask_at = -math.inf
         self._pause = self._timing.contended.shortest
 
-    def gain_room(self, lanes: Collection[int]) -> bool:
+    def makes_room(self, lanes: Collection[int]) -> bool:
         """Return whether the end of jobs of these lanes may allow another claim: not where only
         rates limit them.
         """
-        return self._lacked_slots or not self._rated.issuperset(lanes)
+        return not self._rated.issuperset(lanes)
 
-    async def claim(self, scope: ClaimScope, room: int, most: int) -> LaneClaims:
-        """Claim up to `most` jobs from lanes; the result has the room that is left for plain
-        jobs.
-        """
-        nothing = LaneClaims([], room)
-        now = time.monotonic()
-        self.due_in = max(0.0, self._idle_until - now)
-        if self.due_in > 0:
-            return nothing
-        if now < self._ask_at:
-            self.due_in = self._due_at - now
-            return nothing
-        ahead = await self._look_ahead()
-        if ahead.due_in > 0:
-            return nothing
-        if (
-            most <= 0
-        ):  # every slot is taken, and jobs that were claimed before wait for the next one
-            self.due_in, self._lacked_slots = self._timing.contended.shortest, True
-            return nothing
-        began = time.monotonic()
-        result = await self._database.transact_async(lane_claims.claim, scope, room, most)
-        self._lacked_slots = len(result.claims) >= most
-        self._note_rated(result)
-        if result.skipped:
-            self._rest(ahead.next_in)
-        else:
-            self.wake()
-            self._idle_until = began + min(result.rest, self._timing.lane_rest)
-            self.due_in = max(0.0, self._idle_until - time.monotonic())
-        return result
-
-    async def _look_ahead(self) -> LanesAhead:
-        """Put new jobs into lanes; return when a lane may be claimed."""
+    async def claim(self, scope: ClaimScope, room: int, most: int) -> tuple[list[Claim], int]:
+        """Claim up to `most` jobs from lanes; return them, and the room left for plain jobs."""
         asked_at = time.monotonic()
+        if asked_at < self._ask_at:
+            return [], room
         ahead = await self._database.autocommit_async(lane_claims.ahead)
         if ahead.unfiled:
             await self._database.transact_async(filing.file)
             asked_at = time.monotonic()
             ahead = await self._database.autocommit_async(lane_claims.ahead)
-        self.due_in = 0.0 if ahead.unfiled else ahead.due_in
-        if self.due_in > 0:
-            self._note_nothing_due(asked_at, self.due_in)
-        return ahead
-
-    def _note_rated(self, result: LaneClaims) -> None:
-        if len(self._rated) > MOST_RATED:
-            # The ends of their jobs cause a claim each that finds nothing, until the next one
+        now = time.monotonic()
+        if ahead.due_in > 0 and ahead.unfiled:
+            self.next_look = NextLook(now, "jobs wait to be put into lanes")
+            return [], room
+        if ahead.due_in > 0:
+            # Plain claims do not ask each time: only when a lane is due, after a wake-up, or after
+            # a rest. So jobs that are held back cost the claims of others a small share, however
+            # many they are.
+            self.next_look = NextLook(now + ahead.due_in, "a lane may be claimed")
+            self._ask_at = min(self.next_look.at, now + self._timing.ahead_rest * (now - asked_at))
+            return [], room
+        if most <= 0:
+            # Every slot is taken, and jobs that were claimed before wait for the next one.
+            self._rated.clear()
+            self.next_look = NextLook(now + self._timing.contended.shortest, "a lane is due")
+            return [], room
+        result = await self._database.transact_async(lane_claims.claim, scope, room, most)
+        if len(result.claims) >= most or len(self._rated) > MOST_RATED:
+            # The end of any job makes room where slots were lacking. Otherwise, forgetting these
+            # lanes costs an empty claim for each of their jobs that ends before the next claim.
             self._rated.clear()
         self._rated.difference_update(
             claim.lane_id for claim in result.claims if claim.lane_id is not None
         )
-        self._rated |= result.rated
+        if len(result.claims) < most:
+            self._rated |= result.rated
+        if result.skipped:
+            # Other nodes have locked what is due, or only they can run it, or it waits until jobs
+            # end, which wakes this node.
+            pause = min(self._pause * self._rng.uniform(0.5, 1.0), ahead.next_in)
+            self._pause = self._timing.contended.after(self._pause)
+            self._rest_until(time.monotonic() + pause, "a lane could not be claimed")
+        else:
+            self._pause = self._timing.contended.shortest
+            rest = min(result.rest, self._timing.lane_rest)
+            self._rest_until(now + rest, "starts under a rate have gathered")
+        return result.claims, result.plain_room
 
-    def _note_nothing_due(self, asked_at: float, due_in: float) -> None:
-        """Do not ask again with each claim of plain jobs: only when a lane is due, after a wake-up,
-        or after a rest.
-
-        So jobs that are held back cost the claims of others a small share, however many they are.
-        """
-        now = time.monotonic()
-        self._due_at = now + due_in
-        self._ask_at = min(self._due_at, now + self._timing.ahead_rest * (now - asked_at))
-
-    def _rest(self, most: float) -> None:
-        """Leave the lanes alone for a moment, at most until further ones become due.
-
-        Other nodes have locked what is due, or only they can run it, or it waits until jobs end,
-        which wakes this node.
-        """
-        self.due_in = min(self._pause * self._rng.uniform(0.5, 1.0), most)
-        self._idle_until = time.monotonic() + self.due_in
-        self._pause = self._timing.contended.after(self._pause)
+    def _rest_until(self, at: float, why: str) -> None:
+        self._ask_at, self.next_look = at, NextLook(at, why)

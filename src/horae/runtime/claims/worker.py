@@ -5,17 +5,15 @@ end in a tenth of a second. Jobs claimed beyond the slots wait here for at most 
 are handed back. A claim that finds nothing is followed by a query for the next due time, so that a
 delayed job starts on time although an idle node polls seldom.
 
-If the answer to a claim is lost, the database may have assigned jobs to this node that it does not
-know. They are searched for and handed back: repeatedly for a while, because the lost statement may
-still be running, and then once a minute. A job that has begun here and is not settled, or that
-waits to be handed back, is never among them.
+When it looks for jobs next is one value, `_look`: the earliest of what its sources say (the last
+claim, the next due time, hints, polling). Slots decide only whether it can.
 """
 
 import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any
 
@@ -29,15 +27,23 @@ from horae.runtime.bodies.orders import Interrupted, OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.runner import RunEnvironment, stopped_by
 from horae.runtime.claims.claimer import Claimer
+from horae.runtime.claims.lost_replies import HeldJobs, LostReplies
+from horae.runtime.claims.next_look import (
+    AT_ONCE,
+    HINTED,
+    NEVER,
+    NextLook,
+    first_of,
+    next_to_wait_for,
+)
 from horae.runtime.claims.peers import Peers
-from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.suspects import Suspects
 from horae.runtime.claims.throughput import Throughput
+from horae.runtime.settling.settler import Settler
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Timing
-from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.types.attempt import Attempt
 from horae.types.job_type import JobType
@@ -50,9 +56,6 @@ Choose = Callable[[JobType[Any]], Executor]
 
 class Worker:
     """Fills the slots of one node with jobs."""
-
-    siblings: "Sequence[Worker]" = ()
-    """The other workers of the node."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self,
@@ -67,6 +70,7 @@ class Worker:
         slots: Slots,
         wakeup: WakeupChannel,
         peers: Peers,
+        held: HeldJobs,
         timing: Timing,
         rng: Random,
     ) -> None:
@@ -80,16 +84,14 @@ class Worker:
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput(timing.throughput)
         self._unavailable = ThrottledWarning()
-        # Held by one worker of a node at a time: what another one is just claiming would seem
-        # orphaned.
-        self._wake, self.claiming = asyncio.Event(), asyncio.Lock()
-        self._wakes = 0
-        self._exhausted = self._stopping = self._isolated = False
+        self._held, self._lost_replies = held, LostReplies(environment, held, timing.worker)
+        self._wake = asyncio.Event()
+        self._look = AT_ONCE
+        self._ahead: NextLook | None = None
+        """When the next job is due, if that was read since the last claim."""
+        self._stopping = self._isolated = False
         self._poll = self._timing.poll_without_hints.shortest
-        self._due_at: float | None = None
-        self._due_known = False
-        self._reply_lost_until = 0.0
-        self._orphaned_at = time.monotonic() + self._timing.orphaned_every
+        held.add(self._jobs)
         signals.work.connect(self.wake)
         signals.room.connect(self._wake.set)
         signals.queues_freed.connect(self._queues_freed)
@@ -104,9 +106,8 @@ class Worker:
 
     def wake(self) -> None:
         """Claim now: there may be work. Called on the node's loop."""
-        self._wakes += 1
-        self._claimer.lanes.wake()
-        self._exhausted = False
+        self._claimer.wake()
+        self._look = HINTED
         self._wake.set()
 
     def serve(self, types: tuple[str, ...]) -> None:
@@ -127,10 +128,9 @@ class Worker:
         """Claim, and let other nodes claim, what the end of a job under a limit has made
         possible.
         """
-        if not self._claimer.lanes.gain_room(lanes):
-            return
-        self.wake()
-        self._wakeup.send(work())
+        if self._claimer.makes_room(lanes):
+            self.wake()
+            self._wakeup.send(work())
 
     def stop(self) -> None:
         """Claim nothing more; `run` hands back the jobs that have not begun and ends."""
@@ -139,14 +139,13 @@ class Worker:
 
     async def run(self) -> None:
         """Claim jobs and start bodies until stopped; may be called again after an error."""
-        if self._reply_lost_until == math.inf:  # a claim was cancelled by an error elsewhere
-            self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
+        self._lost_replies.note_cancelled()  # by an error elsewhere
+        self._look = AT_ONCE
         while not self._stopping:
-            room = self._room()
-            if time.monotonic() < self._reply_lost_until or time.monotonic() >= self._orphaned_at:
-                await self._hand_back_orphaned()
-            if room > 0 and not self._exhausted:
-                async with self.claiming:
+            if self._lost_replies.is_search_due:
+                await self._hand_back_unknown()
+            if (room := self._room()) > 0 and self._look.at <= time.monotonic():
+                async with self._held.claiming:
                     await self._claim(room)
             else:
                 await self._wait()
@@ -156,8 +155,8 @@ class Worker:
         stop_attempts(
             [attempt for attempt in self.running.values() if attempt.waiting], Interrupted
         )
-        if time.monotonic() < self._reply_lost_until:
-            await self._hand_back_orphaned()
+        if self._lost_replies.are_possible:
+            await self._hand_back_unknown()
 
     @property
     def has_room(self) -> bool:
@@ -174,107 +173,82 @@ class Worker:
         return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
 
     async def _claim(self, room: int) -> None:
-        wakes = self._wakes
-        asked = time.monotonic()
-        lost_before, self._reply_lost_until = (
-            self._reply_lost_until,
-            math.inf,
-        )  # also if this is cancelled meanwhile
+        began = time.monotonic()
+        self._look, self._ahead = NEVER, None  # a hint that comes meanwhile changes it
+        # Jobs of lanes are to begin at once, or soon where slots turn over.
+        soon = min(self._throughput.recent, self._timing.prefetch)
+        slots = min(room, max(self._slots.free - len(self._prefetched), soon))
         try:
-            taken = await self._claimer.claim(room, self._lane_slots(room))
-            taken = await self._suspects.sift(taken, lambda: self._known)
-        except Exception as error:  # noqa: BLE001
-            # The database may be unavailable for a while; the node goes on
+            with self._lost_replies.expected():
+                taken, look = await self._claimer.claim(room, slots)
+                taken = await self._suspects.sift(taken, self._held.ids)
+        except Exception as error:  # noqa: BLE001 - while the database is unavailable, the node goes on
+            self._look = AT_ONCE
             self._unavailable.warn("no jobs can be claimed: %s", error)
-            self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
-        self._reply_lost_until = lost_before
         self._unavailable.settle()
-        self._exhausted = self._claimer.exhausted and wakes == self._wakes
+        self._look = first_of((self._look, look))
         if taken:
             self._poll = self._timing.poll_without_hints.shortest
         if len(taken) >= room:
             self._signals.filled.send(len(taken))
-        self._due_known, self._due_at = (
-            False,
-            None,
-        )  # a due time in the past would make the loop spin
         now = time.monotonic()
-        if self._claimer.lanes.in_use:
-            taken = self._put_first(taken, now)
+        if self._claimer.known.lanes:  # their jobs have the next slots
+            first = [(claim, now) for claim in reversed(taken) if claim.lane_id is not None]
+            self._prefetched.extendleft(first)
+            taken = taken[len(first) :]
         self._prefetched.extend((claim, now) for claim in taken)
-        if now - asked > self._timing.latest_reply:
+        if now - began > self._timing.latest_reply:
             self._hand_back_prefetched()
         self._start_prefetched()
 
-    def _lane_slots(self, room: int) -> int:
-        """Return how many jobs of lanes may be claimed: those that can begin at once, or soon where
-        slots turn over.
-        """
-        soon = min(self._throughput.recent, self._timing.prefetch)
-        return min(room, max(self._slots.free - len(self._prefetched), soon))
-
-    def _put_first(self, taken: Sequence[Claim], now: float) -> Sequence[Claim]:
-        """Let jobs of lanes have the next slots; return the others."""
-        first = [claim for claim in taken if claim.lane_id is not None]
-        self._prefetched.extendleft((claim, now) for claim in reversed(first))
-        return taken[len(first) :]
-
-    async def _look_ahead(self) -> None:
+    async def _look_ahead(self) -> NextLook:
         """Read when the next job is due, if that can be told, and which queues have limits now."""
-        self._due_known = True
-        known, had_lanes = self._claimer.limited, self._claimer.lanes.in_use
+        limited, had_lanes = self._claimer.limited, self._claimer.known.lanes
         try:
-            due_in = await self._claimer.look_ahead()
+            ahead = await self._claimer.look_ahead()
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._unavailable.warn("cannot read when the next job is due: %s", error)
-            due_in = None
-        later = self._peers.delay(self._claimer.next_due)
-        self._due_at = None if due_in is None else time.monotonic() + due_in + later
-        if self._claimer.limited - known or self._claimer.lanes.in_use > had_lanes:
+            ahead = None
+        if self._claimer.limited - limited or self._claimer.known.lanes > had_lanes:
             self.wake()
+        now = time.monotonic()
+        if ahead is None or ahead.due_in is None:
+            poll = self._timing.poll_with_hints * self._rng.uniform(0.75, 1.25)
+            return NextLook(now + poll, "it is unknown when the next job is due")
+        later = self._peers.delay(ahead.due_at)
+        return NextLook(now + ahead.due_in + later, "the next job is due")
 
     async def _wait(self) -> None:
-        idles = (
-            self._exhausted
-            and self._wakeup.connected
-            and self._claimer.pause > self._timing.look_ahead_from
-        )
-        if not self._due_known and (self._claimer.is_stale or idles):
-            await self._look_ahead()
-        timeout = self._poll_interval()
-        if self._room() > 0:
-            timeout = min(timeout, self._claimer.pause)
-        elif self._claimer.pause < math.inf:
-            # Claim when there is room, and not after the pause: one that is over would make the
-            # loop spin until then.
-            self._exhausted = False
+        """Wait until jobs are to be looked for, or handed back, or until something changes."""
+        now = time.monotonic()
+        idles = self._wakeup.connected and self._look.at - now > self._timing.look_ahead_from
+        if self._ahead is None and (idles or now > self._claimer.stale_at):
+            self._ahead = await self._look_ahead()
+            self._look = first_of((self._look, self._ahead))
+            now = time.monotonic()
+        looks = [self._look, NextLook(now + self._poll_interval(), "hints may have been lost")]
         if self._prefetched:
-            timeout = min(timeout, self._timing.prefetched_for / 4)
+            _, claimed_at = self._prefetched[0]
+            at = claimed_at + self._timing.prefetched_for
+            looks.append(NextLook(at, "jobs that were claimed ahead are handed back"))
+        look = next_to_wait_for(looks, now, has_room=self._room() > 0)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(look.at - now):
                 await self._wake.wait()
         except TimeoutError:
-            self._exhausted = False
-            # It may be over while no slot is free, and would make the loop spin until one is
-            self._due_at = None
+            self._look = look._replace(at=-math.inf)
         self._wake.clear()
 
     def _poll_interval(self) -> float:
-        spread = self._rng.uniform(0.75, 1.25)
         if not self._wakeup.connected:
-            self._poll = self._timing.poll_without_hints.after(self._poll)
-            return self._poll * spread
-        if self._due_at is None:
-            return self._timing.poll_with_hints * spread
-        return max(
-            0.0,
-            min(
-                self._timing.poll_idle * self._peers.poll_pace * spread,
-                self._due_at - time.monotonic(),
-            ),
-        )
+            self._poll = seconds = self._timing.poll_without_hints.after(self._poll)
+        elif self._ahead is None:
+            seconds = self._timing.poll_with_hints
+        else:
+            seconds = self._timing.poll_idle * self._peers.poll_pace
+        return seconds * self._rng.uniform(0.75, 1.25)
 
     def _start_prefetched(self) -> None:
         while (
@@ -304,9 +278,10 @@ class Worker:
             self._avoid(claim.type)
         elif self._claimer.avoided:
             self._claimer.trust(claim.type)
-        self._throughput.count(time.monotonic())
+        now = time.monotonic()
+        self._throughput.count(now)
         self._start_prefetched()
-        if not self._exhausted and not self._wake.is_set() and self._room() > 0:
+        if self._look.at <= now and not self._wake.is_set() and self._room() > 0:
             self._wake.set()
         if not self.running:
             self._signals.emptied.set()
@@ -329,8 +304,8 @@ class Worker:
             self._hand_back(dropped)
 
     def _hand_back_stale(self) -> None:
-        oldest = time.monotonic() - self._timing.prefetched_for
-        if self._prefetched and self._prefetched[0][1] < oldest:
+        now = time.monotonic()
+        if self._prefetched and self._prefetched[0][1] + self._timing.prefetched_for <= now:
             self._throughput.reset()
             self._hand_back_prefetched()
 
@@ -346,40 +321,22 @@ class Worker:
     @property
     def may_hold_unknown_jobs(self) -> bool:
         """Whether a claim without an answer may still take effect."""
-        return time.monotonic() < self._reply_lost_until
+        return self._lost_replies.are_possible
 
-    @property
-    def _known(self) -> list[JobId]:
-        """The jobs that this node knows to hold."""
-        held = [job_id for worker in (self, *self.siblings) for job_id in worker.held]
-        return [*held, *self._settler.unsettled]
-
-    @property
-    def held(self) -> list[JobId]:
-        """The jobs that this worker runs or has claimed ahead."""
+    def _jobs(self) -> list[JobId]:
+        """Return the jobs that this worker runs or has claimed ahead."""
         return [*self.running, *(claim.id for claim, _ in self._prefetched)]
 
-    async def _hand_back_orphaned(self) -> None:
-        async with self.claiming:
-            await self._search_orphaned()
-
-    async def _search_orphaned(self) -> None:
-        known = [*self._environment.journal.listed, *self._known]
+    async def _hand_back_unknown(self) -> None:
         try:
-            orphaned = await self._environment.database.autocommit_async(
-                claims.orphaned, self._environment.node, known
-            )
+            unknown = await self._lost_replies.search(self._hand_back)
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._unavailable.warn("cannot read which jobs this node has claimed: %s", error)
-            self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
-        self._orphaned_at = time.monotonic() + self._timing.orphaned_every
-        if orphaned:
-            self._hand_back(orphaned)
+        if unknown:
             log.warning(
-                "%d jobs were claimed although the answer was lost; they are handed back",
-                len(orphaned),
+                "%d jobs were claimed although the answer was lost; they are handed back", unknown
             )
 
     def _isolate(self, level: Isolation) -> None:

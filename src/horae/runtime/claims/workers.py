@@ -33,9 +33,6 @@ class Workers:
         self._workers = [
             new_worker(types, its) for types, its in zip(parts, [slots, *own], strict=True)
         ]
-        for worker in self._workers:
-            worker.siblings = [other for other in self._workers if other is not worker]
-            worker.claiming = self._workers[0].claiming
         first, *others = [worker.running for worker in self._workers]
         self.running: Mapping[JobId, Attempt] = ChainMap(first, *others) if others else first
 

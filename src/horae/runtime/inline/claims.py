@@ -14,7 +14,7 @@ from horae.domain.jobs.job import Claim, JobId
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.claims.settler import settle_batch
+from horae.runtime.settling.settler import settle_batch
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import WorkerTiming
 from horae.scarcity import starts

@@ -14,7 +14,7 @@ from horae.errors import EndNotWritten
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.claims.settler import Repetition, settle_batch
+from horae.runtime.settling.settler import Repetition, settle_batch
 from horae.runtime.timing import Timing
 from horae.scarcity import starts
 from horae.storage.outcomes.settling import Settled

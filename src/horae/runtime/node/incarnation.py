@@ -19,10 +19,8 @@ from horae.runtime.bodies.log_book import KeptLogs, writer_to
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.claims.completion import Completion
-from horae.runtime.claims.hook_service import HookService
+from horae.runtime.claims.lost_replies import HeldJobs
 from horae.runtime.claims.peers import Peers
-from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.worker import Worker
 from horae.runtime.claims.workers import Workers
@@ -41,6 +39,9 @@ from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
 from horae.runtime.node.without_hints import log_pooler, reread_schedules
+from horae.runtime.settling.completion import Completion
+from horae.runtime.settling.hook_service import HookService
+from horae.runtime.settling.settler import Settler
 from horae.runtime.signals import Signals
 from horae.storage.engine.failures import first_line
 from horae.storage.jobs.claims import ClaimScope
@@ -223,6 +224,7 @@ class Incarnation(BuiltAnewInChild):
         self._settler = Settler(
             self._environment, signals, timing.settler, rng, self._membership.beat_within
         )
+        self._held = HeldJobs(self._settler)
         self._executors = Executors(self._loop, self._environment, self._options, components.hooks)
         self._worker = Workers(
             components.registry, self._new_worker, self._slots, self._options.processes
@@ -257,6 +259,7 @@ class Incarnation(BuiltAnewInChild):
             slots=slots,
             wakeup=self._components.wakeup,
             peers=self._peers,
+            held=self._held,
             timing=self._timing,
             rng=self._rng,
         )

@@ -12,8 +12,8 @@ from horae.domain.jobs.job import NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.workers import Workers
+from horae.runtime.settling.settler import Settler
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ShutdownTiming
 

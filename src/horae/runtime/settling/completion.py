@@ -14,9 +14,9 @@ from horae.guarded_log import guarded_log
 from horae.live.store import CancelRequest
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.claims.hook_service import HookService
 from horae.runtime.components import Components
 from horae.runtime.liveness.rescue import Rescued
+from horae.runtime.settling.hook_service import HookService
 from horae.runtime.signals import Signals
 from horae.storage.jobs import reading
 from horae.storage.outcomes import cancelling

@@ -14,7 +14,7 @@ from functools import partial
 from horae.domain.jobs.job import JobId
 from horae.domain.jobs.retention import KeptFor
 from horae.guarded_log import guarded_log
-from horae.runtime.claims.cleaning import CleaningPlan
+from horae.runtime.settling.cleaning import CleaningPlan
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
 from horae.scarcity import starts
