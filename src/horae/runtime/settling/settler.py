@@ -101,8 +101,6 @@ class Settler:
         self._waiting: list[FinishedRun] = []
         self._writing: Sequence[FinishedRun] = ()
         self._work = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._closing = False
         self._patient = True
 
@@ -122,13 +120,8 @@ class Settler:
         waiting.append(finished)
         if len(waiting) == 1:  # the first one of a batch wakes `run`
             self._work.set()
-            self._idle.clear()
         elif len(waiting) >= self._timing.most_waiting:
             self._signals.burst_over.set()
-
-    async def drained(self) -> None:
-        """Wait until all results are committed."""
-        await self._idle.wait()
 
     def close(self) -> None:
         """Let `run` end once nothing waits."""
@@ -149,7 +142,6 @@ class Settler:
             if was_full and not self.is_full:
                 self._signals.room.send()
             if not self._waiting:
-                self._idle.set()
                 self._work.clear()
                 if self._closing:
                     return
