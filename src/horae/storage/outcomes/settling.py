@@ -226,7 +226,9 @@ def as_batch(settlements: Sequence[Settlement], names: Collection[str]) -> str:
         {name: value for name, value in zip(names, read(item), strict=True) if value is not None}
         for item in settlements
     ]
+    converted = _CONVERTED.intersection(names)
     for row in rows:
-        for name in _CONVERTED.intersection(row):
-            row[name] = round(row[name] * 1e6) if name == "took" else storable(row[name])
+        for name in converted:
+            if name in row:
+                row[name] = round(row[name] * 1e6) if name == "took" else storable(row[name])
     return json.dumps(rows, separators=(",", ":"))

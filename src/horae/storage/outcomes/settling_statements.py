@@ -26,6 +26,7 @@ from sqlalchemy import (
     literal,
     literal_column,
     null,
+    or_,
     select,
     update,
 )
@@ -101,8 +102,11 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
     attempt: ColumnElement[int] = jobs.c.attempt
     began: Any = jobs.c.started_at
     if plain:
-        member = case((batch.c.group_id.is_(None), REPORTED), else_=AWAITED_BY_GROUP)
-        awaited = func.coalesce(jobs.c.awaited, REPORTED) == member
+        # SQLite extracts the group from the batch only for members.
+        awaited = or_(
+            and_(jobs.c.awaited.is_(None), jobs.c.group_id.is_(None)),
+            and_(jobs.c.awaited == AWAITED_BY_GROUP, jobs.c.group_id == batch.c.group_id),
+        )
         held = and_(held, jobs.c.schedule_id.is_(None), awaited)
         ended: Sequence[Any] = (literal(AttemptOutcome.FINISHED, String()), null(), null())
         changes: dict[str, Any] = {
