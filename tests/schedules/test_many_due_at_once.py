@@ -182,7 +182,7 @@ class Desk:
     """A settler without a database."""
 
     def __init__(self, patch: pytest.MonkeyPatch, timing: SettlerTiming) -> None:
-        self.written: list[int] = []
+        self.written = Record[int]()
         patch.setattr(settler, "settle_batch", lambda *_: Settled())
         self.burst_over = Counted()
         self.signals = Signals(burst_over=self.burst_over)
@@ -198,10 +198,6 @@ class Desk:
 
     def transact(self, *_: object) -> tuple[Settled, Callable[[], None]]:
         return Settled(), lambda: None
-
-    async def has_written(self, number: int) -> None:
-        while sum(self.written) < number:
-            await asyncio.sleep(0)
 
     def add(self, number: int = 1) -> None:
         for _ in range(number):
@@ -227,7 +223,7 @@ class TestEndsWait:
             await self.served(desk, group)
             assert desk.written == []
             desk.signals.burst_over.set()
-            await desk.has_written(1)
+            await desk.written.until(lambda: sum(desk.written) == 1)
             desk.settler.close()
         assert desk.written == [1]
 
@@ -237,9 +233,9 @@ class TestEndsWait:
         desk.add()
         async with asyncio.TaskGroup() as group:
             await self.served(desk, group)
-            await desk.has_written(1)
+            await desk.written.until(lambda: sum(desk.written) == 1)
             desk.add()
-            await desk.has_written(2)
+            await desk.written.until(lambda: sum(desk.written) == 2)
             desk.settler.close()
         assert (desk.written, desk.burst_over.waits) == ([1, 1], 1)
 
@@ -251,7 +247,7 @@ class TestEndsWait:
             await self.served(desk, group)
             assert desk.written == []
             desk.add(2)
-            await desk.has_written(4)
+            await desk.written.until(lambda: sum(desk.written) == 4)
             desk.settler.close()
         assert sum(desk.written) == 4
 
