@@ -1,6 +1,4 @@
-"""Calls to make after a caller's own transaction commits, such as sending a hint about the work it
-creates.
-"""
+"""Calls made after a caller's own transaction commits, such as hints about the new work."""
 
 import threading
 from collections.abc import Callable
@@ -15,18 +13,14 @@ from horae.forking import ForkSafeLock
 Send: TypeAlias = Callable[[], None]
 
 COMMIT_TAKES: Final = 0.02
-"""Seconds to wait after a Connection's commit event, which SQLAlchemy fires just before it sends
-the commit.
-"""
+"""Seconds to wait after SQLAlchemy's commit event, fired just before the commit is sent."""
 
 _waiting: Final = WeakKeyDictionary[Session | Connection, list[Send]]()
 _guard: Final = ForkSafeLock()
 
 
 def after_commit(session: Session | Connection, send: Send) -> None:
-    """Call `send` once the transaction of `session` is committed; a rollback drops it, a savepoint
-    has no effect.
-    """
+    """Call `send` when the transaction of `session` commits; a rollback drops the call."""
     with _guard:
         waiting = _waiting.get(session)
         if waiting is None:
@@ -36,9 +30,7 @@ def after_commit(session: Session | Connection, send: Send) -> None:
 
 
 def _follow(session: Session | Connection, waiting: list[Send]) -> None:
-    """Listen for the lifetime of `session`, because a listener cannot be removed while it is being
-    called.
-    """
+    """Listen for the lifetime of `session`: a listener cannot be removed while it is called."""
     if isinstance(session, Session):
         # Both events are fired for savepoints, too.
         event.listen(

@@ -1,5 +1,4 @@
-"""The threads on which coroutines call the database: separate ones for reads, changes,
-cancellations and hooks.
+"""The threads on which coroutines call the database, separate for each kind of use.
 
 A change may have to wait for another transaction: on SQLite for its one write lock, on PostgreSQL
 for a locked row. Reads and cancellations do not queue behind changes that wait, and nothing queues
@@ -21,9 +20,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangeLimits:
-    """When changes are refused: if too many are waiting while none ends.
+    """The limits beyond which changes are refused: too many are waiting, and none ends.
 
-    A queue that moves may be longer.
+    While changes keep ending, the queue may be longer.
     """
 
     most_waiting: int = 64  # changes that may wait for a thread while none ends
@@ -31,11 +30,11 @@ class ChangeLimits:
 
 
 class Use(Enum):
-    """What a call does: `READ` never waits for other transactions, `CHANGE` may, `CANCEL` asks a
-    body to stop.
+    """What a call does.
 
-    `HOOK` calls hooks of the application, which may be slow, and which nobody waits for at the end
-    of the process.
+    `READ` never waits for other transactions, `CHANGE` may, `CANCEL` asks a body to stop. `HOOK`
+    calls hooks of the application, which may be slow, and which nobody waits for at the end of the
+    process.
     """
 
     READ = auto()
@@ -45,11 +44,11 @@ class Use(Enum):
 
 
 HOOK_THREADS: Final = 16
-"""Threads for calls of hooks; further ones wait for one of them."""
+"""Maximum number of threads that call hooks; further calls wait for one of them."""
 
 
 class CallerThreads:
-    """Up to `count` threads for each use but hooks, started when they are needed."""
+    """Up to `count` threads for each use except hooks, started when they are needed."""
 
     def __init__(self, count: int, limits: ChangeLimits = ChangeLimits()) -> None:
         self._limits = limits
@@ -59,9 +58,7 @@ class CallerThreads:
         }
 
     async def run(self, call: Callable[[], T], use: Use) -> T:
-        """Run `call` in the caller's context; raises `DatabaseBusy` if too many changes are waiting
-        while none ends.
-        """
+        """Run `call` in the caller's context; raises `DatabaseBusy` beyond the `ChangeLimits`."""
         threads = self._threads[use]
         limits = self._limits
         if (
@@ -75,9 +72,7 @@ class CallerThreads:
         return await self._run_on(threads, call)
 
     async def finish(self, call: Callable[[], T]) -> T:
-        """Run the rest of a cancellation, which may wait like a change; never refused: the body was
-        asked to stop.
-        """
+        """Run the rest of a cancellation, which is never refused: the body was asked to stop."""
         return await self._run_on(self._threads[Use.CHANGE], call)
 
     def waiting(self, use: Use) -> int:
@@ -85,7 +80,7 @@ class CallerThreads:
         return self._threads[use].waiting
 
     def shutdown(self, *, wait: bool = True) -> None:
-        """Accept no more calls; `wait` for the running ones, except for those of hooks."""
+        """Accept no more calls; with `wait`, wait for the running ones, except hooks."""
         for use, threads in self._threads.items():
             threads.shutdown(wait=wait and use is not Use.HOOK)
 

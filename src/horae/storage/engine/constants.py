@@ -26,11 +26,11 @@ class constant(FunctionElement[Any]):  # noqa: N801 - reads as a function in a s
     inherit_cache = True
 
     def __init__(self, value: StrEnum | int) -> None:
-        """`value`: it becomes a part of the statement's text on SQLite."""
+        """`value`: on SQLite it becomes a part of the statement's text."""
         text = f"'{value.value}'" if isinstance(value, StrEnum) else str(value)
         super().__init__(
             literal_column(text)
-        )  # it also distinguishes the statement in SQLAlchemy's cache
+        )  # the name also distinguishes the statement in SQLAlchemy's cache
         self.parameter = (
             literal(value.value, String()) if isinstance(value, StrEnum) else literal(value)
         )
@@ -44,12 +44,10 @@ def _compile(element: constant, compiler: SQLCompiler, **options: Any) -> str:
 
 
 class Keyword(String):
-    """A column of texts that is compared with members of a `StrEnum` as constants; other values are
-    parameters.
-    """
+    """A text column that is compared with members of a `StrEnum` as constants."""
 
     class KeywordComparator(String.Comparator[str]):
-        """Replaces the members in a comparison."""
+        """Replaces members of a `StrEnum` in a comparison; other values stay parameters."""
 
         @override
         def operate(self, op: OperatorType, *other: Any, **options: Any) -> ColumnElement[Any]:

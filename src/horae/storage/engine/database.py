@@ -57,7 +57,7 @@ T = TypeVar("T")
 Statement = Callable[Concatenate[Connection, P], T]
 Opened = Callable[[], contextlib.AbstractContextManager[Connection]]
 ATTEMPTS: Final = 5
-"""How often a transaction is tried that conflicts with others, before `DatabaseBusy`."""
+"""How often a transaction that conflicts with others is tried before `DatabaseBusy`."""
 
 
 class Database(BuiltAnewInChild):
@@ -75,10 +75,10 @@ class Database(BuiltAnewInChild):
     ) -> None:
         """`busy_timeout`: seconds to wait for SQLite's one write lock before `DatabaseBusy`.
 
-        `pooler`: whether connections go through a pooler; None to detect it. `prepared_statements`:
-        whether PostgreSQL prepares them; None for only where there is no pooler.
-        `file_check_interval`: seconds between two checks that the SQLite file is still the same; a
-        check before each statement would cost 1 % of an insert.
+        `pooler`: whether connections go through a pooler; None detects it. `prepared_statements`:
+        whether PostgreSQL prepares statements; None: only without a pooler. `file_check_interval`:
+        seconds between two checks that the SQLite file is still the same; a check before each
+        statement would cost 1 % of an insert.
         """
         self.url = normalised(url)
         self.dialect = self.url.get_backend_name()
@@ -104,18 +104,18 @@ class Database(BuiltAnewInChild):
             "max_overflow": -1,
         }
         self._connections, self._body_connections = OpenConnections(), OpenConnections()
-        # Regardless of the server's default: a count under a lock must see what others have
-        # committed.
+        # The level must not depend on the server's default: a count under a lock must see what
+        # others have committed.
         committed = {"isolation_level": "READ COMMITTED"} if self.dialect == POSTGRESQL else {}
         self.engine = self._listen_tolerantly(create_engine(self.url, **self._pool, **committed))
-        # A separate pool: switching a connection to autocommit and back took a quarter of the time
-        # of an insert.
+        # Autocommit has a pool of its own: switching a connection to autocommit and back took a
+        # quarter of the time of an insert.
         self.autocommit_engine = self._listen_tolerantly(
             create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect])
         )
         self._statement_connections = ConnectionPool(self.autocommit_engine, threads)
-        # On SQLite they are the same: fewer connections, and an engine with listeners takes longer
-        # for each statement.
+        # On SQLite both pools are the same: it saves connections, and an engine with listeners
+        # takes longer for each statement.
         self._transaction_connections = (
             self._statement_connections
             if self.dialect == SQLITE
@@ -127,8 +127,7 @@ class Database(BuiltAnewInChild):
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
         self._waits_for_calls = True
         self.check_tables: Callable[[Connection], None] | None = None
-        """Raises an error if the tables were migrated since they were opened, so that statements no
-        longer fit.
+        """Raises an error if a migration has changed the tables so that statements no longer fit.
         """
         self.caller_threads = CallerThreads(self._pool["pool_size"])
         self._service_threads = Threads(self._pool["pool_size"], "horae-node")
@@ -136,7 +135,7 @@ class Database(BuiltAnewInChild):
 
     @override
     def begin_in_child(self) -> None:
-        """Begin again, with the parent's connections leading nowhere, and with its checks."""
+        """Start again in a forked child: detach the parent's connections, and repeat the checks."""
         detach([*self._connections.descriptors(), *self._body_connections.descriptors()])
         check_tables = self.check_tables
         super().begin_in_child()
@@ -146,8 +145,7 @@ class Database(BuiltAnewInChild):
 
     @property
     def pooled(self) -> bool:
-        """Whether a pooler is in front of PostgreSQL, so that no prepared statement or session can
-        be relied on.
+        """Whether a pooler is in front of PostgreSQL, which rules out session state.
 
         The first call may have to connect, and raises what connecting raises.
         """
@@ -157,7 +155,7 @@ class Database(BuiltAnewInChild):
 
     @property
     def without_sessions(self) -> str:
-        """What is not used because a pooler is in between, for the log and `horae doctor`."""
+        """What is not used because of a pooler, for the log and `horae doctor`."""
         return self._pooling.consequences
 
     @property
@@ -175,9 +173,7 @@ class Database(BuiltAnewInChild):
     def transact_at_once(
         self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `transact` without waiting for SQLite's write lock; raises `DatabaseBusy` at once if
-        it is taken.
-        """
+        """Run `transact`, but raise `DatabaseBusy` at once if SQLite's write lock is taken."""
         return self._run(
             self.engine.execution_options(**_AT_ONCE[self.dialect]).begin,
             statement,
@@ -186,9 +182,7 @@ class Database(BuiltAnewInChild):
         )
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a `statement` that executes a single SQL statement, which commits by itself, in one
-        round trip.
-        """
+        """Run a `statement` that executes a single SQL statement, in autocommit mode."""
         return self._run(self._statement_connections.statement, statement, *args, **kwargs)
 
     async def transact_async(
@@ -204,28 +198,20 @@ class Database(BuiltAnewInChild):
         return await self.in_service(lambda: self.autocommit(statement, *args, **kwargs))
 
     def hang_up(self) -> None:
-        """Shut down every connection but those of bodies, so that calls that wait for a reply fail
-        at once.
-        """
+        """Shut down all connections except those of bodies, so that waiting calls fail at once."""
         self._connections.hang_up()
 
     def give_up_calls(self) -> None:
-        """Hang up, and let `close` wait for no call: one may be opening a connection, which nothing
-        can interrupt.
-        """
+        """Hang up, and let `close` wait for no call: opening a connection cannot be interrupted."""
         self._waits_for_calls = False
         self.hang_up()
 
     def hang_up_bodies(self, keep: Iterable[Connection | None]) -> None:
-        """Shut down the connections for bodies, idle or not, except those of bodies that may
-        go on.
-        """
+        """Shut down the connections for bodies, idle or not, except those in `keep`."""
         self._body_connections.hang_up(keep)
 
     def end_overdue_calls(self, now: float) -> None:
-        """End calls of services that have passed their deadline; cheap enough to be called
-        often.
-        """
+        """End overdue calls of services; cheap enough to be called often."""
         self._connections.end_overdue(now)
 
     def driver_arguments(self) -> dict[str, Any]:
@@ -244,17 +230,13 @@ class Database(BuiltAnewInChild):
         return await self._service_threads.run(call)
 
     def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
-        """Open a transaction for a job's body: committed at the end of the block, rolled back if
-        the block raises.
-        """
+        """Open a transaction for a job's body: committed at the end, rolled back on an error."""
         self.check_file()
         return self._body_engine.execution_options(**_isolated(self.dialect, isolation)).begin()
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Connection]:
-        """Open a transaction for reads, which all see the same state and make no other transaction
-        wait.
-        """
+        """Open a transaction whose reads all see the same state, and which blocks no other one."""
         self.check_file()
         sqlite = {opening.BEGIN_OPTION: opening.SNAPSHOT}
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -271,9 +253,7 @@ class Database(BuiltAnewInChild):
                 connection.exec_driver_sql("PRAGMA query_only = OFF")
 
     def without_transaction(self) -> Engine:
-        """Return an engine for reads of a body outside its transaction; each statement commits by
-        itself.
-        """
+        """Return an autocommit engine for reads of a body outside its transaction."""
         own = (
             {opening.BEGIN_OPTION: opening.NONE}
             if self.dialect == SQLITE
@@ -284,24 +264,18 @@ class Database(BuiltAnewInChild):
     def async_transaction(
         self, isolation: str
     ) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
-        """Open a transaction for the body of a coroutine function, on a connection of the running
-        event loop.
-        """
+        """Open a transaction for an async body, on a connection of the running event loop."""
         self.check_file()
         return self._async_engine().execution_options(**_isolated(self.dialect, isolation)).begin()
 
     async def close_async(self) -> None:
-        """Close the connections of the running event loop, which cannot be closed after it has
-        ended.
-        """
+        """Close the connections of the running event loop; they cannot be closed after it ends."""
         engine = self._async_engines.pop(asyncio.get_running_loop(), None)
         if engine is not None:
             await engine.dispose()
 
     def check_file(self, *, now: bool = False) -> None:
-        """Raise `Unavailable` if the SQLite file was moved, deleted or replaced while this process
-        had it open.
-        """
+        """Raise `Unavailable` if the open SQLite file was moved, deleted or replaced."""
         if self._file is not None:
             self._file.check(now=now)
 
@@ -327,9 +301,7 @@ class Database(BuiltAnewInChild):
         return (servers_of(self.url), self.url.database) == (servers_of(url), url.database)
 
     def close(self) -> None:
-        """Wait for running calls, unless given up, and close all connections, except those of event
-        loops.
-        """
+        """Wait for running calls, unless given up, and close all connections but event loops'."""
         self.caller_threads.shutdown(wait=self._waits_for_calls)
         self._service_threads.shutdown(wait=self._waits_for_calls)
         self._transaction_connections.close()
@@ -353,13 +325,14 @@ class Database(BuiltAnewInChild):
             if self._file is not None:
                 event.listen(engine, "do_connect", self._file.make)
                 event.listen(engine, "connect", self._file.opened)
-            # Not where each statement commits by itself: an engine with listeners takes longer for
-            # each statement.
+            # In autocommit these listeners are not needed: an engine with listeners takes longer
+            # for each statement.
             if opening.begins(engine):
                 event.listen(engine, "begin", opening.begin)
         else:
             replace_stale(engine)
-            connections.listen(engine)  # before the pooler detection, which queries the server
+            # It comes before the pooler detection, which queries the server.
+            connections.listen(engine)
             self._pooling.listen(engine)
             session.listen(engine)
         return engine
@@ -368,7 +341,7 @@ class Database(BuiltAnewInChild):
         self._listen(engine, self._body_connections)
         commit_guard.watch(
             engine
-        )  # first, so that it sees a transaction that has ended before another one begins
+        )  # it comes first, so that it sees a transaction that has ended before another one begins
         if engine.dialect.name == SQLITE:
             self._body_turns.listen(engine)
             event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
@@ -377,9 +350,7 @@ class Database(BuiltAnewInChild):
         return engine
 
     def _listen_tolerantly(self, engine: Engine) -> Engine:
-        """Listen, and load unreadable values as `UNREADABLE`; not for bodies, which read the
-        application's data.
-        """
+        """Listen, and load unreadable values as `UNREADABLE`; not for the engines of bodies."""
         if engine.dialect.name != SQLITE:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
             report_read_only(engine)
@@ -413,7 +384,7 @@ class Database(BuiltAnewInChild):
             except PoolTimeout as error:
                 self._report(error)
                 raise
-            # A random pause, nothing secret
+            # The pause is random; nothing about it is secret.
             time.sleep(random.uniform(0.0, 0.005 * 2**attempt))  # noqa: S311
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -426,9 +397,7 @@ class Database(BuiltAnewInChild):
             raise
 
     def _report(self, error: DBAPIError | PoolTimeout) -> None:
-        """Raise `DatabaseUnavailable` to a caller; the services of a node handle the driver's
-        errors.
-        """
+        """Raise `DatabaseUnavailable` to a caller; services of a node handle driver errors."""
         if self._service_threads.is_here():
             return
         if (reported := unavailable(error, shown(self.url))) is not None:
@@ -459,14 +428,12 @@ _AT_ONCE: Final[dict[str, dict[str, Any]]] = {
 
 
 def side_car_path(database: Database | Engine, name: str) -> Path:
-    """Return the path of a side-car of a SQLite database, which is kept beside its file."""
+    """Return the path of a side-car file of a SQLite database, which is in the same folder."""
     return Path(f"{database.url.database}-{name}")
 
 
 def _isolated(dialect: str, isolation: str) -> dict[str, Any]:
-    """Return the options of an isolation level; on SQLite, which is serializable, when to take the
-    lock.
-    """
+    """Return the options of an isolation level; on SQLite they say when to take the lock."""
     if dialect == SQLITE:
         return {
             opening.BEGIN_OPTION: (

@@ -49,7 +49,7 @@ S = TypeVar("S")
 W = TypeVar("W", bound="HasWhere")
 
 INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
-"""The form of INSERT with ON CONFLICT, which SQLAlchemy has for each database."""
+"""SQLAlchemy's INSERT with ON CONFLICT for each database."""
 
 
 class PerDialect(Generic[S]):
@@ -95,7 +95,8 @@ def _moment_of_microseconds(value: Any) -> datetime | None:
     try:
         return None if value is None else EPOCH + timedelta(microseconds=value)
     except (ArithmeticError, TypeError):
-        return cast_type("datetime", UNREADABLE)  # checked by the functions of `unreadable_rows`
+        # The functions of `unreadable_rows` check for it.
+        return cast_type("datetime", UNREADABLE)
 
 
 def _moment_in_utc(value: Any) -> datetime | None:
@@ -106,7 +107,7 @@ def _moment_in_utc(value: Any) -> datetime | None:
 
 
 class JsonPart(JSON):
-    """A part of a JSON value; compared with JSON, too, as in `params["path"] == "a.csv"`."""
+    """A part of a JSON value; it can be compared with JSON, as in `params["path"] == "a.csv"`."""
 
     cache_ok = True
 
@@ -146,12 +147,12 @@ class Json(UserDefinedType[Any]):
 
     @override
     def get_col_spec(self, **_: Any) -> str:
-        """Return the column type for SQLite; see below for PostgreSQL."""
+        """Return the column type for SQLite; PostgreSQL's is compiled separately."""
         return "TEXT"
 
     @override
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        if dialect.name != SQLITE:  # psycopg parses it
+        if dialect.name != SQLITE:  # psycopg has parsed it already
             return None
         return lambda value: None if value is None else loads(value)
 
@@ -162,9 +163,7 @@ def _jsonb(_type: Json, _compiler: SQLCompiler, **_: Any) -> str:
 
 
 _encoded: Final = json.JSONEncoder(check_circular=False).encode
-"""Quicker than `json.dumps`: most lists are short and are parameters of statements that run all the
-time.
-"""
+"""Encodes lists of parameters, quicker than `json.dumps`, because most lists are short."""
 
 
 class TextList(TypeDecorator[Sequence[str]]):
@@ -215,19 +214,16 @@ class HasWhere(Protocol):
 def among(
     statement: W, column: ColumnElement[Any], parameter: str = "ids", *, of: type[TextList] = IdList
 ) -> PerDialect[W]:
-    """Return the statement for the rows in which `column` is one of the values of the list
-    parameter.
-    """
+    """Return the statement for rows whose `column` is one of the values of the list parameter."""
     return PerDialect(lambda dialect: statement.where(member_of(dialect, column, parameter, of=of)))
 
 
 def one_of(dialect: str, column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
-    """Return the condition that `column`, which has an index, is one of the few keys that a
-    subquery returns.
+    """Return the condition that the indexed `column` is one of the few keys of a subquery.
 
-    An array on PostgreSQL, which always uses the index for it: for a join or IN it may scan the
-    whole table, if that was small, or was estimated to be, when the plan was made. It also saves a
-    third of the server's time for a claim of 500 jobs.
+    On PostgreSQL it is an array, for which the index is always used: for a join or IN PostgreSQL
+    may scan the whole table, if that was small, or was estimated to be, when the plan was made. It
+    also saves a third of the server's time for a claim of 500 jobs.
     """
     return (
         column.in_(keys)
@@ -255,7 +251,7 @@ def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromC
 
 
 class _SqlFunction(FunctionElement[S]):
-    """A function with a text for each database, in which `{0}` stands for its first argument."""
+    """A function with an SQL text for each database; `{0}` stands for its first argument."""
 
     postgresql: str
     sqlite: str
@@ -273,17 +269,15 @@ def _sql_function(element: _SqlFunction[Any], compiler: SQLCompiler, **options: 
 
 
 class database_now(_SqlFunction[datetime]):  # noqa: N801 - reads as the SQL function that it is
-    """The database's clock; on SQLite a function that each connection registers, so that tests can
-    set it.
-    """
+    """The database's clock; on SQLite a function of the connection, which tests can set."""
 
     type = Instant()
-    # Stable, so that an index can be used; unlike now(), it advances within a transaction.
+    # It is stable, so an index can be used; unlike now(), it advances within a transaction.
     postgresql = "statement_timestamp()"
     sqlite = "horae_now()"
 
 
-class seconds_from_now(_SqlFunction[datetime]):  # noqa: N801 - as above
+class seconds_from_now(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
     """The database's clock plus a number of seconds, which may be negative."""
 
     type = Instant()
@@ -298,12 +292,12 @@ class seconds_from_now(_SqlFunction[datetime]):  # noqa: N801 - as above
 
 
 def seconds_ago(parameter: str) -> seconds_from_now:
-    """Return the database's clock minus the number of seconds that is given by a parameter."""
+    """Return the database's clock minus the number of seconds that a parameter gives."""
     return seconds_from_now(-bindparam(parameter, type_=Float()))
 
 
-class seconds_since(_SqlFunction[float]):  # noqa: N801 - as above
-    """How many seconds ago a stored moment was, by the database's clock."""
+class seconds_since(_SqlFunction[float]):  # noqa: N801 - reads as an SQL function
+    """The seconds from a stored moment until now, by the database's clock."""
 
     type = Float()
     # Subtract the epochs, not the moments: an infinite moment has an epoch, but cannot be
@@ -312,48 +306,46 @@ class seconds_since(_SqlFunction[float]):  # noqa: N801 - as above
     sqlite = "((horae_now() - {0}) / 1000000.0)"
 
 
-class now_or_later(_SqlFunction[datetime]):  # noqa: N801 - as above
-    """The database's clock, but no earlier than a moment of the same row, in case the clock was set
-    back.
-    """
+class now_or_later(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+    """The database's clock, but never earlier than a moment of the row, should it be set back."""
 
     type = Instant()
     postgresql = "greatest(statement_timestamp(), {0})"
     sqlite = "max(horae_now(), {0})"
 
 
-class seconds_between(_SqlFunction[float]):  # noqa: N801 - as above
-    """How many seconds the first of two stored moments is after the second."""
+class seconds_between(_SqlFunction[float]):  # noqa: N801 - reads as an SQL function
+    """The seconds from the second of two stored moments to the first."""
 
     type = Float()
     postgresql = "(extract(epoch FROM {0}) - extract(epoch FROM {1}))::float8"
     sqlite = "(({0} - {1}) / 1000000.0)"
 
 
-class seconds_after(_SqlFunction[datetime]):  # noqa: N801 - as above
-    """A moment plus a number of seconds; null if one of them is null."""
+class seconds_after(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+    """A moment plus a number of seconds; null if either is null."""
 
     type = Instant()
     postgresql = "({0} + make_interval(secs => {1}))"
     sqlite = "({0} + CAST({1} * 1000000 AS INTEGER))"
 
 
-class earlier_of(_SqlFunction[datetime]):  # noqa: N801 - as above
-    """The earlier one of two moments."""
+class earlier_of(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+    """The earlier of two moments."""
 
     type = Instant()
     postgresql = "least({0}, {1})"
     sqlite = "min({0}, {1})"
 
 
-class shifted(_SqlFunction[datetime]):  # noqa: N801 - as above
-    """A moment, moved by as much as a second moment is after a third."""
+class shifted(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+    """A moment, moved by the time from a third moment to a second."""
 
     type = Instant()
     postgresql = sqlite = "({0} + ({1} - {2}))"
 
 
-class microseconds_now(_SqlFunction[int]):  # noqa: N801 - as above
+class microseconds_now(_SqlFunction[int]):  # noqa: N801 - reads as an SQL function
     """The database's clock in whole microseconds since 1970, for arithmetic in Python."""
 
     type = BigInteger()
@@ -361,7 +353,7 @@ class microseconds_now(_SqlFunction[int]):  # noqa: N801 - as above
     sqlite = "horae_now()"
 
 
-class microseconds_of(_SqlFunction[int]):  # noqa: N801 - as above
+class microseconds_of(_SqlFunction[int]):  # noqa: N801 - reads as an SQL function
     """A stored moment in whole microseconds since 1970."""
 
     type = BigInteger()
@@ -369,8 +361,8 @@ class microseconds_of(_SqlFunction[int]):  # noqa: N801 - as above
     sqlite = "{0}"
 
 
-class longer_than(_SqlFunction[bool]):  # noqa: N801 - as above
-    """Whether the text of a JSON column has more than so many bytes."""
+class longer_than(_SqlFunction[bool]):  # noqa: N801 - reads as an SQL function
+    """Whether the text of a JSON column is longer than a number of bytes."""
 
     type = Boolean()
     # The stored size is known without reading the value, and `jsonb` is never eight times as long
@@ -382,10 +374,8 @@ class longer_than(_SqlFunction[bool]):  # noqa: N801 - as above
     sqlite = "(length(CAST({0} AS BLOB)) > {1})"
 
 
-class microseconds_before(_SqlFunction[datetime]):  # noqa: N801 - as above
-    """A moment minus microseconds, but no earlier than a third argument; that one if the
-    microseconds are null.
-    """
+class microseconds_before(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+    """A moment minus microseconds, never earlier than `floor`; `floor` if they are null."""
 
     type = Instant()
     postgresql = "greatest({0} - {1} * interval '1 microsecond', {2})"

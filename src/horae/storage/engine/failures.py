@@ -1,4 +1,4 @@
-"""Classify database errors: repeat the call later, or give these values up.
+"""Classify database errors: either the call may be repeated later, or its values are at fault.
 
 The class of the SQLSTATE decides, because there are too many single codes, and a pooler has its
 own. An error blames the values only if it proves that they cannot be stored. All others are
@@ -17,14 +17,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from horae.errors import DatabaseBusy, DatabaseUnavailable, Unavailable
 
 OF_DATA: Final = frozenset({"22", "23", "44", "54", "P0"})
-"""SQLSTATE classes: data exception, integrity constraint violation, check option violation, program
-limit exceeded (as by a value that is too large), PL/pgSQL error (a trigger of the application has
-refused the row).
+"""SQLSTATE classes of errors that the values cause.
+
+Data exception, integrity constraint violation, check option violation, program limit exceeded (for
+example by a value that is too large), PL/pgSQL error (a trigger of the application has refused the
+row).
 """
 
 OF_SERVER: Final = frozenset({"08", "53", "57", "58"})
-"""SQLSTATE classes: lost connection, insufficient resources such as a full disk, intervention of an
-operator, system error.
+"""SQLSTATE classes: lost connection, insufficient resources, operator intervention, system error.
 """
 
 OF_FILE: Final = frozenset(
@@ -41,14 +42,12 @@ OF_FILE: Final = frozenset(
 )
 """Primary codes of SQLite's errors that no statement causes."""
 RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})
-"""Serialization failure, deadlock."""
+"""SQLSTATEs: serialization failure, deadlock."""
 NO_PRIVILEGE: Final = "42501"
 OF_TABLES: Final = frozenset({"42", "0A"})
-"""SQLSTATE classes: a table, column or index that the statement names is missing; what a plan
-returns has changed.
-"""
+"""SQLSTATE classes: a missing table, column or index; a plan whose result type has changed."""
 NOT_NULL, CHECK = "23502", "23514"
-"""SQLSTATEs of rows that lack a column, or that a new rule refuses."""
+"""SQLSTATEs of rows that lack a required column, or that a new rule refuses."""
 OF_TABLES_IN_FILE: Final = frozenset(
     {
         sqlite3.SQLITE_ERROR,
@@ -57,26 +56,22 @@ OF_TABLES_IN_FILE: Final = frozenset(
         sqlite3.SQLITE_CONSTRAINT_CHECK,
     }
 )
-"""Codes of SQLite's errors for the same; the first is also that of wrong SQL."""
+"""SQLite's error codes for missing columns and tables; the first also means wrong SQL."""
 PRIMARY: Final = 0xFF
-"""The bits of SQLite's error codes that are the primary code."""
+"""Mask for the primary code in SQLite's error codes."""
 
 _UNSTORABLE: Final = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError)
 
 
 def is_transient(error: BaseException) -> bool:
-    """Return whether the state of the database caused the error, so that the same call may succeed
-    later.
-    """
+    """Return whether the database's state caused the error, so that a repeated call may succeed."""
     if isinstance(error, DBAPIError):
         return not is_of_data(error)
     return isinstance(error, Unavailable | PoolTimeout)
 
 
 def is_of_server(error: BaseException) -> bool:
-    """Return whether the server, the file or the way to it caused the error, whatever the statement
-    was.
-    """
+    """Return whether the server, the file or the way to it caused the error."""
     if isinstance(error, PoolTimeout):
         return True
     if not isinstance(error, DBAPIError):
@@ -101,9 +96,7 @@ def unavailable(error: DBAPIError | PoolTimeout, database: str) -> DatabaseUnava
 
 
 def may_be_of_changed_tables(error: DBAPIError) -> bool:
-    """Return whether other tables than those that the statement was written for can be the cause of
-    the error.
-    """
+    """Return whether changed tables, for which the statement does not fit, can be the cause."""
     origin: Any = error.orig
     if isinstance(origin, sqlite3.Error):
         return getattr(origin, "sqlite_errorcode", 0) in OF_TABLES_IN_FILE
@@ -112,9 +105,7 @@ def may_be_of_changed_tables(error: DBAPIError) -> bool:
 
 
 def has_answered(error: DBAPIError | PoolTimeout) -> bool:
-    """Return whether the error is an answer of the database, and not that of a driver that got
-    none.
-    """
+    """Return whether the error is an answer of the database, rather than the lack of one."""
     if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
         return True
     if getattr(error.orig, "sqlstate", None) is not None:
@@ -128,7 +119,7 @@ def reason_of(error: DBAPIError | PoolTimeout) -> str:
 
 
 def advice_for(error: BaseException) -> str:
-    """Return what the operator of a program that failed with an error of the database does next."""
+    """Return what an operator should do about an error of the database."""
     origin = error.orig if isinstance(error, DBAPIError) else None
     if getattr(origin, "sqlstate", None) == NO_PRIVILEGE:
         return "`horae grants` prints the privileges that its role needs"
@@ -141,9 +132,7 @@ def first_line(error: BaseException | None) -> str:
 
 
 def is_only_transient(error: Exception) -> bool:
-    """Return whether the state of the database caused the error or, of a group, all of its
-    errors.
-    """
+    """Return whether the database's state caused the error, or all errors of a group."""
     if isinstance(error, ExceptionGroup):
         return error.split(is_transient)[1] is None
     return is_transient(error)
@@ -165,7 +154,7 @@ def is_of_data(error: BaseException) -> bool:
         unbound = isinstance(origin, sqlite3.ProgrammingError) and "binding" in str(origin)
         return unbound or isinstance(origin, _UNSTORABLE)
     sqlstate: str | None = getattr(origin, "sqlstate", None)
-    if sqlstate is None:  # the driver refused before it asked the server
+    if sqlstate is None:  # the driver refused the values before it asked the server
         return isinstance(error, DataError | IntegrityError)
     return sqlstate[:2] in OF_DATA
 
@@ -176,17 +165,13 @@ def is_busy(error: DBAPIError) -> bool:
 
 
 def is_conflict(error: DBAPIError) -> bool:
-    """Return whether the transaction conflicted with another one, and may succeed if it is
-    repeated.
-    """
+    """Return whether the transaction conflicted with another one, so that it may be repeated."""
     return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES
 
 
 @contextmanager
 def conflicts_as_busy() -> Generator[None]:
-    """Raise `DatabaseBusy` for a conflict in a caller's own transaction, which only the caller can
-    repeat.
-    """
+    """Raise `DatabaseBusy` for a conflict in a caller's own transaction, which may repeat it."""
     try:
         yield
     except DBAPIError as error:

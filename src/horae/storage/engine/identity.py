@@ -1,4 +1,4 @@
-"""A short name for one database, the same for every process that uses it, whatever URL it has."""
+"""A short name for one database, the same for every process that uses it, whatever its URL is."""
 
 import hashlib
 import os
@@ -24,16 +24,16 @@ _PORT: Final = text("SELECT current_setting('port')")
 
 
 def identity_of(database: Database) -> str:
-    """Return the name, which a failover keeps.
+    """Return the name, which stays the same after a failover.
 
-    A restored copy gets another one, a cloned server does not.
+    A restored copy gets another name; a cloned server does not.
     """
     if database.dialect == SQLITE:
         parts = [_machine(), str(Path(database.url.database or "").resolve())]
     else:
         try:
             server = str(database.autocommit(lambda connection: connection.scalar(_SERVER)))
-        except DBAPIError:  # not allowed to this role, as on some managed servers
+        except DBAPIError:  # this role may not call the function, as on some managed servers
             server = ""
         found = database.autocommit(lambda connection: connection.execute(_TABLE).one())
         parts = [server, *map(str, found)]
@@ -41,14 +41,13 @@ def identity_of(database: Database) -> str:
 
 
 def local_name_of(database: Database) -> str:
-    """Return a name that no copy of the database on this machine has, for as long as its server
-    runs here.
+    """Return a name that no copy on this machine shares while the database's server runs here.
 
-    It is the same for all names of a file. A cloned server has the identity of the original, but
+    It is the same for all paths of a file. A cloned server has the identity of the original, but
     another port.
     """
     if database.dialect == SQLITE:
-        # Follows links, as opening the file does
+        # This follows links, as opening the file does.
         file = os.stat(database.url.database or "")  # noqa: PTH116
         return f"{file.st_dev:x}-{file.st_ino:x}"
     port = database.autocommit(lambda connection: connection.scalar(_PORT))

@@ -1,4 +1,4 @@
-"""A second database for lists: a standby of the primary, whose lag the operator answers for."""
+"""A read replica for lists: a standby of the primary, whose lag the operator answers for."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _log = guarded_log("horae.database")
 
 
 class Reads(Protocol):
-    """Where a list is read: a `Database`, or a `ReadReplica` before one."""
+    """Where a list is read: a `Database`, or a `ReadReplica` in front of one."""
 
     def autocommit(
         self,
@@ -39,7 +39,7 @@ class Reads(Protocol):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run a `statement` that only reads, in one SQL statement."""
+        """Run a `statement` that only reads, and that executes one SQL statement."""
         ...
 
 
@@ -48,14 +48,14 @@ class ReplicaState(NamedTuple):
 
     in_recovery: bool
     lag: float | None
-    """Seconds by which it is behind the primary; None if it has replayed no transaction yet."""
+    """Seconds by which the replica is behind the primary; None before its first transaction."""
 
 
 class ReadReplica:
-    """A replica before its primary, which takes over while the replica fails. Thread-safe."""
+    """Reads from a replica, or from the primary while the replica fails. Thread-safe."""
 
     def __init__(self, primary: Database, url: str) -> None:
-        """Raise `ConfigurationError` for a URL that cannot be one of a replica; connect later."""
+        """Raise `ConfigurationError` for a URL that cannot belong to a replica; connect later."""
         parsed = normalised(url, SETTING, PREFERS_STANDBY)
         if {primary.dialect, parsed.get_backend_name()} != {POSTGRESQL}:
             raise ConfigurationError(

@@ -58,4 +58,4 @@ def _identity(connection: Connection) -> str:
     if connection.dialect.name != SQLITE:
         return str(connection.execute(_IDENTITY).scalar_one())
     file = connection.execute(_FILE).scalar_one()
-    return str(Path(file).resolve()) if file else ""  # an in-memory database is never the same
+    return str(Path(file).resolve()) if file else ""  # an in-memory database is never shared

@@ -1,6 +1,4 @@
-"""Calls a function before each statement and commit of the bodies of jobs, as `horae.testing` needs
-it.
-"""
+"""Calls a function before each statement and commit of job bodies, for `horae.testing`."""
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -15,9 +13,7 @@ def watched_statements(
     before_commit: Callable[[], None],
     ignored: Iterable[Engine],
 ) -> Generator[None]:
-    """Call the functions for all connections of SQLAlchemy in this process, except those of the
-    `ignored` engines.
-    """
+    """Call the functions for all SQLAlchemy connections, except those of the `ignored` engines."""
     pools = {id(engine.pool) for engine in ignored}
 
     def on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:

@@ -22,8 +22,8 @@ T = TypeVar("T")
 SHUTDOWN_TIMEOUT: Final = 5.0
 """Seconds after which a program that ends no longer waits for a call.
 
-They count from when the last call ended or the first began: what has hung while a node stopped is
-not waited for once more, in this pool or in the next one.
+They count from when the last call ended or the first began: a call that hung while a node stopped
+is not waited for once more, in this pool or in the next one.
 """
 
 
@@ -42,8 +42,8 @@ class Threads(Executor):
 
     @override
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run the call on one of the threads; raises RuntimeError after `shutdown`, or if not even
-        one can start.
+        """Run the call on one of the threads; raises RuntimeError after `shutdown` or without a
+        thread.
         """
         future = Future[T]()
         self._accept(partial(_run_for_future, future, partial(fn, *args, **kwargs)))
@@ -52,8 +52,8 @@ class Threads(Executor):
     async def run(self, call: Callable[[], T]) -> T:
         """Run the call on one of the threads for a coroutine; raises what `submit` raises.
 
-        Does the same as the event loop's `run_in_executor`, but quicker, as it needs one future
-        instead of two.
+        Does the same as the event loop's `run_in_executor`, but quicker, because it needs one
+        future instead of two.
         """
         return await self._begin(asyncio.get_running_loop(), call)
 
@@ -75,7 +75,7 @@ class Threads(Executor):
 
     @override
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more calls; `wait` for the accepted ones, but no longer than the timeout."""
+        """Accept no more calls; with `wait`, wait for the accepted ones, up to the timeout."""
         with self._lock:
             self._closed = True
         for _ in self._threads:
@@ -91,14 +91,12 @@ class Threads(Executor):
 
     @property
     def waiting(self) -> int:
-        """How many calls are waiting for a thread."""
+        """The number of calls that are waiting for a thread."""
         return max(self._unfinished - self._limit, 0)
 
     @property
     def stalled_for(self) -> float:
-        """Seconds since the last call ended, or since the pool was last idle; 0 while it is
-        idle.
-        """
+        """Seconds since the last call ended, or the pool was last idle; 0 while it is idle."""
         return time.monotonic() - self._last_progress if self._unfinished else 0.0
 
     def _begin_thread(self) -> None:
@@ -110,7 +108,7 @@ class Threads(Executor):
         except (
             RuntimeError,
             MemoryError,
-        ):  # the system has none left: the others run the call when they are free
+        ):  # the system has no threads left: the existing ones run the call when they are free
             if not self._threads:
                 raise
         else:
@@ -141,9 +139,7 @@ def _run_for_future(future: Future[T], call: Callable[[], T]) -> None:
 def _run_for_loop(
     loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]", call: Callable[[], T]
 ) -> None:
-    """Run a call on a thread, unless its caller was cancelled before, and pass its result on to the
-    event loop.
-    """
+    """Run a call on a thread, unless its caller was cancelled, and pass its result to the loop."""
     if future.cancelled():
         return
     try:
@@ -167,7 +163,7 @@ def _fail(future: "asyncio.Future[Any]", error: BaseException) -> None:
         return
     if isinstance(
         error, StopIteration
-    ):  # no coroutine may raise it (PEP 479), and no future before Python 3.12 takes it
+    ):  # no coroutine may raise it (PEP 479), and no future accepts it before Python 3.12
         refused = RuntimeError("a call for a coroutine raised StopIteration")
         refused.__cause__ = error
         error = refused

@@ -1,5 +1,4 @@
-"""Rows that cannot be read: they are left out and reported, so that one of them does not make the
-others unreadable.
+"""Unreadable rows: they are left out and reported, so that the other rows stay readable.
 
 A value may be out of Python's range (a moment in the year 294276, a number of 5,000 digits) or of
 another type than the column, which SQLite allows. It is loaded as `UNREADABLE`, and the functions
@@ -19,7 +18,7 @@ from horae.guarded_log import guarded_log
 
 T = TypeVar("T")
 MOST_REMEMBERED: Final = 10_000
-"""How many such rows are reported; more would only fill memory and the log."""
+"""Maximum number of unreadable rows that are reported; more would only fill memory and the log."""
 _KEYS: Final = ("id", "job_id", "schedule_id", "key", "name")
 log = guarded_log("horae.storage")
 
@@ -34,7 +33,7 @@ _lock: Final = threading.Lock()
 
 
 def readable(table: str, rows: Iterable[Any], make: Callable[[Any], T]) -> list[T]:
-    """Convert the rows that can be read; the others are logged once, and listed by `doctor`."""
+    """Convert the readable rows; unreadable ones are logged once, and listed by `doctor`."""
     found: list[T] = []
     for row in rows:
         try:
@@ -53,9 +52,7 @@ def readable_page(
     place: Callable[[Any], Any],
     limit: int | None,
 ) -> list[T]:
-    """Return a full page of readable rows; `fetch` reads rows after a place, `place` returns that
-    of a row.
-    """
+    """Return a full page of readable rows; `fetch` reads rows after the `place` of another."""
     found: list[T] = []
     while True:
         rows = fetch(start)
@@ -78,9 +75,7 @@ def read(table: str, row: Any, make: Callable[[Any], T]) -> T:
 
 
 def checked(row: Any, make: Callable[[Any], T]) -> T:
-    """Convert a row; raises ValueError if one of its values could not be loaded, or what `make`
-    raises.
-    """
+    """Convert a row; raises ValueError for a value that was not loaded, or what `make` raises."""
     values = row.values() if isinstance(row, Mapping) else row
     if any(value is UNREADABLE for value in values):
         raise ValueError("a moment or a number in it is beyond what can be read")
@@ -100,7 +95,7 @@ def remembered() -> Mapping[tuple[str, str], str]:
 
 
 def clear() -> None:
-    """Forget the rows found so far, as `doctor` does before it checks all tables."""
+    """Forget the rows found so far; `doctor` does so before it checks all tables."""
     with _lock:
         _remembered.clear()
 
@@ -114,9 +109,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def load_tolerantly(connection: Any, _record: object = None) -> None:
-    """Make a new psycopg connection load `UNREADABLE` where it would raise, which would fail the
-    whole result.
-    """
+    """Make a psycopg connection load `UNREADABLE` instead of failing the whole result."""
     from psycopg import DataError  # noqa: PLC0415 - an extra
     from psycopg.abc import Buffer  # noqa: PLC0415
     from psycopg.adapt import Loader  # noqa: PLC0415
@@ -143,7 +136,7 @@ def load_tolerantly(connection: Any, _record: object = None) -> None:
 
 
 def _key(row: Any) -> str:
-    # The public name of a Row's mapping
+    # `_mapping` is the public name of a row's mapping.
     values = row if isinstance(row, Mapping) else row._mapping  # noqa: SLF001
     return next((str(values[name]) for name in _KEYS if name in values), "?")
 

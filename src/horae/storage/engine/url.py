@@ -23,27 +23,24 @@ SEVERAL_HOSTS: Final = re.compile(
     r"(?P<before>[\w+]+://(?:[^:/]*(?::[^@]*)?@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<after>(?:[/?].*)?)",
     re.DOTALL,
 )
-"""A URL with a list of hosts after the user and the password, which may contain a comma as well."""
+"""A URL with a list of hosts after the user and the password, which may also contain commas."""
 HOST_AND_PORT: Final = re.compile(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]\s]+))(?::(?P<port>[0-9]+))?"
 )
 USER: Final = re.compile(r"(?<=://)(?:[^/@]*@)?")
 USUAL_PORT: Final = "5432"
 WRITABLE: Final = {"target_session_attrs": "read-write"}
-"""Added to a URL with several hosts: the first one that answers may be a standby, which accepts no
-writes.
-"""
+"""Added to a URL with several hosts: the first that answers may be a standby."""
 PREFERS_STANDBY: Final = {"target_session_attrs": "prefer-standby"}
-"""Added instead to a URL with several hosts that is only read from."""
+"""Added instead if the URL, with several hosts, is only read from."""
 
 
 def normalised(
     url: str | URL, setting: str = "database", several: Mapping[str, str] = WRITABLE
 ) -> URL:
-    """Return the URL with the driver that Horae uses; raises `ConfigurationError`, which names the
-    setting.
+    """Return the URL with Horae's driver; raises `ConfigurationError`, which names the setting.
 
-    `several`: what is added to the query if the URL names several hosts, unless it has it already.
+    `several`: defaults that are added to the query if the URL names several hosts.
     """
     parsed = _parsed(url, setting)
     backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
@@ -61,18 +58,14 @@ def normalised(
 
 
 def missing_file(url: str | URL) -> Path | None:
-    """Return the SQLite file of the URL if it does not exist, else None; raises
-    `ConfigurationError`.
-    """
+    """Return the URL's SQLite file if it does not exist, else None; raises `ConfigurationError`."""
     file = file_of(url)
-    # False also for a name that is too long
+    # `exists` also returns False for a name that is too long.
     return None if file is None or os.path.exists(file) else file  # noqa: PTH110
 
 
 def file_of(url: str | URL) -> Path | None:
-    """Return the SQLite file of the URL, None for other databases and names; raises
-    `ConfigurationError`.
-    """
+    """Return the URL's SQLite file, None for other databases; raises `ConfigurationError`."""
     parsed = normalised(url)
     if parsed.get_backend_name() != SQLITE or (parsed.database or "").startswith("file:"):
         return None
@@ -80,9 +73,7 @@ def file_of(url: str | URL) -> Path | None:
 
 
 def shown(url: str | URL) -> str:
-    """Return the URL without passwords, neither of its user nor in its query; several hosts as
-    libpq writes them.
-    """
+    """Return the URL without any passwords, and with several hosts in libpq's form."""
     parsed = normalised(url)
     if not has_several_hosts(parsed):
         return shown_url(parsed.render_as_string(hide_password=True))
@@ -99,10 +90,9 @@ def has_several_hosts(url: URL) -> bool:
 
 
 def servers_of(url: URL) -> list[tuple[str, str]]:
-    """Return host and port of each PostgreSQL server that a URL names; a host may be empty or a
-    folder of a socket.
+    """Return the host and port of each PostgreSQL server in a URL; a host may be a socket folder.
 
-    The driver of the URL may be any: it may be that of an application's own engine.
+    The driver of the URL does not matter: the URL may come from an application's own engine.
     """
     arguments = driver_arguments(url.set(drivername=DRIVER))
     hosts = str(arguments.get("host") or "").split(",")

@@ -1,9 +1,7 @@
 """The limits of stored values: what Python can read and can still add to.
 
-CHECKs enforce them, and so do readers.
-
-Readers do not rely on the CHECKs: an older version or another tool may have written a row without
-them.
+CHECKs enforce them, and so do readers. Readers do not rely on the CHECKs: an older version or
+another tool may have written a row without them.
 """
 
 from collections.abc import Sequence
@@ -27,8 +25,7 @@ MOST_CONSECUTIVE: Final = 2**30
 MOST_VERSIONS: Final = 2**30
 """The limit of a schedule's version, an INTEGER."""
 LONGEST_TOTAL_DURATION: Final = 1e12
-"""The limit of the total run time of a schedule in seconds; a `timedelta` holds 86 times as many.
-"""
+"""The limit of a schedule's total run time in seconds; a `timedelta` holds 86 times as many."""
 EARLIEST: Final = datetime(1, 1, 2, tzinfo=UTC)
 """The earliest moment; a day after Python's own limit, so that it can be shown in any time zone."""
 LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC)
@@ -51,9 +48,7 @@ def _text(element: condition_per_dialect, compiler: SQLCompiler, **_: Any) -> st
 
 
 def moments_in_range(dialect: str, names: Sequence[str]) -> str:
-    """Return the condition that these moments are in the years that Python supports; null is
-    allowed.
-    """
+    """Return the condition that these moments are in Python's range; null is allowed."""
     first, last = (int(moment.timestamp()) for moment in (EARLIEST, LATEST))
     if dialect == SQLITE:
         return " AND ".join(f"{name} BETWEEN {first * 10**6} AND {last * 10**6}" for name in names)

@@ -1,3 +1,1 @@
-"""Connections: their pool, time limits and stale ones, a pooler in front of PostgreSQL, commits of
-bodies.
-"""
+"""Connections to the database: pools, time limits, stale ones, poolers, and commit guards."""

@@ -2,8 +2,8 @@
 
 What the body committed would remain if the job failed, and would be repeated by the next attempt.
 The body may use savepoints (nested transactions). If it rolls back the whole transaction, its job
-cannot finish in it. SQL that the body passes to the connection of the driver is not read; that it
-has ended the transaction is noticed afterwards.
+cannot finish in it. SQL that the body passes to the driver's own connection is not inspected; if
+such SQL has ended the transaction, this is noticed afterwards.
 """
 
 import re
@@ -22,7 +22,7 @@ from horae.storage.engine.dialect import POSTGRESQL
 
 _GUARDED: Final = "horae_transaction_of_a_body"
 _IDLE: Final = 0
-"""What libpq calls the state of a connection without a transaction."""
+"""libpq's transaction status of a connection without a transaction."""
 _ENDING: Final = (
     r"COMMIT|ABORT|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b)"
 )
@@ -33,9 +33,7 @@ _ENDS_LATER: Final = re.compile(rf";\s*(?:{_ENDING})\b", re.IGNORECASE)
 
 _listened = WeakSet[Engine]()
 _listened_pools = WeakSet[Pool]()
-"""The pools of watched engines; variants made by `execution_options` share the pool and are watched
-with them.
-"""
+"""The pools of watched engines; variants made by `execution_options` share the pool."""
 
 
 def watch(engine: Engine) -> None:
@@ -51,8 +49,8 @@ def watch(engine: Engine) -> None:
     event.listen(engine, "before_cursor_execute", _refuse_statement)
     event.listen(engine, "after_cursor_execute", _note_statement)
     if engine.dialect.name == POSTGRESQL:
-        # That of the driver's dialect rolls back afterwards if it was the first to ask in a
-        # transaction.
+        # SQLAlchemy's method for psycopg rolls back afterwards if it began a transaction to ask;
+        # the base class's method does not.
         read_level = partial(PGDialect.get_isolation_level, cast("PGDialect", engine.dialect))
         engine.dialect.get_isolation_level = read_level  # type: ignore[method-assign]
     _listened.add(engine)
@@ -68,11 +66,11 @@ class _Transaction:
         self.is_over = False
 
     def note(self) -> None:
-        """Note whether it has begun, which the driver may do with the first statement."""
+        """Note whether the driver has begun the transaction, perhaps with the first statement."""
         self._began = self._began or self._is_open()
 
     def check(self) -> None:
-        """Raise `InvalidRequest` if it has ended."""
+        """Raise `InvalidRequest` if the transaction has ended."""
         if self.rolled_back:
             raise _rolled_back()
         if self._began and not self._is_open():
@@ -86,10 +84,9 @@ class _Transaction:
 
     @contextmanager
     def guarded(self) -> Generator[None]:
-        """Refuse `commit` of the driver's connection, which a body can reach, and notice its
-        `rollback`.
+        """Refuse `commit` of the driver's connection, and notice its `rollback`.
 
-        Does nothing for a connection that is implemented in C, whose methods cannot be replaced.
+        Does nothing for a connection implemented in C, whose methods cannot be replaced.
         """
         driver = self._driver
         replaceable = getattr(driver, "__dict__", {})
@@ -109,10 +106,7 @@ class _Transaction:
 
 @contextmanager
 def forbid_commit(connection: Connection) -> Generator[None]:
-    """Refuse commits within the block.
-
-    Raises `InvalidRequest` if the transaction was ended within it.
-    """
+    """Refuse commits within the block; raises `InvalidRequest` if the transaction ended there."""
     watch(connection.engine)
     connection.info[_GUARDED] = transaction = _Transaction(connection.connection.driver_connection)
     try:
@@ -153,7 +147,7 @@ def _refuse_statement(connection: Connection, _cursor: Any, statement: str, *_: 
     if transaction is None:
         return
     transaction.check()
-    # Dollars may quote the body of a function, whose statements are not executed now.
+    # Dollar quotes may enclose the body of a function, whose statements are not executed now.
     if _ENDS_FIRST.match(statement) or (
         ";" in statement and "$" not in statement and _ENDS_LATER.search(statement)
     ):

@@ -1,13 +1,12 @@
-"""Connections that are kept open: a pool for statements and transactions, and replacing those that
-the server closed.
+"""A pool of connections that are kept open, and the replacement of those that the server closed.
 
 An engine checks out a connection, begins, commits and checks the connection in again around each
 use, which takes as long as a single insert into SQLite. In a `ConnectionPool` a connection stays
 checked out, and is passed from one use to the next.
 
 A call on a closed connection fails and is not repeated, because it may have taken effect.
-PostgreSQL sends a message on an idle connection only when it closes it. So checking whether data
-has arrived tells, in a microsecond and without a round trip.
+PostgreSQL sends a message on an idle connection only when it closes it. So a check whether data has
+arrived shows, in a microsecond and without a round trip, whether the connection is closed.
 """
 
 import select
@@ -27,7 +26,7 @@ WAS_IDLE: Final = "horae_was_idle"
 
 
 class ConnectionPool:
-    """A pool of connections of an engine, of which at most `keep` are kept idle. Thread-safe."""
+    """A pool of connections of an engine that keeps at most `keep` idle ones. Thread-safe."""
 
     def __init__(self, engine: Engine, keep: int) -> None:
         self._engine, self._keep = engine, keep
@@ -35,15 +34,14 @@ class ConnectionPool:
         self.is_sqlite = engine.dialect.name == SQLITE
 
     def statement(self) -> "Statement":
-        """Borrow a connection in autocommit mode for one statement, whose rows must all be read
-        within the block.
+        """Borrow a connection in autocommit mode for one statement.
+
+        All its rows must be read within the block.
         """
         return Statement(self)
 
     def transaction(self) -> "Transaction":
-        """Borrow a connection for a transaction: committed at the end of the block, rolled back if
-        the block raises.
-        """
+        """Borrow a connection for a transaction: committed at the end, rolled back on an error."""
         return Transaction(self)
 
     def take(self) -> Connection:
@@ -66,12 +64,12 @@ class ConnectionPool:
             connection.close()
 
     def drop(self, connection: Connection, error: BaseException) -> None:
-        """Close a connection after an error, which rolls back what is open."""
+        """Close a connection after an error, which rolls back its open transaction."""
         connection.close()
         if isinstance(error, DatabaseReadOnly) or (
             isinstance(error, DBAPIError) and error.connection_invalidated
         ):
-            # The server is gone or a standby now, so the idle connections are no use, either
+            # The server is gone or a standby now, so the idle connections are useless, too.
             self.close()
 
     def close(self) -> None:
@@ -81,7 +79,7 @@ class ConnectionPool:
 
 
 class Statement(AbstractContextManager[Connection]):
-    """The use of a connection for one statement. A class, because a generator takes longer."""
+    """A connection in use for one statement. This is a class because a generator is slower."""
 
     __slots__ = ("_connection", "_pool")
 
@@ -102,9 +100,7 @@ class Statement(AbstractContextManager[Connection]):
 
 
 class Transaction(Statement):
-    """The use of a connection for a transaction, which on SQLite has the write lock from its
-    start.
-    """
+    """A connection in use for a transaction; on SQLite it takes the write lock at the start."""
 
     __slots__ = ()
 
@@ -114,7 +110,7 @@ class Transaction(Statement):
         try:
             if (
                 connection.in_transaction()
-            ):  # so SQLAlchemy calls it after a statement that has committed by itself
+            ):  # SQLAlchemy calls it so after a statement that has committed by itself
                 connection.commit()
             connection.begin()
             if self._pool.is_sqlite:
@@ -157,7 +153,7 @@ def _check_in(_connection: object, record: Any) -> None:
 
 
 def _check_out(connection: Any, record: Any, _proxy: object) -> None:
-    # New connections are not checked: messages of TLS may be waiting to be read there.
+    # New connections are not checked, because TLS messages may be waiting to be read there.
     if record.info.pop(WAS_IDLE, False) and is_stale(
         getattr(connection, "driver_connection", connection)
     ):

@@ -20,23 +20,17 @@ FIRST_QUERY: Final = f"""
         CASE WHEN pg_backend_pid() = %s THEN ({SET_BOUNDS.format("%s", "%s")}) END
 """
 NO_TRANSACTIONS: Final = "statement pooling mode"
-"""In the error of PgBouncer when a client begins a transaction in the mode that allows none."""
+"""A part of PgBouncer's error when a client begins a transaction in statement pooling mode."""
 PROBE: Final = "horae_probe"
-"""The statement by which `keeps_prepared_statements` finds out whether names are changed on their
-way.
-"""
+"""The name under which `keeps_prepared_statements` prepares a statement as a test."""
 
 
 class PoolerDetection:
-    """Whether connections go through a pooler; detected with each new connection, unless it is
-    configured.
-    """
+    """Whether connections go through a pooler: as configured, or as each new connection shows."""
 
-    # Settings of three values
+    # Both parameters have three values.
     def __init__(self, configured: bool | None, prepares: bool | None = None) -> None:  # noqa: FBT001
-        """`prepares`: whether statements are prepared on the server; None for only where there is
-        no pooler.
-        """
+        """`prepares`: whether to prepare statements on the server; None: only without a pooler."""
         self._configured, self._prepares = configured, prepares
         self.found = configured
 
@@ -62,12 +56,11 @@ class PoolerDetection:
 
 
 def is_pooled(connection: Any) -> bool:
-    """Return whether another server session answers than the one announced when this connection was
-    made.
+    """Return whether another server session answers than the one announced at connection time.
 
     A pooler announces a session id of its own, because it cannot know yet which sessions will serve
-    the connection. If there is none, the session gets the time limits of the connection, in the
-    same round trip (`server_bounds`).
+    the connection. Without a pooler, the session gets the time limits of the connection in the same
+    round trip (`server_bounds`).
     """
     driver = getattr(connection, "driver_connection", connection)
     announced: int = driver.info.backend_pid
@@ -83,9 +76,7 @@ def is_pooled(connection: Any) -> bool:
 
 
 def explain_statement_mode(context: ExceptionContext) -> Unavailable | None:
-    """Return what to change if a pooler refuses transactions: its own error does not say which
-    setting that is.
-    """
+    """Return advice if a pooler refuses transactions; its own error does not name the setting."""
     if NO_TRANSACTIONS not in str(context.original_exception):
         return None
     return Unavailable(
@@ -95,9 +86,7 @@ def explain_statement_mode(context: ExceptionContext) -> Unavailable | None:
 
 
 def check_driver() -> None:
-    """Raise `ConfigurationError` if the driver cannot drop a prepared statement in the way that
-    poolers understand.
-    """
+    """Raise `ConfigurationError` if the driver cannot drop prepared statements through a pooler."""
     import psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
 
     if not psycopg.capabilities.has_send_close_prepared():
@@ -109,12 +98,11 @@ def check_driver() -> None:
 
 
 def keeps_prepared_statements(arguments: dict[str, Any]) -> bool:
-    """Return whether a pooler keeps track of prepared statements, as PgBouncer does with
-    `max_prepared_statements`.
+    """Return whether a pooler tracks prepared statements, as PgBouncer's `max_prepared_statements`.
 
     Such a pooler gives each statement a name of its own, under which it prepares it in every
-    session that needs it. `arguments`: those of a connection. Without this a statement is known
-    only in the session that has prepared it.
+    session that needs it. Other poolers leave a statement known only in the session that prepared
+    it. `arguments`: those of a connection.
     """
     import psycopg  # noqa: PLC0415 - as above
 
@@ -127,5 +115,6 @@ def keeps_prepared_statements(arguments: dict[str, Any]) -> bool:
             "SELECT name FROM pg_prepared_statements WHERE name = %s", [PROBE]
         ).fetchone()
         if name is not None:
-            connection.execute(f"DEALLOCATE {PROBE}")  # the session stays, and serves other clients
+            # The session stays open, and serves other clients.
+            connection.execute(f"DEALLOCATE {PROBE}")
         return name is None

@@ -1,12 +1,11 @@
-"""Recognize a PostgreSQL server that accepts no writes: a standby, a demoted primary, or one that
-was set so.
+"""Recognize a PostgreSQL server that accepts no writes: a standby, or a read-only primary.
 
 Such a server answers, so no other sign shows that the application's writes belong elsewhere. The
 connections to it are closed: another server of the URL, or of the same name, may be the primary
 now, and only a new connection reaches it.
 
-A transaction that was made read-only by its own code fails alike, and says nothing about the
-server.
+A transaction that was made read-only by its own code fails in the same way, and says nothing about
+the server.
 """
 
 from typing import Any, Final
@@ -18,8 +17,7 @@ from horae.errors import DatabaseReadOnly
 REFUSED_WRITE: Final = "25006"
 """The SQLSTATE of a write in a read-only transaction, and of any write on a standby."""
 REFUSED_SESSION: Final = "session is read-only"
-"""In libpq's error when `target_session_attrs=read-write` found such a server; it has no SQLSTATE.
-"""
+"""libpq's error text if `target_session_attrs=read-write` finds such a server; no SQLSTATE."""
 STANDBY: Final = "the server is a standby"
 READ_ONLY: Final = "default_transaction_read_only is on"
 EITHER: Final = f"{STANDBY}, or {READ_ONLY}"
@@ -31,14 +29,14 @@ def is_read_only(error: BaseException | None) -> bool:
 
 
 def leave_read_only(engine: Engine) -> None:
-    """Close the connections of an engine to a server that refuses a write; for bodies, which expect
-    driver errors.
+    """Close an engine's connections to a server that refuses a write; bodies get the driver's
+    error.
     """
     event.listen(engine, "handle_error", _leave)
 
 
 def report_read_only(engine: Engine) -> None:
-    """Close the connections of an engine to such a server, and raise `DatabaseReadOnly`."""
+    """Close an engine's connections to a server that refuses a write; raise `DatabaseReadOnly`."""
     event.listen(engine, "handle_error", _report, retval=True)
 
 
@@ -56,8 +54,7 @@ def _report(context: ExceptionContext) -> DatabaseReadOnly | None:
 
 
 def _reason(context: ExceptionContext) -> str | None:
-    """Return why the server refuses writes; None if it does not, and only the transaction was
-    read-only.
+    """Return why the server refuses writes; None if only the transaction was read-only.
 
     PostgreSQL 14 and newer report both reasons to every connection, without a query; a pooler may
     repeat an old report.

@@ -1,5 +1,4 @@
-"""Session settings that reading and writing depend on, set where a role, database or server has
-other defaults.
+"""Settings of a session that Horae's reading and writing depend on, whatever the defaults are.
 
 The driver reads moments only in the ISO style. Any text must be storable, so the encoding is UTF-8.
 The server reports these settings when a connection is made, so checking them costs nothing.
@@ -11,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Engine, event
 
 ENCODING: Final = {"client_encoding": "utf8"}
-"""An argument of the driver, because the first statement of a connection depends on it already."""
+"""The encoding, set by a driver argument because the first statement already depends on it."""
 STYLE: Final = "ISO"
 SET_STYLE: Final = f"SELECT set_config('DateStyle', '{STYLE}', false)"
 

@@ -1,13 +1,12 @@
-"""Time limits of connections to PostgreSQL: how a dead server is noticed, and how waiting calls are
-ended.
+"""Time limits of PostgreSQL connections: dead servers are noticed, and waiting calls are ended.
 
-A broken connection looks like a slow reply. The operating system notices a machine that is gone, by
-keepalives and unacknowledged data, but not a server that is reachable and does not reply. So a
+A broken connection looks like a slow reply. By keepalives and unacknowledged data the operating
+system notices a machine that is gone, but not a server that is reachable and does not reply. So a
 service that notices it, by a heartbeat or a deadline, shuts the socket down, and the calls that
 wait for a reply fail.
 
-The server has to notice a client that is gone as well: until then its locks are held, and its
-session counts.
+The server has to notice a client that is gone as well: until then it holds the client's locks, and
+the session counts.
 """
 
 import os
@@ -30,12 +29,9 @@ from horae.storage.engine.url import has_several_hosts
 CONNECT_TIMEOUT: Final = 5
 """Seconds to open a connection; whole seconds, as libpq requires."""
 CONNECT_TIMEOUT_OF_SEVERAL: Final = 3
-"""The same for each host, if the URL names several: the first ones may be away for long after a
-fail-over.
-"""
+"""Seconds to connect to each host if the URL names several: the first may be down for long."""
 CALL_DEADLINE: Final = 60.0
-"""Seconds that a call of a node's service may take; all of them are short, so a longer one hangs.
-"""
+"""Maximum seconds for a call of a node's service; all are short, so a longer one hangs."""
 CANCEL_TIMEOUT: Final = 3.0
 """Seconds for a cancelled statement to end before its connection is shut down."""
 
@@ -45,9 +41,9 @@ SERVICE_BOUNDS: Final = {
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,  # milliseconds that sent data may stay unacknowledged
+    "tcp_user_timeout": 10_000,  # milliseconds for which sent data may stay unacknowledged
 }
-"""For services: an unreachable server is noticed within about ten seconds."""
+"""TCP settings for services: they notice an unreachable server within about ten seconds."""
 
 BODY_BOUNDS: Final = {
     **SERVICE_BOUNDS,
@@ -56,9 +52,7 @@ BODY_BOUNDS: Final = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-"""For bodies, whose transaction is lost with the connection: it survives a network failure of 30
-seconds.
-"""
+"""TCP settings for bodies: a transaction survives a network failure of 30 seconds."""
 
 
 OF_SERVER: Final = {
@@ -67,26 +61,20 @@ OF_SERVER: Final = {
     "keepalives_count": "tcp_keepalives_count",
     "tcp_user_timeout": "tcp_user_timeout",
 }
-"""The settings of a server's session that correspond to arguments of the driver; both have the same
-units.
-"""
+"""Settings of a server's session and the corresponding driver arguments, in the same units."""
 CLIENT_CHECK: Final = "client_connection_check_interval"
-"""The setting of how often a session looks for its client while a statement runs or waits; since
-PostgreSQL 14.
-"""
+"""The setting how often a session looks for its client during a statement; PostgreSQL 14."""
 SET_BOUNDS: Final = """
     SELECT count(set_config(name, value, false))
     FROM unnest({}::text[], {}::text[]) AS bound (name, value)
     WHERE current_setting(name, true) IS NOT NULL
     AND (name <> 'client_connection_check_interval' OR strpos(version(), 'linux') > 0)
 """
-"""Gives a session the limits of `server_bounds` that the server has; not every system can look for
-a client.
-"""
+"""Gives a session the `server_bounds` that its server supports, which depends on its system."""
 
 
 def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
-    """Return those of the driver's arguments that the URL does not set itself."""
+    """Return the driver arguments that the URL does not set itself."""
     several = {"connect_timeout": CONNECT_TIMEOUT_OF_SEVERAL} if has_several_hosts(url) else {}
     return {
         name: value
@@ -96,8 +84,7 @@ def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
 
 
 def server_bounds(driver: Any) -> dict[str, str]:
-    """Return the settings by which the server notices that this client is gone as soon as the
-    client would notice it.
+    """Return settings by which the server notices a lost client as soon as the client would.
 
     The locks of a transaction last until the server ends it. If the machine of a client fails or is
     cut off, nothing arrives at the server, which waits for hours by default, while the next attempt
@@ -115,9 +102,7 @@ def bounds_from(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def raw_bounds(given: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the statement that sets `bounds_from`, and its values as text, for a connection
-    without SQLAlchemy.
-    """
+    """Return the statement that sets `bounds_from`, with its values as text, for a raw connection."""
     bounds = bounds_from(given)
     return SET_BOUNDS.format("$1", "$2"), [
         f"{{{','.join(each)}}}" for each in (bounds.keys(), bounds.values())
@@ -136,15 +121,11 @@ class OpenConnections:
         event.listen(engine, "connect", self._note)
 
     def call(self, connection: Connection) -> "TrackedCall":
-        """Track a call of a service, which has a deadline; the innermost call of nested ones
-        counts.
-        """
+        """Track a call of a service, which has a deadline; of nested calls the innermost counts."""
         return TrackedCall(self._calls, connection)
 
     def end_overdue(self, now: float) -> int:
-        """End the statements of calls that have passed the deadline, and return their number; does
-        not block.
-        """
+        """End the statements of overdue calls and return their number, without blocking."""
         overdue = [
             (ident, call)
             for ident, call in list(self._calls.items())
@@ -158,7 +139,7 @@ class OpenConnections:
                 self._calls[ident] = later = (
                     now + CANCEL_TIMEOUT,
                     call[1],
-                )  # not again with the next check
+                )  # the next check does not end it again
                 if not starts(thread) and self._calls.get(ident) is later:
                     self._calls[ident] = call
         return len(overdue)
@@ -184,9 +165,7 @@ class OpenConnections:
             self._sockets[driver] = os.fstat(driver.fileno()).st_ino
 
     def _end(self, ident: int, connection: Connection) -> None:
-        """Cancel the statement, so that the server ends it cleanly; otherwise shut the connection
-        down.
-        """
+        """Cancel the statement, so that it ends cleanly; otherwise shut the connection down."""
         with suppress(Exception):
             driver = connection.connection.driver_connection
             call = self._calls.get(ident)
@@ -199,18 +178,16 @@ class OpenConnections:
                 self._shut_down(driver)
 
     def _shut_down(self, driver: Any) -> None:
-        """Shut a socket down by a duplicate descriptor: the driver may close its own, and the
-        number may be reused.
-        """
+        """Shut a socket down by a duplicate descriptor: the driver may close the original."""
         with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as ours:
             if os.fstat(ours.fileno()).st_ino == self._sockets.get(driver):
                 ours.shutdown(socket.SHUT_RDWR)
 
 
 class TrackedCall(AbstractContextManager[None]):
-    """Notes when a call of this thread began, until its end.
+    """Notes when a call of this thread began, until it ends.
 
-    A class, because a generator takes longer.
+    This is a class because a generator is slower.
     """
 
     __slots__ = ("_calls", "_connection", "_ident", "_outer")
@@ -233,15 +210,14 @@ class TrackedCall(AbstractContextManager[None]):
 
 
 def _driver_of(connection: Connection) -> Any:
-    """Return the driver's connection, None if it is closed; another thread may be using it."""
+    """Return the driver's connection, or None if it is closed; another thread may be using it."""
     with suppress(Exception):
         return connection.connection.driver_connection
     return None
 
 
 def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) -> None:
-    """Run a statement on a psycopg connection in autocommit mode, and wait at most `timeout`
-    seconds for its end.
+    """Run a statement on a psycopg connection in autocommit mode, within `timeout` seconds.
 
     Raises TimeoutError, after which the connection cannot be used. The driver's own functions wait
     without a limit.
@@ -266,8 +242,7 @@ def _await(descriptor: int, events: int, deadline: float) -> None:
 
 
 def detach(descriptors: Iterable[int]) -> None:
-    """Redirect descriptors of a forked child to the null device; the parent's connections are not
-    affected.
+    """Redirect descriptors of a forked child to the null device; the parent is not affected.
 
     The numbers stay in use, so that code which still refers to them cannot reach another file.
     """

@@ -1,3 +1,1 @@
-"""SQLite files: how they are opened, locked and protected, and whether they were moved or
-deleted.
-"""
+"""SQLite files: how they are opened, locked and protected, and how their removal is noticed."""

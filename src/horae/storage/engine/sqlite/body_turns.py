@@ -1,9 +1,9 @@
-"""Takes SQLite's write lock for bodies, and lets other writers in between two of them.
+"""Takes SQLite's write lock for bodies, and lets other writers go between two bodies.
 
-SQLite keeps no line of those who wait: each tries again, at last every tenth of a second, and
-whoever comes just after a release gets the lock. Where several bodies wait, a request that writes a
-row would often lose to all of them. So the bodies of a process leave the lock alone for a moment
-after one of them has held it.
+SQLite has no queue for its lock: each waiting writer tries again, in the end every tenth of a
+second, and whoever tries first after a release gets the lock. Where several bodies wait, a request
+that writes a row would often lose to all of them. So the bodies of a process leave the lock alone
+for a moment after one of them has held it.
 """
 
 import asyncio
@@ -18,26 +18,25 @@ BEGIN_IMMEDIATELY: Final = "BEGIN IMMEDIATE"
 TURNS: Final = "horae_turns"
 TAKEN_AT: Final = "horae_taken_at"
 FIRST_PAUSE: Final = 0.001
-"""Seconds before the second try; each further pause doubles."""
+"""Seconds before the second try; each further pause is twice as long."""
 LONGEST_PAUSE: Final = 0.05
-"""Seconds between two tries at most."""
+"""Maximum seconds between two tries."""
 SHARE_OF_OTHERS: Final = 0.1
-"""How long others may go first, as a part of the time for which the body has held the lock."""
+"""How long others may go first, as a share of the time for which the body held the lock."""
 LONGEST_TURN_OF_OTHERS: Final = 0.11
-"""Seconds for which others may go first at most: slightly more than SQLite waits between two tries.
-"""
+"""Maximum seconds for which others may go first: slightly more than SQLite's longest pause."""
 
 
 class BodyTurns:
     """The turns of the bodies of one process. Thread-safe."""
 
     def __init__(self, patience: float) -> None:
-        """`patience`: seconds to wait for the lock."""
+        """`patience`: maximum seconds to wait for the lock."""
         self._patience = patience
         self._others_until = 0.0
 
     def listen(self, engine: Engine) -> None:
-        """Take the lock for the transactions of this engine, which is that of bodies."""
+        """Take the lock for the transactions of this engine, which is the one of bodies."""
         event.listen(engine, "connect", self._connected)
         event.listen(engine, "checkin", self._ended)
 
@@ -53,9 +52,7 @@ class BodyTurns:
             )
 
     def take(self, connection: Connection) -> None:
-        """Begin a transaction that may write; raises the driver's error if others hold the lock for
-        too long.
-        """
+        """Begin a transaction that may write; raises the driver's error after `patience`."""
         cursor = connection.connection.cursor()
         deadline = time.monotonic() + self._patience
         pause = FIRST_PAUSE
@@ -63,7 +60,7 @@ class BodyTurns:
         try:
             while not self._taken(cursor, deadline):
                 seconds = max(pause, self._others_until - time.monotonic())
-                if connection.dialect.is_async:  # without holding the event loop
+                if connection.dialect.is_async:  # the pause must not block the event loop
                     await_only(asyncio.sleep(seconds))
                 else:
                     time.sleep(seconds)
@@ -71,7 +68,7 @@ class BodyTurns:
         except (
             Exception,
             asyncio.CancelledError,
-        ):  # not if the loop of a coroutine has ended: it can await no more
+        ):  # a coroutine whose loop has ended can await no more
             self._restore(cursor)
             raise
         self._restore(cursor)
@@ -82,7 +79,7 @@ class BodyTurns:
         cursor.close()
 
     def _taken(self, cursor: Any, deadline: float) -> bool:
-        """Take the lock, unless it is the turn of others or one of them has it."""
+        """Take the lock, unless others have their turn or hold it; return whether it was taken."""
         now = time.monotonic()
         if now < self._others_until:
             return False

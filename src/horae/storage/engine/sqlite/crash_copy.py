@@ -1,6 +1,4 @@
-"""Copies a SQLite database as a crash of its users would leave it: what was committed, and no open
-transaction.
-"""
+"""Copies a SQLite database as a crash of its users would leave it: without open transactions."""
 
 import shutil
 from pathlib import Path
@@ -10,9 +8,7 @@ WAL: Final = "-wal"
 
 
 def copy_after_crash(source: Path, target: Path) -> None:
-    """Copy the file and its write-ahead log, of which the next opening takes only what was
-    committed.
-    """
+    """Copy the file and its write-ahead log; opening the copy keeps only what was committed."""
     shutil.copy(source, target)
     log = Path(f"{source}{WAL}")
     if log.exists():

@@ -26,36 +26,33 @@ Identity = tuple[int, int]
 
 
 class DatabaseFile:
-    """A database file, checked from the first connection on; may be used by many threads."""
+    """A database file, checked from the first connection on. Thread-safe."""
 
     def __init__(self, path: str, check_interval: float) -> None:
         self._check_interval = check_interval
         self._path = Path(path).absolute()
         self._identity: Identity | None = None
-        real = str(self._path.resolve())  # SQLite keeps them beside the target of a symbolic link
+        # SQLite keeps the companions beside the target of a symbolic link.
+        real = str(self._path.resolve())
         self._companions: dict[Path, Identity | None] = {
             Path(real + suffix): None for suffix in COMPANIONS
         }
         self._next_check = 0.0
 
     def make(self, *_: object) -> None:
-        """Create the file before the first connection, readable by its user only (a listener of
-        SQLAlchemy's event).
-        """
+        """Create the file, readable by its user only, before the first connection (a listener)."""
         if self._identity is None and not self._path.name.startswith("file:"):
             make_file(self._path)
 
     def opened(self, *_: object) -> None:
-        """Remember the file that the first connection has opened (a listener of SQLAlchemy's
-        event).
-        """
+        """Remember the file that the first connection has opened (a listener of SQLAlchemy)."""
         if self._identity is None:
             self._identity = _identity_of(self._path)
 
     def check(self, *, now: bool = False) -> None:
         """Raise `DatabaseUnavailable` if the file is gone or was replaced.
 
-        With `now`, look even if it was checked a moment ago. If the file is put back, the following
+        `now`: check again even if the last check was a moment ago. If the file is put back, later
         checks succeed.
         """
         moment = time.monotonic()
@@ -72,14 +69,14 @@ class DatabaseFile:
         self._next_check = moment + self._check_interval
 
     def forget_companions(self) -> None:
-        """Check them no longer: in a forked child, copies of the parent's descriptors look as if
-        the child had them open.
+        """Stop checking companions: in a forked child the parent's descriptors look like open
+        files.
         """
         self._companions = {}
 
     def _check_companions(self) -> None:
-        """Raise if a companion was removed while it is open here; the last connection to close
-        removes them itself.
+        """Raise if a companion was removed while it is open; the last connection removes them
+        itself.
         """
         for file, known in self._companions.items():
             found = _identity_of(file)
@@ -105,8 +102,7 @@ def _identity_of(file: Path) -> Identity | None:
 
 
 def _is_open_elsewhere(file: Path, identity: Identity) -> bool:
-    """Return whether this process has the file open under another path; False if the system cannot
-    tell.
+    """Return whether the file is open under another path; False if the system cannot tell.
 
     The inode number alone does not prove it, because the system soon reuses it for another file.
     """

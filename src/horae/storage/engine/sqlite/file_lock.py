@@ -1,4 +1,4 @@
-"""Check whether a process holds the lock of a file, by which it shows that it lives."""
+"""Check whether a process holds the lock of a file, which shows that the process lives."""
 
 import fcntl
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 LOCK_SUFFIX: Final = ".lock"
-"""What the name of a node's lock file ends with."""
+"""The suffix of a node's lock file."""
 
 
 def is_abandoned(file: Path) -> bool:
@@ -22,4 +22,4 @@ def is_abandoned(file: Path) -> bool:
     else:
         return True
     finally:
-        os.close(descriptor)  # releases the lock again
+        os.close(descriptor)  # closing releases the lock again

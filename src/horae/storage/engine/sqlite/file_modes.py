@@ -1,7 +1,7 @@
 """Set the access modes of the files that Horae creates, whatever the umask is.
 
-Only its user may read a new database. The files beside a database have the same readers and writers
-as the database, so a team shares all of them by giving the database to its group.
+A new database is readable by its user only. The files beside a database have the same readers and
+writers as the database, so a team shares all of them by giving the database to its group.
 """
 
 import os
@@ -17,8 +17,8 @@ PRIVATE: Final = 0o600
 def make_file(file: Path, mode: int = PRIVATE) -> None:
     """Create an empty file unless it exists; if that fails, opening the file reports the reason.
 
-    It is not opened by its own name: closing it would release the locks that SQLite holds on it in
-    this process.
+    The file is never opened under its own name: closing it would release the locks that SQLite
+    holds on it in this process.
     """
     with suppress(OSError):
         if file.exists():
@@ -43,9 +43,7 @@ def make_folder(folder: Path) -> None:
 
 
 def mode_beside(side_car: Path) -> int:
-    """Return the mode of a file `<database>-<name>`: for its user, and for the group and others as
-    for the database.
-    """
+    """Return the mode of a file `<database>-<name>`: group and others as for the database."""
     database = Path(str(side_car).rpartition("-")[0])
     try:
         database_mode = stat.S_IMODE(database.stat().st_mode)

@@ -14,8 +14,9 @@ _LOCKS: Final = Path("/proc/locks")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process; `born`, its start time, distinguishes it from others with the same pid; `parent`
-    is a pid.
+    """A process.
+
+    `born`: its start time, which distinguishes it from others with the same pid; `parent`: a pid.
     """
 
     pid: int
@@ -25,14 +26,12 @@ class Holder:
 
     @override
     def __str__(self) -> str:
-        """Return the process as an operator looks for it."""
+        """Return the process in the form that helps an operator to find it."""
         return f"process {self.pid}" if self.name is None else f"process {self.pid} ({self.name})"
 
 
 def write_lock_holder(database: str) -> Holder | None:
-    """Return the process that holds the write lock of this file; None if it is free, or the system
-    cannot tell.
-    """
+    """Return the process that holds the file's write lock; None if there is none, or unknown."""
     try:
         status = Path(f"{database}-shm").stat()
         locks = _LOCKS.read_text()
@@ -55,13 +54,11 @@ def process(pid: int) -> Holder:
 
 
 def _pid_of(fields: list[str], file: str) -> int | None:
-    """Return the pid of a line with a write lock on that byte of the file; lines of waiting
-    processes have an arrow.
-    """
+    """Return the pid in a line about a held write lock of the file; waiting locks have an arrow."""
     if fields[1:2] != ["POSIX"] or fields[3] != "WRITE" or fields[5] != file:
         return None
     first, last, pid = fields[6], fields[7], int(fields[4])
     covers = int(first) <= WRITE_LOCK and (last == "EOF" or int(last) >= WRITE_LOCK)
     return (
         pid if covers and pid > 0 else None
-    )  # 0: a process in a container that is not visible here
+    )  # 0 stands for a process in a container that is not visible here

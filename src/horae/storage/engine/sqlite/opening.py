@@ -26,8 +26,7 @@ LAZY: Final = "LAZY"
 SNAPSHOT: Final = "SNAPSHOT"
 NONE: Final = "NONE"
 WAL_TIMEOUT: Final = 30.0
-"""Seconds to switch a file to WAL mode, while other processes open the new file at the same time.
-"""
+"""Seconds to switch a file to WAL mode while other processes open the new file, too."""
 
 # A savepoint counts as a write: it would begin a transaction whose lock, taken later, may be
 # refused.
@@ -42,7 +41,7 @@ class DriverConnection(sqlite3.Connection):
 
 
 def now() -> int:
-    """Return the clock of a SQLite database: microseconds since 1970."""
+    """Return the time of a SQLite database's clock: microseconds since 1970."""
     return time.time_ns() // 1000
 
 
@@ -52,15 +51,13 @@ def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     _use_wal(connection)
     connection.execute(
         "PRAGMA synchronous = FULL"
-    )  # NORMAL may lose the last commits in a power failure
+    )  # with NORMAL a power failure may undo the last commits
     connection.execute("PRAGMA foreign_keys = ON")
     register_clock(connection)
 
 
 def _use_wal(connection: Any) -> None:
-    """Turn WAL mode on; if several processes open a new file at once, SQLite refuses all but one
-    without waiting.
-    """
+    """Turn WAL mode on; retry while other processes do so, which SQLite refuses at once."""
     deadline = time.monotonic() + WAL_TIMEOUT
     while True:
         try:
@@ -78,22 +75,19 @@ def register_clock(connection: Any) -> None:
 
     With `deterministic`, SQLite calls it once for each statement instead of once for each row.
     """
-    # Late binding is the point
+    # The lambda binds late on purpose.
     connection.create_function("horae_now", 0, lambda: now(), deterministic=True)  # noqa: PLW0108
 
 
 def begins(engine: Engine) -> bool:
-    """Return whether an engine begins transactions, unless an option of a connection says
-    otherwise.
-    """
+    """Return whether an engine begins transactions by default, rather than autocommit."""
     return engine.get_execution_options().get(BEGIN_OPTION) != NONE
 
 
 def take_write_lock(connection: Connection) -> None:
-    """Begin a transaction that may write, by the driver: SQLAlchemy takes longer for the statement
-    than SQLite.
+    """Begin a transaction that may write, through the driver, which is faster than SQLAlchemy.
 
-    Not on the connection of an event loop, whose driver returns a coroutine.
+    This does not work on the connection of an event loop, whose driver returns a coroutine.
     """
     driver: Any = connection.connection.driver_connection
     try:
@@ -123,20 +117,16 @@ def begin(connection: Connection) -> None:
             connection.exec_driver_sql("BEGIN")
             connection.exec_driver_sql(
                 "SELECT 1 FROM sqlite_master"
-            )  # the first read decides what is seen
+            )  # the first read decides what the transaction sees
         case _:
             pass
 
 
 def begin_at_first_write(connection: Connection, _cursor: object, statement: str, *_: Any) -> None:
-    """Take the write lock before the first statement that may write (a `before_cursor_execute`
-    listener of bodies).
-    """
+    """Take the write lock before the first statement that may write (a listener of bodies)."""
     if connection.get_execution_options().get(BEGIN_OPTION) != LAZY:
         return
-    driver: Any = (
-        connection.connection.driver_connection
-    )  # not the cursor's connection, which aiosqlite's cursor does not have
+    driver: Any = connection.connection.driver_connection  # aiosqlite's cursor has no `connection`
     if not driver.in_transaction and not _READS.match(statement):
         turns: BodyTurns = connection.info[TURNS]
         turns.take(connection)
