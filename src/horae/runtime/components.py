@@ -30,13 +30,13 @@ class Components:
     wakeup: WakeupChannel
     hooks: ApplicationHooks = field(default_factory=ApplicationHooks)
     keep_logs: KeepLogs | None = field(default_factory=KeepLogs)
-    """Which log lines are kept of jobs whose type does not say; None is nothing."""
+    """Which log lines are kept of jobs whose type does not say; None keeps nothing."""
     replica: ReadReplica | None = None
-    """From where the HTTP API reads lists, if not from the database."""
+    """The source from which the HTTP API reads lists, if it is not the database."""
 
     @property
     def queue_backends(self) -> Mapping[str, str]:
-        """What runs the jobs of the queues that the settings name."""
+        """The backends that run the jobs of the queues that the settings name."""
         return self.registry.queue_backends
 
 
@@ -152,7 +152,7 @@ class NodeOptions:
 
 
 def options_from(default_roles: Iterable[str], given: NodeKeywords) -> NodeOptions:
-    """Return the options of a node that has these roles unless others are given.
+    """Return the options of a node that has `default_roles` unless `given` names others.
 
     Raises `ConfigurationError`.
     """

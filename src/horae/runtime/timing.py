@@ -24,9 +24,9 @@ class CleaningTiming:
     """How often a service cleans up."""
 
     clean_every: float = 300.0
-    """Between two clean-ups, at most."""
+    """The longest time between two clean-ups."""
     clean_share: float = 0.1
-    """The same as a share of the time for which jobs are kept, if that is shorter."""
+    """The time between two clean-ups as a share of the time for which jobs are kept, if shorter."""
 
     def clean_interval(self, keep_seconds: float) -> float:
         """Return the time between two clean-ups where jobs are kept for `keep_seconds`."""
@@ -38,41 +38,37 @@ class WorkerTiming:
     """When the worker claims jobs, and how many."""
 
     prefetch: int = 2000
-    """Jobs claimed beyond the free slots, at most, so that short jobs need not wait for a claim
-    each.
+    """Maximum number of jobs claimed beyond the free slots, so that short jobs need no claim each.
     """
     prefetched_for: float = 1.0
-    """How long such a job waits here for a slot.
-
-    Then it is handed back, because another node may have one.
+    """How long a job claimed beyond the slots waits here; then it is handed back for other nodes.
     """
     poll_with_hints: float = 1.5
-    """Between two claims of an idle node that receives hints but does not know when the next job is
-    due.
+    """Time between two claims of an idle node that gets hints but does not know the next due time.
     """
     poll_idle: float = 5.0
-    """The same where it knows."""
+    """Time between two claims of an idle node that gets hints and knows the next due time."""
     poll_without_hints: Pauses = Pauses(0.05, 1.0)  # noqa: RUF009 - immutable
-    """The same where no hints arrive: doubles while nothing is found."""
+    """Time between two claims of a node that gets no hints: doubles while nothing is found."""
     look_ahead_from: float = 0.05
-    """The shortest pause before which a node reads when the next job is due: after a shorter one it
-    claims anyway.
+    """The shortest pause before which a node reads the next due time; after less it claims anyway.
     """
     lost_reply_window: float = 10.0
     """How long a claim whose answer was lost may still take effect in the database."""
     orphaned_every: float = 60.0
-    """Between two searches for jobs that are claimed in this node's name and that it does not know.
+    """Time between two searches for jobs that are claimed in this node's name without its
+    knowledge.
     """
     latest_reply: float = 5.0
     """A claim that took longer is handed back: others may have declared this node dead meanwhile.
     """
     abandoned_pause: float = 10.0
-    """Before a job runs again whose body ignored the order to stop: by then its process should have
-    ended.
+    """Pause before a job is run again whose body ignored the order to stop, so that its process can
+    end.
     """
     suspect_pause: Pauses = Pauses(1.0, 5.0)  # noqa: RUF009 - immutable
-    """A job that may have crashed nodes, and has to wait for another such job, is due again after a
-    random time between these, so that several nodes take turns.
+    """Range of the random delay of a job that may have crashed nodes while another such job runs.
+    Delays are random so that several nodes take turns.
     """
 
 
@@ -81,9 +77,9 @@ class ThroughputTiming:
     """How the worker measures how many bodies end."""
 
     moment: float = 0.1
-    """What is counted together."""
+    """The period over which ended bodies are counted together."""
     shortest_sample: float = 0.02
-    """How much of a moment must be over before its count is extrapolated."""
+    """The part of a moment that must be over before its count is extrapolated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,25 +89,20 @@ class ClaimerTiming:
     limits_fresh: float = 5.0
     """How long the list of queues with limits is used before it is read again."""
     contended: Pauses = Pauses(0.02, 1.0)  # noqa: RUF009 - immutable
-    """Before a queue with a limit is tried again that another node was claiming from."""
+    """Pauses before a queue with a limit is tried again from which another node was claiming."""
     avoided_for: Pauses = Pauses(0.2, 10.0)  # noqa: RUF009 - immutable
-    """Before a job type is tried again whose bodies could not begin here."""
+    """Pauses before a job type is tried again whose bodies could not begin here."""
     lane_rest: float = 0.02
-    """How long starts under rates gather before a node claims them together, at most."""
+    """The longest time for which starts under rates gather before a node claims them together."""
     ahead_rest: float = 20.0
-    """After the answer that no lane may be claimed, how many times as long as it took the next
-    question is put off.
-    """
+    """Pause after the answer that no lane may be claimed, in multiples of the time that it took."""
     slow_scan: float = 0.02
-    """A claim from the front of the queue that takes longer is slow: old index entries slow it down
-    (ADR 0008).
-    """
+    """A claim from the front that takes longer is slow, because of old index entries (ADR 0008)."""
     scan_rest: float = 30.0
-    """How many times as long as such a claim took the next one from the front is put off."""
-    cursor_gain: float = 2.0
-    """How many times as fast the claims between them must be; if they are not, something else is
-    slow.
+    """Pause between two claims from the front while they are slow, in multiples of their duration.
     """
+    cursor_gain: float = 2.0
+    """How many times as fast other claims must be; if they are not, something else is slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,33 +110,36 @@ class DispatcherTiming:
     """When messages about jobs are sent to backends."""
 
     batch: int = 500
-    """Messages about jobs that are marked as sent in one transaction, at most."""
+    """Maximum number of jobs that are marked as sent in one transaction."""
     poll: float = 1.0
-    """Between two rounds, unless a hint comes first; longer where many nodes dispatch."""
+    """Time between two rounds, unless a hint comes first; longer where many nodes dispatch."""
     limits_every: float = 5.0
-    """Between two rounds that also look at queues with a limit, unless a hint comes first; longer
-    as well.
+    """Time between two rounds that include limited queues, unless a hint comes first. It is longer
+    where many nodes dispatch.
     """
     limits_rest: float = 5.0
-    """Rest after such a look, in multiples of the time that it took; hints that come meanwhile wait
-    for its end.
+    """Pause after a round with limited queues, in multiples of its duration; hints wait for its
+    end.
     """
     compare_every: float = 5.0
-    """Between two comparisons of the jobs that were sent with the messages that wait."""
+    """Time between two comparisons of the number of jobs sent with the number of messages that
+    wait.
+    """
     compare_seldom: float = 60.0
-    """The same in an application without a backend: an earlier version may have sent some.
+    """Time between two comparisons without a backend: an earlier version may have sent some jobs.
     """
     without_backends: float = 5.0
-    """Between two checks whether such an application has declared a job type with a backend since.
-    """
+    """Time between two checks whether an application without a backend has declared one since."""
     lost_after: float = 15.0
-    """Age of a message from which on it may be lost, if fewer messages wait than jobs."""
+    """Age from which a message may be lost if fewer messages wait than jobs."""
     lost_for_certain: float = 600.0
-    """The same if as many messages wait as jobs: some may be those of other applications."""
+    """Age from which a message may be lost if as many wait as jobs: some may be of other
+    applications.
+    """
     kill_after: float = 30.0
-    """After a job's hard limit, before the backend kills its process."""
+    """Time after a job's hard limit before the backend kills its process."""
     failing: Pauses = Pauses(0.5, 5.0)  # noqa: RUF009 - immutable
-    """After a message that was not accepted."""
+    """Pauses after a message that was not accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,13 +147,13 @@ class SettlerTiming:
     """How results are written."""
 
     batch: int = 1000
-    """Results in one transaction, at most."""
+    """Maximum number of results in one transaction."""
     most_waiting: int = 10_000
-    """Results that may wait; while there are more, the worker claims nothing."""
+    """Number of waiting results above which the worker claims nothing."""
     burst_wait: float = 1.0
     """How long results wait during a burst of schedules, so that starts are written first."""
     retry: Pauses = Pauses(0.05, 2.0)  # noqa: RUF009 - immutable
-    """After a batch that could not be written."""
+    """Pauses after a batch that could not be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +161,11 @@ class HookTiming(CleaningTiming):
     """When hooks are called and old jobs deleted."""
 
     look_every: float = 2.0
-    """Between two searches for owed hooks; one that is owed by a job of this node is found at once.
+    """Time between two searches for owed hooks; a hook owed by a job of this node is called at
+    once.
     """
     gone_every: float = 2.0
-    """Between two searches for jobs that are not kept after their end."""
+    """Time between two searches for jobs that have been kept for long enough."""
     stop_wait: float = 1.0
     """How long a node that stops waits for running hooks."""
 
@@ -180,46 +175,42 @@ class ControllerTiming:
     """When schedules are read, planned and fired."""
 
     reload: float = 60.0
-    """Between two readings of all schedules of this node's partitions that are due soon."""
+    """Time between two readings of the schedules of this node's partitions that are due soon."""
     reload_without_hints: float = 5.0
-    """The same where no hints arrive, so that a change made by another process is noticed."""
+    """Time between two readings without hints, so that changes by other processes are noticed."""
     horizon: float = 80.0
-    """How far ahead of now such a reading goes; more than `reload`, which is late at times."""
+    """How far ahead a reading goes: more than `reload`, because the next reading may be late."""
     ring_every: float = 5.0
-    """Between two readings of the nodes that share the partitions."""
+    """Time between two readings of the nodes that share the partitions."""
     batch: int = 1000
-    """Schedules fired in one transaction, at most."""
+    """Maximum number of schedules fired in one transaction."""
     shortest_retry: float = 0.2
-    """Before a schedule is tried again whose last run has not ended, at least."""
+    """Shortest pause before a schedule is tried again whose last run has not ended."""
     second_owner: float = 0.3
     """How long the second owner of a partition waits for the first one to fire."""
     plan_within: float = 10.0
-    """Schedules that are due within this time can be planned: their next starts are computed in
-    advance.
-    """
+    """How far ahead schedules are planned, which means that their next starts are computed."""
     plan_every: float = 1.0
-    """Between two searches for schedules to plan."""
+    """Time between two searches for schedules to plan."""
     burst: int = 200
-    """Schedules due within `plan_within` from which on they are planned; also how many are planned
-    at a time.
+    """Number of schedules due within `plan_within` from which they are planned, and the batch size.
     """
     most_planned: int = 20_000
-    """Plans kept in memory, at most."""
+    """Maximum number of plans kept in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatTiming:
-    """How the heartbeat is supervised; how often it is sent is one of the `Limits` that all nodes
-    share.
+    """How the heartbeat is supervised; how often it is sent is part of `Limits`, shared by all
+    nodes.
     """
 
     round: float = 0.25
-    """Between two checks of how long ago the last answer came."""
+    """Time between two checks of how long ago the last answer came."""
     restart: Pauses = Pauses(0.5, 30.0)  # noqa: RUF009 - immutable
-    """Before a helper process that has ended is started again."""
+    """Pauses before a helper process that has ended is started again."""
     awake: float = 1.0
-    """How long a process that was suspended may need to reach the database before it counts as out
-    of contact.
+    """How long a process that was suspended has to reach the database before it is out of contact.
     """
 
 
@@ -228,37 +219,33 @@ class MembershipTiming:
     """How long traces of nodes are kept on SQLite."""
 
     orphaned_after: float = 60.0
-    """Before a lock file is removed that belongs to no registered node; a starting node makes its
-    file first.
+    """How long a lock file without a registered node is kept: a starting node makes its file first.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeersTiming:
-    """How many nodes share what each would do alone (PostgreSQL)."""
+    """How nodes share the work that each would otherwise do alone (PostgreSQL)."""
 
     read_every: float = 10.0
-    """Between two readings of which other nodes claim the same jobs."""
+    """Time between two readings of which other nodes claim the same jobs."""
     busy_for: float = 5.0
-    """How long other nodes count as busy that have announced it; announced again after that, at the
-    earliest.
+    """How long a node that announced itself as busy counts as busy; also the pause between two such
+    announcements.
     """
     answered_within: float = 1.0
-    """How long after a hint a claim is taken to answer it."""
+    """How long after a hint a claim counts as an answer to it."""
     known_after: float = 12.0
-    """After which time every idle node has polled and so knows when the next job is due: more than
-    it pauses.
+    """Time in which every idle node polls, and so learns when the next job is due: more than its
+    pause.
     """
     spare_delay: float = 0.1
-    """How much later than at a due time, for each node, the nodes wake that need not claim this
-    job.
-    """
+    """Delay per node with which nodes that need not claim a job wake after its due time."""
     slowest: float = 5.0
-    """How many times as long each of many nodes waits between two searches that the others make as
-    well, at most.
+    """Maximum factor by which many nodes stretch the time between searches that all of them make.
     """
     slowest_poll: float = 2.0
-    """The same for claims of an idle node that receives hints."""
+    """Maximum factor for the claims of an idle node that receives hints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,29 +253,30 @@ class SweeperTiming(CleaningTiming):
     """How often a node rescues jobs, checks limits, and cleans up the live store and journals."""
 
     round: float = 2.0
-    """Between two rounds."""
+    """Time between two rounds."""
     suspicious_round: float = 0.25
-    """The same once after a node is suspected, and while jobs of a dead node are locked."""
+    """Time between two rounds while a node is suspected, or while jobs of a dead node are locked.
+    """
     locked_rounds: int = 20
-    """How many such rounds a locked job gets, before the normal pace is kept again."""
+    """Number of such rounds for a locked job before the normal pace returns."""
     glance: float = 0.5
-    """Between two checks for missing nodes that need no query."""
+    """Time between two checks for missing nodes that need no query."""
     look_every: int = 5
-    """Rounds between two searches for dead nodes if no node is suspected."""
+    """Number of rounds between two searches for dead nodes if no node is suspected."""
     limits_every: int = 10
-    """Rounds between two checks of time limits."""
+    """Number of rounds between two checks of time limits."""
     latitude: float = 1.0
     """How long a job's own node has to enforce a hard limit before others do."""
     rescue_batch: int = 500
-    """Jobs rescued in one transaction, at most."""
+    """Maximum number of jobs rescued in one transaction."""
     ends_batch: int = 500
-    """Lost runs of schedules ended in one transaction, at most."""
+    """Maximum number of lost runs of schedules ended in one transaction."""
     due_batch: int = 1000
-    """Jobs made due in one statement, at most, after the database's clock was set back."""
+    """Maximum number of jobs per statement that are made due again after the clock was set back."""
     expired_batch: int = 1000
-    """Jobs that were to begin by now failed in one transaction, at most."""
+    """Maximum number of jobs per transaction that are failed because they did not begin in time."""
     reports_batch: int = 1000
-    """Reports of the live store checked at a time."""
+    """Number of reports of the live store that are checked at a time."""
     journal_wait: float = 1.0
     """How long the threads of a killed process may still hold the lock on its journal."""
     journal_kept: float = 30.0
@@ -303,11 +291,11 @@ class JournalTiming:
     """How journal files are read and removed."""
 
     stale: float = 24 * 3600.0
-    """Age from which on any node removes a file of another one."""
+    """Age from which any node removes a journal file of another one."""
     lock_pause: float = 0.01
-    """Between two attempts to lock a file."""
+    """Time between two attempts to lock a file."""
     tries: int = 10
-    """Attempts to make a file while other nodes remove its folder."""
+    """Number of attempts to make a file while other nodes remove its folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,9 +303,11 @@ class RunMonitorTiming:
     """How often running bodies are looked after."""
 
     round: float = 0.1
-    """Between two rounds: reports are published, cancel requests read and time limits compared."""
+    """Time between two rounds, which publish reports, read cancel requests and compare time limits.
+    """
     reread_every: int = 20
-    """Rounds between two readings of the jobs' rows, in case the live store has lost a request."""
+    """Number of rounds between two readings of the jobs' rows, in case a cancel request was lost.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,20 +315,20 @@ class ShutdownTiming:
     """How long a node takes to end, apart from the grace period of its bodies."""
 
     after_grace: float = 3.2
-    """After the grace period the node ends within this time, whatever hangs, so that hooks get a
-    moment as well.
+    """The node ends within this time after the grace period, even if a service hangs. Hooks share
+    this time.
     """
     last_words: float = 1.2
     """How long bodies have after the order to stop; half of it after they were stopped by force."""
     told_within: float = 0.5
-    """How long it may take to record for schedules that their runs were told to stop."""
+    """How long the node may take to record for schedules that their runs were told to stop."""
     leaving: float = 0.5
-    """What is left of `after_grace` in any case to unregister and to close connections."""
+    """The part of `after_grace` that is always left to unregister and to close connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InlineTiming:
-    """How long jobs that a caller runs itself hold it up."""
+    """How long a caller waits for the jobs that it runs itself."""
 
     result_wait: float = 30.0
     """How long the caller waits until the result is written: longer than most fail-overs take."""
@@ -364,12 +354,12 @@ class Timing:
     shutdown: ShutdownTiming = field(default_factory=ShutdownTiming)
     inline: InlineTiming = field(default_factory=InlineTiming)
     restart: Pauses = Pauses(0.1, 5.0)  # noqa: RUF009 - immutable
-    """Before a service is started again that failed because the machine lacked memory, threads or
-    descriptors.
+    """Pauses before a service is restarted that failed because the machine lacked memory, threads
+    or descriptors.
     """
     calendars: float = 24 * 3600.0
-    """Between two rounds in which calendar functions are asked which days they exclude."""
+    """Time between two rounds in which calendar functions are asked which days they exclude."""
     file_every: float = 1.0
-    """Between two checks whether the SQLite file is still there."""
+    """Time between two checks whether the SQLite file is still there."""
     schema_every: float = 10.0
-    """Between two checks whether the database still has tables that this program can use."""
+    """Time between two checks whether this program can still use the database's tables."""

@@ -13,8 +13,8 @@ from horae.types.routes import Routes
 
 
 def check_backends(components: Components) -> None:
-    """Raise `ConfigurationError` for a backend that is not set up, or that contradicts the one of
-    another deployment.
+    """Raise `ConfigurationError` for a backend that is not set up, or that two deployments set up
+    differently.
 
     Nothing is sent before this has passed.
     """
@@ -35,9 +35,7 @@ def check_backends(components: Components) -> None:
 
 
 def check_routes(components: Components) -> None:
-    """Raise `ConfigurationError` for a backend that was not set up or cannot be used; without the
-    database.
-    """
+    """Raise `ConfigurationError` for a backend that cannot be used; the database is not asked."""
     registry = components.registry
     check_limits(registry, components.queue_backends)
     for name in sorted(Routes(registry, components.queue_backends).backends):
@@ -50,7 +48,7 @@ def check_routes(components: Components) -> None:
 
 
 def check_limits(registry: Registry, queue_backends: Mapping[str, str]) -> None:
-    """Raise `ConfigurationError` for limits by key or turns of owners of jobs that a backend runs.
+    """Raise `ConfigurationError` for limits by key or fair queues of jobs that a backend runs.
 
     Only Horae's nodes claim jobs under such limits, so these would never start.
     """

@@ -36,9 +36,7 @@ class Dispatcher:
         rng: Random,
         pace: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """`pace`: how many times as long it may wait between two rounds, because other nodes
-        dispatch as well.
-        """
+        """`pace`: the factor by which its pauses grow, because other nodes dispatch as well."""
         self._database, self._registry = components.database, components.registry
         self._queue_backends, self._wakeup = components.queue_backends, components.wakeup
         self._timing, self._rng, self._pace = timing, rng, pace
@@ -59,14 +57,17 @@ class Dispatcher:
         loop, timing = asyncio.get_running_loop(), self._timing
         try:
             while True:
-                # Before the round: what becomes due during it belongs to the next one
+                # The event is cleared before the round: what becomes due during it belongs to the
+                # next one.
                 self._wake.clear()
                 more = False
                 if self._has_routes() or time.monotonic() >= self._compare_at:
                     try:
                         more = await loop.run_in_executor(thread, self.dispatch)
                     except Exception as error:  # noqa: BLE001 - the database may be away for a while
-                        if self._has_routes():  # else nothing waits, and other services report it
+                        if (
+                            self._has_routes()
+                        ):  # without routes nothing waits; other services report it
                             self._unavailable.warn("no jobs can be sent to backends: %s", error)
                     else:
                         self._unavailable.settle()
@@ -86,8 +87,8 @@ class Dispatcher:
             thread.shutdown(wait=False)
 
     def dispatch(self) -> bool:
-        """Send one batch, and again what was lost if it is time to compare; return whether there
-        may be more.
+        """Send one batch, and repeat lost messages if it is time to compare; return whether to go
+        on.
         """
         routes, now = Routes(self._registry, self._queue_backends), time.monotonic()
         batch = 1 if self._failed else self._timing.batch
@@ -130,9 +131,7 @@ class Dispatcher:
             self._wake.set()
 
     def _send_limited(self, scope: SentScope, batch: int) -> list[Dispatched]:
-        """Send what limits allow; note whether jobs wait for that, so that the ends of others are
-        of interest.
-        """
+        """Send what limits allow; note whether jobs wait for the ends of others under a limit."""
         began = time.monotonic()
         self._limits_at = began + self._timing.limits_every * self._pace()
         due = self._database.autocommit(dispatching.limited_and_due, scope)
@@ -150,9 +149,7 @@ class Dispatcher:
         return sent
 
     def _deliver(self, sent: Iterable[Dispatched], routes: Routes) -> set[Destination]:
-        """Send the messages; return the destinations that do not accept them, whose jobs are no
-        longer marked as sent.
-        """
+        """Send the messages; return the destinations that refused them, and unmark their jobs."""
         by_destination: dict[Destination, list[Message]] = defaultdict(list)
         for job in sent:
             if (destination := routes.find(job.type, job.queue)) is not None:
@@ -177,8 +174,7 @@ class Dispatcher:
         return failed
 
     def _time_limit(self, job: Dispatched) -> float | None:
-        """Return after how many seconds the backend may kill the process of a job that holds the
-        interpreter.
+        """Return after how many seconds the backend may kill the process of a hanging job.
 
         Before that, the process itself ends the body, or another node fails the job.
         """
@@ -193,7 +189,7 @@ class Dispatcher:
         return seconds + limits.grace.total_seconds() + self._timing.kill_after
 
     def _compare(self, routes: Routes) -> None:
-        """Send again what was lost, and leave to Horae's nodes what no backend runs any more."""
+        """Send lost messages again, and leave to Horae's nodes what no backend runs any more."""
         counts, oldest = Counter[Destination](), Counter[Destination]()
         for entry in self._database.autocommit(dispatching.sent_jobs):
             destination = routes.find(entry.type, entry.queue)
@@ -203,14 +199,14 @@ class Dispatcher:
             elif (
                 self._registry.find(entry.type) is not None
                 and entry.queue not in self._queue_backends
-            ):  # an earlier version of this application has sent them
+            ):  # an earlier version of this application may have sent jobs
                 self._database.transact(dispatching.withdraw_messages_of, entry.type, entry.queue)
         for destination, count in counts.items():
             if oldest[destination] >= self._timing.lost_after and destination not in self._failed:
                 self._send_lost(routes, destination, count)
 
     def _send_lost(self, routes: Routes, destination: Destination, count: int) -> None:
-        """Send again as many messages as are missing there, for the jobs whose last message is the
+        """Send as many messages again as are missing there, for the jobs whose last message is
         oldest.
 
         Messages that workers have received but not begun count as missing: a worker that is free
@@ -224,8 +220,7 @@ class Dispatcher:
                 "queue %s of %s cannot be read: %s", queue, backend, error
             )
             return
-        # Messages of other applications in the same queue may hide that some are missing, but not
-        # for ever.
+        # Messages of other applications in the queue may hide for a while that some are missing.
         after = self._timing.lost_after if missing > 0 else self._timing.lost_for_certain
         left = missing if missing > 0 else count
         scope = routes.scope_of(destination)

@@ -9,8 +9,8 @@ from horae.runtime.bodies.finished_run import FinishedRun
 from horae.types.attempt import Attempt, StopsBodies
 
 START_UP: Final = timedelta(seconds=60)
-"""How long a child process may take to start and import the application before its time limits
-begin to count.
+"""How long a child process may take to start and import the application; only then do its time
+limits begin to count.
 """
 
 
@@ -22,8 +22,8 @@ def stop_attempts(
     order: Callable[[], BaseException],
     level: Isolation = Isolation.ALL,
 ) -> Sequence[Attempt]:
-    """Order bodies to stop, and return those: all, or after a loss of contact those that others may
-    soon run again.
+    """Order bodies to stop and return them: all, or those whose jobs other nodes may soon run again
+    after a loss of contact.
     """
     stopped = [
         attempt

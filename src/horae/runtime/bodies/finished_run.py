@@ -20,13 +20,12 @@ log = guarded_log("horae.runtime")
 
 
 class FinishedRun(NamedTuple):
-    """A claim that this node no longer needs, and what is to be written about it; `error`: what its
-    body raised.
+    """A claim that this node no longer needs, and what is to be written about it.
 
     Without a settlement only the end of the body is recorded, because another node owns the job. If
     the body never began (`unbegun`), the job returns to pending and the attempt does not count. If
-    its own transaction has `already` finished the job, nothing is written; `releases`: other jobs
-    may be claimed now that waited for it.
+    its own transaction has `already` finished the job, nothing is written. `releases`: other jobs
+    that waited for it may be claimed now. `error`: what the body raised.
     """
 
     claim: Claim
@@ -40,9 +39,7 @@ class FinishedRun(NamedTuple):
 def finish(
     attempt: Attempt, outcome: Outcome | None, rng: Random, error: BaseException | None = None
 ) -> FinishedRun:
-    """Decide what is written after the outcome of a body; without an outcome another node owns the
-    job.
-    """
+    """Decide what is written after a body's outcome; without one, another node owns the job."""
     claim, job_type = attempt.claim, attempt.job_type
     if outcome is None:
         return FinishedRun(claim, None, error)
@@ -55,7 +52,7 @@ def with_report(finished: FinishedRun, report: LiveReport | None) -> FinishedRun
     """Add the last progress report to what is written, and log a failed attempt."""
     settlement = finished.settlement
     if settlement is None or (report is None and settlement.error is None):
-        return finished  # the case of nearly every body
+        return finished  # nearly every body ends here
     if settlement.error is not None:
         _log_failure(finished.claim, settlement, finished.error)
     if report is not None:
@@ -87,12 +84,12 @@ def _log_failure(claim: Claim, settlement: Settlement, error: BaseException | No
         record.exc_info = (type(shown), shown, shown.__traceback__)
         record.exc_text = (
             shown.stored
-        )  # which formatters write instead of formatting the error themselves
+        )  # formatters write this text instead of formatting the error themselves
     log.handle(record)
 
 
 def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:
-    """Return the back-off of a job, or else of its type."""
+    """Return the back-off of a job; by default it is that of its type."""
     of_type = Backoff() if job_type is None else job_type.backoff
     if claim.backoff is None:
         return of_type

@@ -1,5 +1,6 @@
-"""Ends a child process that a body has forked: it holds a copy of everything and must not continue
-as a node.
+"""Ends a child process that a body has forked.
+
+The child holds a copy of everything and must not continue as a node.
 """
 
 import os
@@ -26,9 +27,7 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 def end_child(error: BaseException | None) -> NoReturn:
-    """End the child process where the body ends in it: it settles, commits and cleans up
-    nothing.
-    """
+    """End the child process where the body ends in it, without a settlement, commit or clean-up."""
     code = 0 if error is None else 1
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -1,5 +1,4 @@
-"""Keeps the log lines of bodies: a thread writes them in batches, so that logging never waits for
-the database.
+"""Keeps the log lines of bodies: a thread writes them in batches, so logging is never blocked.
 
 They are written on a connection of their own, so a rollback of the job keeps them. What the
 database does not accept in time is dropped and counted.
@@ -25,13 +24,13 @@ from horae.types.logs.job_lines import JobLines
 from horae.types.values.secret import secret_values
 
 MOST_WAITING: Final = 20_000
-"""Lines that wait to be written, at most: some megabytes."""
+"""Maximum number of lines that wait to be written: some megabytes."""
 AT_ONCE: Final = 500
-"""Lines that are written in one statement."""
+"""Number of lines that are written in one statement."""
 GATHER: Final = 0.1
 """Seconds between two writes, in which further lines gather."""
 PAUSE: Final = 1.0
-"""Seconds until lines are written again that could not be."""
+"""Seconds before a failed write is repeated."""
 
 Write: TypeAlias = Callable[[Sequence[LogLine]], None]
 log = guarded_log("horae.runtime")
@@ -51,7 +50,7 @@ class LogWriter(BuiltAnewInChild):
         self._unavailable = ThrottledWarning()
 
     def send(self, lines: Sequence[LogLine]) -> bool:
-        """Have lines written; return False if too many wait already."""
+        """Queue lines for writing; return False if too many wait already."""
         if len(self._waiting) >= MOST_WAITING or self._closing.is_set():
             return False
         with self._lock:
@@ -59,14 +58,14 @@ class LogWriter(BuiltAnewInChild):
             self._written.clear()
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="horae-job-logs", daemon=True)
-                self._thread = thread if starts(thread) else None  # else the next line tries again
+                self._thread = (
+                    thread if starts(thread) else None
+                )  # after a failure the next line tries again
         self._news.set()
         return True
 
     def flush(self, seconds: float) -> bool:
-        """Wait until what was sent before is written; return False if it was not within this
-        time.
-        """
+        """Wait until what was sent before is written; return False if that takes too long."""
         return self._written.wait(seconds)
 
     def close(self, seconds: float) -> None:
@@ -118,7 +117,7 @@ class KeptLogs:
     """The log lines of the bodies of a node, or of a child process."""
 
     def __init__(self, writer: LogWriter, usual: KeepLogs | None) -> None:
-        """`usual`: what is kept of jobs whose type does not say; None is nothing."""
+        """`usual`: what is kept of jobs whose type does not say; None keeps nothing."""
         self.writer, self.usual = writer, usual
         capture_lines()
 

@@ -1,6 +1,4 @@
-"""The outcome of a body that raised or was stopped: by its order, its own decision, or the rules of
-its type.
-"""
+"""The outcome of a body that raised an exception or was stopped."""
 
 import traceback
 from dataclasses import replace
@@ -24,9 +22,7 @@ log = guarded_log("horae.runtime")
 
 
 def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
-    """Return the outcome of an exception; an order to stop takes precedence over what the body
-    raised after it.
-    """
+    """Return the outcome of an exception; an order to stop outranks what the body raised later."""
     order = attempt.order
     reason = order if isinstance(order, JobStopped) else error
     match reason:
@@ -34,7 +30,7 @@ def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
             return Cancelled(reason.by)
         case LeaseLost() if reason is order or isinstance(
             reason, Overtaken
-        ):  # not by the body itself
+        ):  # it was not raised by the body itself
             return None
         case OutOfTime() | Interrupted():
             return _stopped(attempt, reason)
@@ -79,9 +75,7 @@ def _advice(job_type: JobType[Any]) -> str:
 
 
 def _is_rolled_back(attempt: Attempt) -> bool:
-    """Return whether the body ran in a transaction on Horae's database, which is lost with the
-    body.
-    """
+    """Return whether the body ran in a transaction on Horae's database, which is lost with it."""
     if attempt.has_transaction:
         return True
     if attempt.job_type.isolation != "process":
@@ -93,9 +87,7 @@ def _is_rolled_back(attempt: Attempt) -> bool:
 
 
 def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) -> Outcome:
-    """Return the outcome of what a body raised by itself, by its own decision or by the rules of
-    its type.
-    """
+    """Return the outcome of an error by the body's own decision or by the rules of its type."""
     match error:
         case Snooze():
             return Snoozed(
@@ -136,9 +128,7 @@ def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Fail
 
 
 def _text_for_users(job_type: JobType[Any], error: BaseException) -> str:
-    """Return the text for users; for a decision that was raised from an error, that of the type for
-    this error.
-    """
+    """Return the text for users; a decision raised from an error has the text for that error."""
     if not isinstance(error, BodyDecision) or error.__cause__ is None:
         return job_type.explain(error)
     text = job_type.explain(error.__cause__)
@@ -146,8 +136,6 @@ def _text_for_users(job_type: JobType[Any], error: BaseException) -> str:
 
 
 def _stored(job_type: JobType[Any], claim: Claim, error: BaseException, *texts: str) -> list[str]:
-    """Return the texts of an error as they may be stored: without values and the secret parameters
-    of the job.
-    """
+    """Return texts about an error without values and without the job's secret parameters."""
     redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
     return [storable(shortened(redactor.clean(text))) for text in texts]

@@ -1,6 +1,4 @@
-"""Collects the progress reports of running bodies in memory, and writes them together, at most ten
-times a second.
-"""
+"""Collects the progress of running bodies, and writes it at most ten times a second."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -44,7 +42,7 @@ class Reporter:
         """Forget jobs whose results are committed; the next `publish` removes them from the live
         store.
 
-        For those that were `cancelled` the store may hold the request, even if they never reported.
+        The store may hold a request for `cancelled` jobs even if they never reported.
         """
         with self._lock:
             self._ended.extend(cancelled)
@@ -59,9 +57,7 @@ class Reporter:
         return bool(self._new or self._ended)
 
     def publish(self) -> None:
-        """Write the new reports and remove the ended jobs; what fails is repeated by the next
-        call.
-        """
+        """Write the new reports and remove the ended jobs; the next call repeats what fails."""
         with self._lock:
             new, self._new = self._new, {}
             ended, self._ended = self._ended, []

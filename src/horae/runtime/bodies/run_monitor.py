@@ -1,5 +1,4 @@
-"""Passes orders to running bodies: that they are cancelled, out of time, or no longer owned by this
-node.
+"""Tells running bodies to stop: they were cancelled, exceeded a time limit, or have a new owner.
 
 While anything runs there is a round every 100 ms, and at once after a hint: it publishes reports,
 reads cancel requests (one query for all bodies), and compares times. So a progress call only has to
@@ -128,7 +127,7 @@ class RunMonitor:
             if (attempt := self._running.get(job_id)) is not None:
                 if (
                     not attempt.ordered_to_end
-                ):  # else a coroutine would be cancelled in each round, also while it cleans up
+                ):  # cancelled in each round, a coroutine could never clean up
                     attempt.stop(order)
                 if isinstance(order, JobCancelled) and order.forced and not attempt.forced:
                     attempt.force()
@@ -147,7 +146,7 @@ class RunMonitor:
                 orders[job_id] = JobCancelled(request.by, forced=request.forced)
             self._unavailable.settle()
         except Exception as error:  # noqa: BLE001
-            # The row decides in the end, whatever the body learns
+            # The row decides in the end, whatever the body learns.
             self._unavailable.warn("cancel requests cannot be read: %s", error)
         return orders
 
@@ -203,7 +202,7 @@ class RunMonitor:
             try:
                 self._database.transact(writing.mark_stopping, scheduled)
             except Exception as error:  # noqa: BLE001
-                # The bodies have their orders, even if schedules do not show it
+                # The bodies have their orders, even if schedules do not show it.
                 log.warning(
                     "cannot record for %d schedules that their runs were ordered to stop: %s",
                     len(scheduled),
@@ -229,7 +228,7 @@ class RunMonitor:
                 failed += self._database.transact(time_limits.expire, [lease], attempt.passed, seen)
                 self._unwritten.settle()
             except Exception as error:  # noqa: BLE001
-                # Whenever the body ends, that will be no success
+                # Such a body counts as failed, whenever it ends.
                 attempt.failed = False
                 self._unwritten.warn(
                     "job %d cannot be failed at its hard time limit yet: %s",

@@ -47,15 +47,13 @@ log = guarded_log("horae.runtime")
 
 
 def call_body(attempt: Attempt, context: JobContext[Any]) -> Any:
-    """Call a body that is no coroutine, and return its result."""
+    """Call a body that is not a coroutine function, and return its result."""
     return attempt.job_type.run(context)
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
-    """What bodies run with: the database of their transactions, the node that holds their leases,
-    and its journal.
-    """
+    """What bodies run with: their database, the node that holds their leases, and its journal."""
 
     database: Database
     node: NodeId
@@ -67,8 +65,8 @@ class RunEnvironment:
     log_book: KeptLogs | None = None
     """Keeps the log lines of bodies."""
     call: Callable[[Attempt, JobContext[Any]], Any] = call_body
-    """Calls a body that is no coroutine; some processes let a signal interrupt the body, but not
-    its commit.
+    """Calls a body that is not a coroutine function. In some processes a signal may interrupt the
+    body, but not its commit.
     """
 
 
@@ -103,15 +101,13 @@ async def perform_async(attempt: Attempt, environment: RunEnvironment) -> Finish
                 attempt, JobContext(attempt), environment
             )
         except BaseException as error:  # noqa: BLE001
-            # As above; a cancelled task has its reason in the attempt
+            # Whatever a body raises is its outcome; a cancelled task has its reason in the attempt.
             run = stopped_by(error, attempt, environment)
     return _closed(attempt, run, here)
 
 
 def _closed(attempt: Attempt, run: FinishedRun, forks_before: int) -> FinishedRun:
-    """Close the log of a body and note how long it took; end the process if a fork of the body
-    continues in it.
-    """
+    """Close a body's log and note its duration; end the process if the body has forked it."""
     if forks.count != forks_before:
         end_child(run.error)
     if attempt.log_lines is not None:
@@ -145,9 +141,7 @@ def stopped_by(
 
 
 def unbegun(claim: Claim, error: BaseException) -> FinishedRun:
-    """Return how a run ends whose body could not begin here for the time being: its job is handed
-    back.
-    """
+    """Return how a run ends whose body cannot begin here for now: its job is handed back."""
     log.warning("job %d (%s) cannot begin yet: %s", claim.id, claim.type, error)
     return FinishedRun(claim, None, error, unbegun=True)
 
@@ -163,9 +157,7 @@ def ended_by(
 
 
 def load_parameters(attempt: Attempt, database: Database) -> Any:
-    """Return the parameters as the type declares them; raise what validation raises if the
-    declaration has changed.
-    """
+    """Return the parameters as the type declares them; raise a validation error if they differ."""
     job_type, claim = attempt.job_type, attempt.claim
     if isinstance(job_type.parameters, MappedParameters):
         return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
@@ -173,9 +165,7 @@ def load_parameters(attempt: Attempt, database: Database) -> Any:
 
 
 def result_text(result: Any, most_bytes: int) -> str | None:
-    """Return a result as JSON text; raise TypeError if it cannot be stored as JSON or is too
-    long.
-    """
+    """Return a result as JSON text; raise TypeError if it is too long or not JSON."""
     if result is None:
         return None
     if (problem := problem_of(result)) is not None:
@@ -216,7 +206,7 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = context.session.merge(
                 attempt.params, load=False
-            )  # so that its relationships load
+            )  # open for as long as relationships may load
         _begin(attempt, environment)
         with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():
@@ -246,7 +236,7 @@ def _surrounded(
     def body() -> FinishedRun:
         try:
             return _run(attempt, context, environment)
-        except BaseException as error:  # noqa: BLE001 - as in `perform`
+        except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
             return stopped_by(error, attempt, environment)
 
     environment.journal.begin(attempt.claim)
@@ -265,7 +255,7 @@ async def _surrounded_async(
     async def body() -> FinishedRun:
         try:
             return await _run_async(attempt, context, environment)
-        except BaseException as error:  # noqa: BLE001 - as in `perform`
+        except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
             return stopped_by(error, attempt, environment)
 
     environment.journal.begin(attempt.claim)
@@ -290,8 +280,8 @@ def _returned(result: Any, attempt: Attempt, environment: RunEnvironment) -> Fin
 
 
 def _ended_in_transaction(attempt: Attempt, text: str | None, *, own: bool) -> FinishedRun:
-    """Return the end of a body whose transaction is committed; `own`: it was on Horae's database,
-    and ended the job.
+    """Return the end of a body whose transaction is committed; `own`: it was on Horae's database
+    and finished the job.
     """
     settlement = None if own else finished(attempt.claim, text)
     return FinishedRun(attempt.claim, settlement, already=own, releases=attempt.releases)
@@ -299,9 +289,7 @@ def _ended_in_transaction(attempt: Attempt, text: str | None, *, own: bool) -> F
 
 @contextmanager
 def _attached(attempt: Attempt, database: Database) -> Generator[None]:
-    """Let relationships of mapped parameters load; a connection is opened only when the body uses
-    one.
-    """
+    """Let relationships of mapped parameters load; a connection is opened at their first use."""
     with Session(database.without_transaction(), autoflush=False) as session:
         attempt.params = session.merge(attempt.params, load=False)
         yield
@@ -347,7 +335,7 @@ def sync_connection_of(connection: AsyncConnection) -> Connection:
 
 @contextmanager
 def _ending_in_a_child() -> Generator[None]:
-    """End a child process that the body has forked when the body ends in it, before anything is
+    """End a child process forked by the body when the body ends in it, before anything is
     committed.
     """
     here = forks.count
@@ -364,9 +352,7 @@ def _ending_in_a_child() -> Generator[None]:
 def settle_within(
     connection: Connection, attempt: Attempt, result: str | None, node: NodeId
 ) -> None:
-    """Finish the job in the last statement of its own transaction; raise `Overtaken` to roll it
-    back.
-    """
+    """Finish the job as the last statement of its transaction; raise `Overtaken` to roll back."""
     claim = attempt.claim
     attempt.run_before_end(connection)
     settlement = finished(claim, result)._replace(label=attempt.label, took=attempt.took)
@@ -377,9 +363,7 @@ def settle_within(
 
 
 def _own_connection(entered: Any, database: Database) -> Connection | None:
-    """Return the connection to settle on, if the job type's transaction is on Horae's own
-    database.
-    """
+    """Return the connection to settle on, if the job type's transaction is on Horae's database."""
     connection = entered.connection() if isinstance(entered, Session) else entered
     if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
         return None

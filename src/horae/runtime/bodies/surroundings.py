@@ -51,7 +51,7 @@ def surrounded(
         try:
             _enter(hooks, context, entered, calls)
         except BaseException as error:  # noqa: BLE001
-            # What a hook raises is the outcome of the body
+            # What a hook raises is the outcome of the body.
             run = failed(error)
         else:
             run = body()
@@ -72,7 +72,7 @@ async def surrounded_async(
     here, entered = forks.count, Entered()
     try:
         await _enter_async(hooks, context, entered)
-    except BaseException as error:  # noqa: BLE001 - as above
+    except BaseException as error:  # noqa: BLE001 - what a hook raises is the outcome of the body
         run = failed(error)
     else:
         run = await body()
@@ -146,9 +146,7 @@ def _is_sync(hook: Hook[Any], manager: object) -> bool:
 
 
 def _ended(attempt: Attempt, run: FinishedRun) -> Raised:
-    """Note in the attempt how the attempt ended, and return what the body raised, as `__exit__`
-    takes it.
-    """
+    """Note how the attempt ended, and return what the body raised as arguments of `__exit__`."""
     settlement = run.settlement
     if settlement is None:
         attempt.ended = BodyEnd(AttemptOutcome.FINISHED if run.already else None, run.error)
@@ -162,14 +160,12 @@ def _ended(attempt: Attempt, run: FinishedRun) -> Raised:
 def _raised_at_the_end(
     hook: Hook[Any], attempt: Attempt, run: FinishedRun, error: BaseException
 ) -> FinishedRun:
-    """Log what a hook raised after the body; a Ctrl-C is passed on to the caller of an inline
-    job.
-    """
+    """Log what a hook raised after the body; pass a Ctrl-C on to the caller of an inline job."""
     if error is run.error:
         return run
     if isinstance(error, KeyboardInterrupt):
         return run._replace(error=error)
-    log.error(  # the traceback without the values that errors repeat
+    log.error(  # the traceback, without the values that errors repeat
         "%s (around) failed after job %d (%s), whose outcome stays as it is:\n%s",
         hook.name,
         attempt.claim.id,
@@ -180,9 +176,7 @@ def _raised_at_the_end(
 
 
 class _AsyncCalls:
-    """Awaits what asynchronous context managers return for a body that is no coroutine, all on one
-    event loop.
-    """
+    """Awaits the asynchronous context managers around a synchronous body, on one event loop."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -191,7 +185,7 @@ class _AsyncCalls:
 
     def run(self, call: Awaitable[T]) -> T:
         if self._runner is None:
-            if in_event_loop():  # as of a coroutine that runs a job inline, which blocks its loop
+            if in_event_loop():  # a coroutine that runs a job inline blocks its loop
                 self._thread = self._stack.enter_context(ThreadPoolExecutor(1, "horae-around"))
             self._runner = asyncio.Runner()
             self._stack.callback(self._close)

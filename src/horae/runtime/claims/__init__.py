@@ -1,1 +1,1 @@
-"""What a node takes: it claims jobs as slots become free, and starts their bodies."""
+"""Claims jobs as slots become free, and starts their bodies."""

@@ -14,9 +14,10 @@ from typing import Final
 from horae.domain.jobs.job import Claim, JobId
 
 LONGEST_REST: Final = 30.0
-"""Seconds after which a claim starts at the front in any case: one that waited for a lock was not
-slow because of the index, and jobs that were handed back meanwhile are before the last one that was
-claimed.
+"""Seconds after which a claim starts at the front in any case.
+
+A claim that waited for a lock was not slow because of the index, and jobs that were handed back
+meanwhile come before the last one that was claimed.
 """
 
 
@@ -39,19 +40,17 @@ class ClaimCursor:
 
     def looks_higher(self, now: float) -> bool:
         """Return whether a claim that does not start at the front looks for jobs of higher
-        priorities.
+        priority.
         """
         return now >= self._higher_rests_until
 
     def note_higher(self, *, began: float, ended: float) -> None:
-        """Record how long that took."""
+        """Record how long the search for jobs of higher priorities took."""
         took = ended - began
         self._higher_rests_until = ended + self._rest_after(took)
 
     def return_to_front(self) -> None:
-        """Claim from the front next: the last job that was claimed has been deleted, so its place
-        is unknown.
-        """
+        """Claim from the front next: the last claimed job was deleted, so its place is unknown."""
         self._rests_until = -math.inf
 
     def rest(self, now: float) -> float:
@@ -71,7 +70,9 @@ class ClaimCursor:
             self._rests_until = -math.inf
 
     def follow(self, taken: Sequence[Claim]) -> None:
-        """Let claims that do not start at the front start behind these jobs, if there are any."""
+        """Let claims that do not start at the front start behind these jobs; an empty list changes
+        nothing.
+        """
         if taken:
             self._last = taken[-1].id
 

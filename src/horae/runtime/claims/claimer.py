@@ -1,5 +1,4 @@
-"""Claims jobs: with one statement as a rule, with more where queues have limits or jobs wait in
-lanes.
+"""Claims jobs: usually with one statement, with more for limited queues or jobs in lanes.
 
 Limits are read together with the next due time: by an idle node when it has nothing to claim, by a
 busy one every few seconds. A claim takes no job of a queue with a limit until the limit is known,
@@ -40,20 +39,16 @@ class Claimer:
         self.known = NextWork(None, frozenset())
         """What `look_ahead` has read last."""
         self.stale_at = -math.inf
-        """When what the claimer knows of limits is to be read again."""
+        """When the limits are to be read again."""
         self._next_pause = self._timing.contended.shortest
         self.avoided: dict[str, tuple[float, float]] = {}
-        """Job types that cannot begin here: until when they are left to other nodes, and for how
-        long each time.
-        """
+        """Job types that cannot begin here, each with the end of the pause and its length."""
 
     def avoid(self, name: str) -> None:
-        """Claim no jobs of this type for a while, which doubles each time until `trust` is
-        called.
-        """
+        """Claim no jobs of this type for a pause that doubles each time until `trust` is called."""
         now = time.monotonic()
         until, pause = self.avoided.get(name, (0.0, self._timing.avoided_for.shortest / 2))
-        if now >= until:  # otherwise several of its jobs were tried together
+        if now >= until:  # several jobs of the type may fail together, and count once
             pause = self._timing.avoided_for.after(pause)
             self.avoided[name] = now + pause * self._rng.uniform(0.5, 1.0), pause
 
@@ -62,9 +57,7 @@ class Claimer:
         self.avoided.pop(name, None)
 
     def serve(self, types: tuple[str, ...]) -> None:
-        """Claim jobs of these types from now on, including those before the last job that was
-        claimed.
-        """
+        """Claim jobs of these types from now on, including those passed over earlier."""
         self._scope = replace(self._scope, types=types)
         self._cursor = self._new_cursor()
 
@@ -89,8 +82,7 @@ class Claimer:
         return self._lanes.makes_room(lanes)
 
     async def claim(self, room: int, slots: int) -> Claimed:
-        """Take up to `room` due jobs, and up to `slots` of them from lanes; raises what the
-        database raises.
+        """Take up to `room` due jobs, up to `slots` of them from lanes; raises database errors.
 
         Jobs from lanes come first, and are meant to begin at once: the start of a job under a rate
         was counted.
@@ -122,7 +114,7 @@ class Claimer:
             result = await self._database.transact_async(limited_claims.claim, scope, room, names)
             if not result.contended:
                 self._next_pause = self._timing.contended.shortest
-                return result.claims, AT_ONCE  # more jobs may follow those that did not fit
+                return result.claims, AT_ONCE  # more jobs may follow
             pause = self._next_pause * self._rng.uniform(0.5, 1.0)
             self._next_pause = self._timing.contended.after(self._next_pause)
             return result.claims, NextLook(time.monotonic() + pause, "a limited queue was locked")
@@ -135,9 +127,7 @@ class Claimer:
         return taken, NEVER if len(taken) < room else AT_ONCE
 
     async def _claim_beyond(self, scope: ClaimScope, room: int, last: JobId) -> Claimed:
-        """Claim without a look at the jobs that have the priority of the last one and come before
-        it.
-        """
+        """Claim without looking at jobs of the same priority before the last one claimed."""
         claim, began = self._database.autocommit_async, time.monotonic()
         higher: Sequence[Claim] = ()
         if self._cursor.looks_higher(began):
@@ -162,10 +152,10 @@ class Claimer:
         return [*higher, *same, *lower], look
 
     async def look_ahead(self) -> NextWork | None:
-        """Read the limits and when the next job is due; None if that takes too long now."""
+        """Read the limits and the next due time; return None if that takes too long now."""
         now = time.monotonic()
         if now < self.stale_at and self._cursor.rest(now):
-            return None  # it would read all the index entries that a claim has just skipped
+            return None  # the query would read all the index entries that a claim has just skipped
         self.known = await self._database.autocommit_async(claims.next_work)
         self.stale_at = time.monotonic() + self._timing.limits_fresh
         return self.known

@@ -14,7 +14,7 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
 
 MOST_RATED: Final = 10_000
-"""Lanes under rates only that a node keeps in mind."""
+"""Number of lanes limited only by rates that a node keeps in mind."""
 
 
 class LaneClaimer:
@@ -23,7 +23,7 @@ class LaneClaimer:
     def __init__(self, database: Database, timing: ClaimerTiming, rng: Random) -> None:
         self._database, self._timing, self._rng = database, timing, rng
         self.next_look = NEVER
-        """When a node that has nothing else to do is to claim from lanes."""
+        """The time at which an idle node claims from lanes next."""
         self._ask_at = -math.inf
         self._pause = timing.contended.shortest
         self._rated: set[int] = set()
@@ -34,13 +34,13 @@ class LaneClaimer:
         self._pause = self._timing.contended.shortest
 
     def makes_room(self, lanes: Collection[int]) -> bool:
-        """Return whether the end of jobs of these lanes may allow another claim: not where only
-        rates limit them.
+        """Return whether the end of a job of these lanes may allow a claim; under rates alone it
+        cannot.
         """
         return not self._rated.issuperset(lanes)
 
     async def claim(self, scope: ClaimScope, room: int, most: int) -> tuple[list[Claim], int]:
-        """Claim up to `most` jobs from lanes; return them, and the room left for plain jobs."""
+        """Claim up to `most` jobs from lanes; return them and the room left for plain jobs."""
         asked_at = time.monotonic()
         if asked_at < self._ask_at:
             return [], room
@@ -55,8 +55,7 @@ class LaneClaimer:
             return [], room
         if ahead.due_in > 0:
             # Plain claims do not ask each time: only when a lane is due, after a wake-up, or after
-            # a rest. So jobs that are held back cost the claims of others a small share, however
-            # many they are.
+            # a pause. So held-back jobs, however many, add little to the claims of others.
             self.next_look = NextLook(now + ahead.due_in, "a lane may be claimed")
             self._ask_at = min(self.next_look.at, now + self._timing.ahead_rest * (now - asked_at))
             return [], room
@@ -76,8 +75,8 @@ class LaneClaimer:
         if len(result.claims) < most:
             self._rated |= result.rated
         if result.skipped:
-            # Other nodes have locked what is due, or only they can run it, or it waits until jobs
-            # end, which wakes this node.
+            # What is due is locked by other nodes, can run only there, or waits until jobs end,
+            # which wakes this node.
             pause = min(self._pause * self._rng.uniform(0.5, 1.0), ahead.next_in)
             self._pause = self._timing.contended.after(self._pause)
             self._rest_until(time.monotonic() + pause, "a lane could not be claimed")

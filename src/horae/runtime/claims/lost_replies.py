@@ -24,9 +24,7 @@ class HeldJobs:
 
     def __init__(self, settler: Settler) -> None:
         self.claiming = asyncio.Lock()
-        """Held by one worker of the node at a time: what another one is just claiming would seem to
-        be unknown.
-        """
+        """Held by a worker that claims or searches: jobs of a claim in progress seem unknown."""
         self._settler = settler
         self._of_workers: list[Callable[[], list[JobId]]] = []
 
@@ -60,7 +58,7 @@ class LostReplies:
 
     @contextmanager
     def expected(self) -> Iterator[None]:
-        """Note that an answer may be lost while the block runs, also if it is cancelled."""
+        """Note that an answer may be lost while the block runs, even if the block is cancelled."""
         before, self._until = self._until, math.inf
         try:
             yield
@@ -79,7 +77,7 @@ class LostReplies:
             self.note()
 
     async def search(self, hand_back: Callable[[Sequence[Claim]], None]) -> int:
-        """Hand back jobs of which the node does not know; raises what the database raises."""
+        """Hand back jobs that the node does not know; raises what the database raises."""
         async with self._held.claiming:
             known = [*self._environment.journal.listed, *self._held.ids()]
             try:

@@ -1,4 +1,4 @@
-"""When a node looks for jobs next, and which of several reasons comes first."""
+"""The time at which a node looks for jobs next, the earliest of several."""
 
 import math
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 
 class NextLook(NamedTuple):
-    """When to look for jobs next, by the monotonic clock, and why."""
+    """The time of the next look for jobs, by the monotonic clock, and its reason."""
 
     at: float
     why: str

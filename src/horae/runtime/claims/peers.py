@@ -1,5 +1,4 @@
-"""Shares among many nodes what each of them would do alone: responding to hints, and searching the
-tables.
+"""Shares work among many nodes that each would otherwise do alone: hints and searches.
 
 A hint reaches every node. If all of them queried the database for a single job, most would find
 nothing, and the load of the server would grow with the number of nodes. So a hint says how many
@@ -25,9 +24,7 @@ from horae.storage.nodes import peers
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 ENOUGH: Final = 2
-"""Nodes that search the tables at their full pace together; with more of them, each searches less
-often.
-"""
+"""Number of nodes that search the tables at their full pace; more nodes search less often each."""
 log = guarded_log("horae.runtime")
 
 
@@ -36,7 +33,7 @@ class ClaimsJobs(Protocol):
 
     @property
     def has_room(self) -> bool:
-        """Return whether it would claim jobs now."""
+        """Return whether the worker would claim jobs now."""
         ...
 
 
@@ -79,14 +76,14 @@ class Peers:
                     await self._changed.wait()
 
     def pace(self) -> float:
-        """Return how many times as long this node may wait between two searches that other nodes
-        make as well.
+        """Return the factor by which this node stretches pauses between searches that others also
+        make.
         """
         return min(max(1.0, self._known.informed / ENOUGH), self._timing.slowest)
 
     @property
     def poll_pace(self) -> float:
-        """Return the same for claims while there is nothing to do."""
+        """Return the factor by which this node stretches pauses between claims while it is idle."""
         return min(max(1.0, len(self._known.alike) / ENOUGH), self._timing.slowest_poll)
 
     def receive(self, hint: Hint, worker: ClaimsJobs) -> None:
@@ -98,7 +95,7 @@ class Peers:
             return
         chosen = self._is_chosen(hint.seed, hint.count, now)
         if not worker.has_room:
-            # Costs nothing now: the worker claims when a slot becomes free
+            # This costs nothing now: the worker claims when a slot becomes free.
             self._signals.work.send()
             if chosen:
                 self._announce_busy(hint.count, now)
@@ -117,7 +114,7 @@ class Peers:
             self._signals.ended_elsewhere.send()
 
     def delay(self, key: int | None) -> float:
-        """Return how much later than the job with the next due time this node wakes; zero for few
+        """Return how much later than the due time of the next job this node wakes; zero for few
         nodes.
 
         `key`: identifies the due time. A node that has responded to a hint lately may be one of few
@@ -148,13 +145,11 @@ class Peers:
         """Pass on what this node may have no slots for: its last claim filled all of them."""
         now = time.monotonic()
         hinted = now - self._responded_at < self._timing.answered_within
-        if (
-            not hinted or self._expected > taken
-        ):  # without a hint, nobody knows how many jobs there are
+        if not hinted or self._expected > taken:  # only a hint tells how many jobs there are
             self._announce_busy(max(self._expected - taken, 1) if hinted else 1, now)
 
     def _announce_busy(self, count: int, now: float) -> None:
         if now - self._announced_at < self._timing.busy_for:
-            return  # the other nodes still know it
+            return  # the other nodes still know that this one is busy
         self._announced_at = now
         self._wakeup.send(Hint(HintKind.WORK, count=count, busy=(self._node,)))

@@ -17,7 +17,7 @@ from horae.types.attempt import LendsSlots, Loan
 T = TypeVar("T")
 
 MOST_LENT: Final = 256
-"""Bodies that may wait for other jobs at a time; each keeps its thread and its memory."""
+"""Number of bodies that may wait for other jobs at a time; each keeps its thread and its memory."""
 
 
 class Slots:
@@ -29,11 +29,11 @@ class Slots:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.free = limit
-        """How many more bodies may begin; negative if bodies that were ordered to stop took their
-        slots again.
+        """Number of further bodies that may begin; negative if stopped bodies took their slots
+        back.
         """
         self.lent = 0
-        """How many bodies wait for other jobs without a slot."""
+        """Number of bodies that wait for other jobs without a slot."""
         self._freed = Signal[[]]()
         self._workers = 0
         self._returning: deque[Loan] = deque()
@@ -52,9 +52,7 @@ class Slots:
             self._freed.send()
 
     def join(self, on_free: Callable[[], None]) -> None:
-        """Add a worker; `on_free` is called when a slot becomes free that several workers share, or
-        that is lent.
-        """
+        """Add a worker; `on_free` is called when a shared slot becomes free, or one is lent."""
         self._freed.connect(on_free)
         self._workers += 1
         self._loop = asyncio.get_running_loop()
@@ -75,8 +73,8 @@ class Slots:
         return Loan()
 
     def take_back(self, loan: Loan, *, at_once: bool = False) -> None:
-        """Give the body a slot as soon as one is free; `at_once` even if none is, as it was ordered
-        to stop.
+        """Give the body a slot as soon as one is free; `at_once` even if none is, because it was
+        ordered to stop.
         """
         if loan.returned.done():
             return

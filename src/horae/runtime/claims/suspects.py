@@ -1,7 +1,7 @@
 """Finds out which job crashed a node, by running the jobs in question one at a time.
 
 A node that crashes takes all of its bodies with it, and all of them are rescued together. So jobs
-that ran in two such crashes are run one at a time per node, beside others that did not. If that
+that ran in two such crashes are run one at a time per node, alongside jobs that did not. If that
 node crashes again, the one suspect that ran each time is quarantined.
 """
 

@@ -1,4 +1,4 @@
-"""How many bodies end in a moment, and so how many jobs it pays to claim in advance."""
+"""Measures how many bodies end per moment, to decide how many jobs to claim in advance."""
 
 from horae.runtime.timing import ThroughputTiming
 
@@ -14,8 +14,8 @@ class Throughput:
 
     @property
     def recent(self) -> int:
-        """Bodies that ended in the last moment, or the current one's count extrapolated to a whole
-        one, if higher.
+        """Number of bodies that ended in the last moment, or the current count extrapolated to a
+        whole moment, if higher.
         """
         elapsed = max(self._latest - self._since, self._timing.shortest_sample)
         return max(self._last, int(self._current * self._timing.moment / elapsed))

@@ -88,7 +88,7 @@ class Worker:
         self._wake = asyncio.Event()
         self._look = AT_ONCE
         self._ahead: NextLook | None = None
-        """When the next job is due, if that was read since the last claim."""
+        """The due time of the next job, if it was read since the last claim."""
         self._stopping = self._isolated = False
         self._poll = self._timing.poll_without_hints.shortest
         held.add(self._jobs)
@@ -116,30 +116,28 @@ class Worker:
         self.wake()
 
     def _queues_freed(self, queues: Collection[str]) -> None:
-        """Claim if one of the queues has a limit, and wake other nodes, which may be the ones that
-        can run its jobs.
-        """
+        """Claim if a queue has a limit, and wake other nodes, which may be able to run its jobs."""
         limited = self._claimer.limited
         if limited and not limited.isdisjoint(queues):
             self.wake()
             self._wakeup.send(work())
 
     def _lanes_freed(self, lanes: Collection[int]) -> None:
-        """Claim, and let other nodes claim, what the end of a job under a limit has made
-        possible.
+        """Claim what the end of a job under a limit has made possible, and let other nodes claim
+        it.
         """
         if self._claimer.makes_room(lanes):
             self.wake()
             self._wakeup.send(work())
 
     def stop(self) -> None:
-        """Claim nothing more; `run` hands back the jobs that have not begun and ends."""
+        """Claim no more; `run` hands back the jobs that have not begun, and ends."""
         self._stopping = True
         self._wake.set()
 
     async def run(self) -> None:
         """Claim jobs and start bodies until stopped; may be called again after an error."""
-        self._lost_replies.note_cancelled()  # by an error elsewhere
+        self._lost_replies.note_cancelled()  # an error elsewhere may have cancelled a claim
         self._look = AT_ONCE
         while not self._stopping:
             if self._lost_replies.is_search_due:
@@ -174,15 +172,15 @@ class Worker:
 
     async def _claim(self, room: int) -> None:
         began = time.monotonic()
-        self._look, self._ahead = NEVER, None  # a hint that comes meanwhile changes it
-        # Jobs of lanes are to begin at once, or soon where slots turn over.
+        self._look, self._ahead = NEVER, None  # a hint that comes during the claim changes `_look`
+        # Jobs of lanes are to begin at once, or soon where bodies end quickly.
         soon = min(self._throughput.recent, self._timing.prefetch)
         slots = min(room, max(self._slots.free - len(self._prefetched), soon))
         try:
             with self._lost_replies.expected():
                 taken, look = await self._claimer.claim(room, slots)
                 taken = await self._suspects.sift(taken, self._held.ids)
-        except Exception as error:  # noqa: BLE001 - while the database is unavailable, the node goes on
+        except Exception as error:  # noqa: BLE001 - the node goes on without the database
             self._look = AT_ONCE
             self._unavailable.warn("no jobs can be claimed: %s", error)
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
@@ -208,7 +206,7 @@ class Worker:
         limited, had_lanes = self._claimer.limited, self._claimer.known.lanes
         try:
             ahead = await self._claimer.look_ahead()
-        except Exception as error:  # noqa: BLE001 - as for a claim
+        except Exception as error:  # noqa: BLE001 - the node goes on without the database
             self._unavailable.warn("cannot read when the next job is due: %s", error)
             ahead = None
         if self._claimer.limited - limited or self._claimer.known.lanes > had_lanes:
@@ -268,9 +266,9 @@ class Worker:
     def _done(self, attempt: Attempt, finished: FinishedRun) -> None:
         claim = attempt.claim
         if self.running.get(claim.id) is not attempt:
-            return  # its body was left behind before
+            return  # the body was abandoned earlier
         del self.running[claim.id]
-        if attempt.loan is not None:  # as it was left behind while it waited for another job
+        if attempt.loan is not None:  # it was abandoned while it waited for another job
             self._slots.take_back(attempt.loan, at_once=True)
         self._slots.release()
         self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
@@ -291,8 +289,8 @@ class Worker:
         self._drop_where(lambda claim: claim.id in job_ids)
 
     def _avoid(self, name: str) -> None:
-        """Claim no jobs of a type for a while: its bodies cannot begin here, as without a database
-        connection.
+        """Claim no jobs of a type for a while: its bodies cannot begin here, for lack of a database
+        connection or another resource.
         """
         self._claimer.avoid(name)
         self._drop_where(lambda claim: claim.type == name)
@@ -330,7 +328,7 @@ class Worker:
     async def _hand_back_unknown(self) -> None:
         try:
             unknown = await self._lost_replies.search(self._hand_back)
-        except Exception as error:  # noqa: BLE001 - as for a claim
+        except Exception as error:  # noqa: BLE001 - the node goes on without the database
             self._unavailable.warn("cannot read which jobs this node has claimed: %s", error)
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
@@ -340,15 +338,15 @@ class Worker:
             )
 
     def _isolate(self, level: Isolation) -> None:
-        """The database has not been reached for long: stop the bodies of jobs that others may soon
-        run.
+        """Stop the bodies of jobs that others may soon run, because contact with the database is
+        lost.
         """
         self._isolated = True
         self._hand_back_prefetched()
         stop_attempts(list(self.running.values()), OutOfContact, level)
 
     def _rejoin(self) -> None:
-        """The database is reached again: claim jobs as before."""
+        """Claim jobs as before, because the database is reached again."""
         self._isolated = False
         self.wake()
 
@@ -357,8 +355,8 @@ class Worker:
         stop_attempts(list(self.running.values()), order)
 
     def give_up(self) -> None:
-        """Settle bodies that ignore every order as interrupted; without the lease they can change
-        nothing more.
+        """Settle bodies that ignore every order as interrupted; without the lease they change
+        nothing.
         """
         for attempt in list(self.running.values()):
             log.error(
@@ -376,8 +374,6 @@ class Worker:
             self._done(attempt, ended)
 
     def abandon(self) -> None:
-        """Stop everything without settling it: the node was declared dead, and its jobs belong to
-        others.
-        """
+        """Stop everything without settling it: the node was declared dead and lost its jobs."""
         self._prefetched.clear()
         self.order_all(LeaseLost)

@@ -1,5 +1,4 @@
-"""The workers of one node: one for all jobs, or a second one for jobs in child processes, with
-slots of its own.
+"""The workers of one node: one for all jobs, or another one with its own slots for child processes.
 
 Each claims for its own free slots only, so that jobs of one kind, however many are due, take no
 slot of the other.
@@ -25,7 +24,7 @@ class Workers:
     def __init__(
         self, registry: Registry, new_worker: NewWorker, slots: Slots, processes: int | None
     ) -> None:
-        """`slots`: of jobs that are not counted by `processes`."""
+        """`slots`: the slots of jobs that `processes` does not count."""
         self._registry = registry
         self._has_own_processes = processes is not None
         own = [] if processes is None else [Slots(processes)]
@@ -58,7 +57,7 @@ class Workers:
             worker.serve(its)
 
     def stop(self) -> None:
-        """Claim nothing more; `run` hands back the jobs that have not begun and ends."""
+        """Claim no more; `run` hands back the jobs that have not begun, and ends."""
         for worker in self._workers:
             worker.stop()
 
