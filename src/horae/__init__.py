@@ -9,15 +9,25 @@ from typing import TYPE_CHECKING
 
 from horae.api.security.actor import Actor, Role
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.bulk import BulkPreview
-from horae.domain.jobs.decisions import Discard, Retry, Snooze
-from horae.domain.jobs.groups import Group, GroupState
-from horae.domain.jobs.job import LEFT_OUT, Job, JobState
-from horae.domain.jobs.log_lines import KeepLogs, LogLine, LogPage
-from horae.domain.jobs.owner import EVERYBODY
-from horae.domain.jobs.progress import Progress
-from horae.domain.jobs.uniqueness import Debounce, Unique
-from horae.domain.limits.limit import Limit
+from horae.domain.jobs import (
+    EVERYBODY,
+    LEFT_OUT,
+    BulkPreview,
+    Debounce,
+    Discard,
+    Group,
+    GroupState,
+    Job,
+    JobState,
+    KeepLogs,
+    LogLine,
+    LogPage,
+    Progress,
+    Retry,
+    Snooze,
+    Unique,
+)
+from horae.domain.limits import Limit
 from horae.errors import (
     ConfigurationError,
     Conflict,
@@ -68,15 +78,14 @@ from horae.errors import (
 
 if TYPE_CHECKING:
     from horae.app import Horae
-    from horae.client.audit.finding import AuditFinding, AuditReport
-    from horae.client.schedules.views import ScheduleView
+    from horae.client.audit import AuditFinding, AuditReport
+    from horae.client.schedules import ScheduleView
     from horae.domain.forecast import Forecast
     from horae.settings import Settings
-    from horae.storage.jobs.tables import jobs as jobs_table
-    from horae.types.context import JobContext
-    from horae.types.job_type import JobType, Transaction
-    from horae.types.rules.start_options import StartOptions
-    from horae.types.values.secret import Secret
+    from horae.storage.jobs import jobs as jobs_table
+    from horae.types import JobContext, JobType, Transaction
+    from horae.types.rules import StartOptions
+    from horae.types.values import Secret
 
 __all__ = [
     "EVERYBODY",
@@ -163,13 +172,13 @@ _IMPORTED_WHEN_USED = {
     "AuditReport": ("horae.client.audit.finding", "AuditReport"),
     "Forecast": ("horae.domain.forecast", "Forecast"),
     "Horae": ("horae.app", "Horae"),
-    "JobContext": ("horae.types.context", "JobContext"),
-    "JobType": ("horae.types.job_type", "JobType"),
-    "ScheduleView": ("horae.client.schedules.views", "ScheduleView"),
-    "Secret": ("horae.types.values.secret", "Secret"),
+    "JobContext": ("horae.types", "JobContext"),
+    "JobType": ("horae.types", "JobType"),
+    "ScheduleView": ("horae.client.schedules", "ScheduleView"),
+    "Secret": ("horae.types.values", "Secret"),
     "Settings": ("horae.settings", "Settings"),
-    "StartOptions": ("horae.types.rules.start_options", "StartOptions"),
-    "Transaction": ("horae.types.job_type", "Transaction"),
+    "StartOptions": ("horae.types.rules", "StartOptions"),
+    "Transaction": ("horae.types", "Transaction"),
     "jobs_table": ("horae.storage.jobs.tables", "jobs"),
 }
 

@@ -7,17 +7,13 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from horae.errors import ConfigurationError
-from horae.live.database import DatabaseLiveStore
-from horae.live.store import LiveStore
+from horae.live import DatabaseLiveStore, LiveStore
 from horae.settings import Settings
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import SQLITE
-from horae.storage.engine.identity import identity_of
-from horae.storage.engine.url import normalised
-from horae.wakeup.channel import WakeupChannel
+from horae.storage.engine import SQLITE, Database, identity_of, normalised
+from horae.wakeup import WakeupChannel
 
 if TYPE_CHECKING:
-    from horae.redis_access.access import RedisAccess
+    from horae.redis_access import RedisAccess
 
 
 def opened_database(settings: Settings, **options: int) -> Database:
@@ -43,7 +39,7 @@ class Adapters:
         if (url := settings.read_database) is None:
             self.replica = None
         else:
-            from horae.storage.engine.replica import ReadReplica
+            from horae.storage.engine import ReadReplica
 
             self.replica = ReadReplica(database, url.get_secret_value())
         self.live = self._live()
@@ -66,13 +62,12 @@ class Adapters:
         if (server := self._settings.redis_live or self._settings.redis) is None:
             return store
         access = self._access(server.get_secret_value())
-        from horae.live.redis import RedisLiveStore
+        from horae.live import RedisLiveStore
 
         return RedisLiveStore(access, store)
 
     def _wakeup(self) -> WakeupChannel:
-        from horae.wakeup.local import LocalChannel
-        from horae.wakeup.silent import SilentChannel
+        from horae.wakeup import LocalChannel, SilentChannel
 
         given = self._settings
         if not given.hints:
@@ -80,12 +75,12 @@ class Adapters:
         server = given.redis_hints or (given.redis if given.hints_database is None else None)
         if server is not None:
             access = self._access(server.get_secret_value())
-            from horae.wakeup.redis import RedisChannel
+            from horae.wakeup import RedisChannel
 
             return RedisChannel(access)
         if self._database.dialect == SQLITE:
             return LocalChannel(identity_of(self._database))
-        from horae.wakeup.postgres import PostgresChannel
+        from horae.wakeup import PostgresChannel
 
         if given.hints_database is not None:
             direct = normalised(given.hints_database.get_secret_value(), "hints_database")
@@ -95,7 +90,7 @@ class Adapters:
     def _access(self, url: str) -> "RedisAccess":
         """Return the access to a server, one for each URL, so that a failure is logged once."""
         try:
-            from horae.redis_access.access import RedisAccess
+            from horae.redis_access import RedisAccess
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "redis":
                 raise

@@ -15,33 +15,29 @@ from weakref import WeakSet
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
 from horae.async_app import AsyncHorae, SyncHorae
-from horae.domain.jobs.log_lines import KeepLogs
+from horae.domain.jobs import KeepLogs
 from horae.domain.names import foreign_id
 from horae.errors import ConfigurationError
 from horae.forking import ForkSafeLock, lazy_property
 from horae.quoting import quoted
-from horae.types.declarations import Declarations
-from horae.types.schedule import module_schema
+from horae.types import Declarations, module_schema
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from horae.api.security.actor import Authenticate
-    from horae.client.audit.finding import AuditReport
+    from horae.client.audit import AuditReport
     from horae.client.forecasting import Forecasting
-    from horae.client.jobs.jobs import Jobs
-    from horae.client.operations.limits import Limits
-    from horae.client.operations.queues import Queues
-    from horae.client.schedules.deployments import Deployed, Deployments
-    from horae.client.schedules.schedules import Schedules
-    from horae.runtime.claims.slots import Slots
+    from horae.client.jobs import Jobs
+    from horae.client.operations import Limits, Queues
+    from horae.client.schedules import Deployed, Deployments, Schedules
+    from horae.runtime.claims import Slots
     from horae.runtime.components import Components, NodeKeywords
-    from horae.runtime.inline.inline_node import InlineNode
-    from horae.runtime.node.node import Node
+    from horae.runtime.inline import InlineNode
+    from horae.runtime.node import Node
     from horae.settings import Settings
-    from horae.storage.engine.database import Database
-    from horae.types.attempt import Attempt
-    from horae.types.group_access import AsyncJobGroup, JobGroup
+    from horae.storage.engine import Database
+    from horae.types import AsyncJobGroup, Attempt, JobGroup
 
 
 class Horae(Declarations):
@@ -105,7 +101,7 @@ class Horae(Declarations):
         Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases.
         """
         from horae.adapters import Adapters
-        from horae.client.jobs.bulk_job import BulkJob
+        from horae.client.jobs import BulkJob
         from horae.runtime.components import Components
         from horae.storage.migrations import runner as migrations
 
@@ -138,7 +134,7 @@ class Horae(Declarations):
     @lazy_property
     def jobs(self) -> "Jobs":
         """Start, watch and cancel jobs."""
-        from horae.client.jobs.jobs import Jobs
+        from horae.client.jobs import Jobs
 
         components = self.components
         return Jobs(
@@ -160,7 +156,7 @@ class Horae(Declarations):
     @lazy_property
     def schedules(self) -> "Schedules":
         """Add, change and read schedules."""
-        from horae.client.schedules.schedules import Schedules
+        from horae.client.schedules import Schedules
 
         components = self.components
         return Schedules(components.database, components.registry, components.wakeup, self._adopt)
@@ -170,21 +166,21 @@ class Horae(Declarations):
         """Pause, resume and limit queues, and let owners take turns in them; `queue` declares
         them.
         """
-        from horae.client.operations.queues import Queues
+        from horae.client.operations import Queues
 
         return Queues(self.components.database, self.components.wakeup, self.registry)
 
     @lazy_property
     def limits(self) -> "Limits":
         """List limits by key with what they hold back, and change their numbers."""
-        from horae.client.operations.limits import Limits
+        from horae.client.operations import Limits
 
         return Limits(self.components.database, self.components.registry, self.components.wakeup)
 
     @lazy_property
     def deployments(self) -> "Deployments":
         """Deploy the module's declared schedules, and list deployments."""
-        from horae.client.schedules.deployments import Deployments
+        from horae.client.schedules import Deployments
 
         return Deployments(
             self.components.database, self.components.registry, self.components.wakeup
@@ -209,7 +205,7 @@ class Horae(Declarations):
 
     @lazy_property
     def _inline(self) -> "InlineNode":
-        from horae.runtime.inline.inline_node import InlineNode
+        from horae.runtime.inline import InlineNode
 
         return InlineNode(self.components)
 
@@ -221,7 +217,7 @@ class Horae(Declarations):
         kept is checked.
         """
         from horae.client.audit.audit import audit
-        from horae.runtime.node.node_status import living, look
+        from horae.runtime.node import living, look
 
         database = self.components.database
         alive = living(look(database))
@@ -238,7 +234,7 @@ class Horae(Declarations):
         them together.
         """
         from horae.runtime.components import options_from
-        from horae.runtime.node.node import Node
+        from horae.runtime.node import Node
 
         given: NodeKeywords = {
             "concurrency": self.settings.concurrency,
@@ -319,7 +315,7 @@ class Horae(Declarations):
             ForecastOptions,
             read_deployed,
         )
-        from horae.storage.engine.url import missing_file
+        from horae.storage.engine import missing_file
 
         deployed = NOTHING_DEPLOYED
         if with_database and missing_file(self.settings.database) is None:
@@ -403,12 +399,12 @@ class _BodyGroups:
         self._horae = horae
 
     def of_body(self, attempt: "Attempt", /) -> "JobGroup":
-        from horae.client.jobs.body_group import BodyGroup
+        from horae.client.jobs import BodyGroup
 
         return BodyGroup(self._horae.jobs, attempt)
 
     def of_coroutine(self, attempt: "Attempt", /) -> "AsyncJobGroup":
-        from horae.client.jobs.body_group import AsyncBodyGroup
+        from horae.client.jobs import AsyncBodyGroup
 
         return AsyncBodyGroup(self._horae.jobs, self._horae.aio.jobs, attempt)
 

@@ -6,13 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 from horae.forking import ForkSafeLock, lazy_property
 
 if TYPE_CHECKING:
-    from horae.client.jobs.async_jobs import AsyncJobs
-    from horae.client.jobs.jobs import Jobs
-    from horae.client.operations.limits import Limits
-    from horae.client.operations.on_threads import AsyncLimits, AsyncQueues
-    from horae.client.operations.queues import Queues
-    from horae.client.schedules.async_schedules import AsyncSchedules
-    from horae.client.schedules.schedules import Schedules
+    from horae.client.jobs import AsyncJobs, Jobs
+    from horae.client.operations import AsyncLimits, AsyncQueues, Limits, Queues
+    from horae.client.schedules import AsyncSchedules, Schedules
     from horae.runtime.components import Components
 
 
@@ -61,7 +57,7 @@ class AsyncHorae:
     @lazy_property
     def jobs(self) -> "AsyncJobs":
         """Start, watch and cancel jobs."""
-        from horae.client.jobs.async_jobs import AsyncJobs
+        from horae.client.jobs import AsyncJobs
 
         components = self._horae.components
         return AsyncJobs(self._horae.jobs, components.database, components.wakeup)
@@ -69,21 +65,21 @@ class AsyncHorae:
     @lazy_property
     def schedules(self) -> "AsyncSchedules":
         """Add, change and read schedules."""
-        from horae.client.schedules.async_schedules import AsyncSchedules
+        from horae.client.schedules import AsyncSchedules
 
         return AsyncSchedules(self._horae.schedules, self._horae.components.database)
 
     @lazy_property
     def limits(self) -> "AsyncLimits":
         """List limits by key with what they hold back, and change their numbers."""
-        from horae.client.operations.on_threads import AsyncLimits
+        from horae.client.operations import AsyncLimits
 
         return AsyncLimits(self._horae.limits, self._horae.components.database)
 
     @lazy_property
     def queues(self) -> "AsyncQueues":
         """Pause, resume and limit queues, and let owners take turns in them."""
-        from horae.client.operations.on_threads import AsyncQueues
+        from horae.client.operations import AsyncQueues
 
         return AsyncQueues(self._horae.queues, self._horae.components.database)
 

@@ -20,11 +20,10 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
-from horae.domain.cluster.roles import ALL_ROLES, Role, parse_roles
-from horae.domain.jobs.backend import check_queue_backend
-from horae.domain.jobs.log_lines import MOST_BYTES, MOST_LINES
+from horae.domain.cluster import ALL_ROLES, Role, parse_roles
+from horae.domain.jobs import MOST_BYTES, MOST_LINES, check_queue_backend
 from horae.domain.sizes import parse_size
-from horae.domain.times.duration import parse_duration
+from horae.domain.times import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.quoting import did_you_mean
 from horae.redis_access.url import checked_redis_url

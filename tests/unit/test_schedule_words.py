@@ -2,7 +2,7 @@
 
 import pytest
 
-from horae.client.schedules.words import trigger_in_words
+from horae.client.words import trigger_in_words
 from horae.domain.schedules.trigger import parse_trigger
 
 

@@ -1,6 +1,7 @@
 """The shape of the package: imports, SQL only where it belongs, guarded loggers, and names with one meaning."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Final
@@ -120,3 +121,49 @@ def test_no_two_public_classes_share_a_name() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in names.items() if count > 1} <= NAMED_TWICE
+
+
+FACELESS: Final = ("__init__.py", "cli/failures.py")
+"""Modules that are loaded before SQLAlchemy and Pydantic may be: faces would load both."""
+
+
+def past_faces(package: Path) -> list[str]:
+    """Return the imports of a name from a module of another room whose face could hand it on."""
+    found = list[str]()
+    for path in modules(package):
+        if path.relative_to(package).as_posix() in FACELESS:
+            continue
+        for node in ast.walk(parse(path)):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("horae."):
+                continue
+            target = package.joinpath(*str(node.module).split(".")[1:])
+            room = target.parent
+            if target.is_dir() or room == package or room in path.parents:
+                continue
+            face = room / "__init__.py"
+            offered = set(re.findall(r'^    "(\w+)",$|"(\w+)"', face.read_text(encoding="utf-8")))
+            names = {name for pair in offered for name in pair}
+            found += [
+                f"{path.relative_to(package)}:{node.lineno} {node.module}.{alias.name}"
+                for alias in node.names
+                if alias.name in names
+            ]
+    return found
+
+
+def test_rooms_use_each_other_by_their_faces() -> None:
+    assert past_faces(PACKAGE) == []
+
+
+def test_a_name_that_is_imported_past_a_face_is_found(tmp_path: Path) -> None:
+    for room in ("jobs", "nodes"):
+        (tmp_path / room).mkdir()
+    (tmp_path / "jobs" / "__init__.py").write_text(
+        'from horae.jobs.claims import claim\n\n__all__ = ["claim"]\n'
+    )
+    (tmp_path / "jobs" / "claims.py").write_text("def claim(): ...\ndef count(): ...\n")
+    (tmp_path / "jobs" / "limits.py").write_text("from horae.jobs.claims import claim\n")
+    (tmp_path / "nodes" / "node.py").write_text(
+        "from horae.jobs import claim\nfrom horae.jobs.claims import claim, count\n"
+    )
+    assert past_faces(tmp_path) == ["nodes/node.py:2 horae.jobs.claims.claim"]

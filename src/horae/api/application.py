@@ -11,46 +11,16 @@ from typing_extensions import override
 
 from horae.api import problems
 from horae.api.methods import HeadRequests
-from horae.api.resources import (
-    bulk,
-    deployments,
-    document,
-    events,
-    groups,
-    job_types,
-    jobs,
-    pages,
-    schedules,
-    session,
-)
-from horae.api.resources.operations import audit, health, limits, metrics, nodes, overview, queues
+from horae.api.resources import resource_routers
 from horae.api.security.exposure import allowed_hosts
 from horae.api.security.guards import ErrorResponses, RequestGuard
 from horae.api.services import Services
-from horae.api.stream.event import JobStreamEvent
-from horae.api.stream.sources import ScheduleGone
+from horae.api.stream import JobStreamEvent, ScheduleGone
 
 TITLE: Final = "Horae"
 SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
 METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
-ROUTERS: Final = (
-    bulk,
-    jobs,
-    groups,
-    schedules,
-    deployments,
-    events,
-    queues,
-    limits,
-    nodes,
-    overview,
-    audit,
-    session,
-    health,
-    metrics,
-    document,
-)
 LEAST_COMPRESSED: Final = 1000
 """Bytes from which a response is compressed; smaller ones fit one packet as they are."""
 COMPRESSION: Final = 4
@@ -139,8 +109,6 @@ def http_interface(services: Services) -> HttpInterface:
         exception_handlers=problems.HANDLERS,
     )
     app.state.services = services
-    app.include_router(job_types.router_of(services.registry))
-    for resource in ROUTERS:
-        app.include_router(resource.router)
-    app.include_router(pages.router)
+    for router in resource_routers(services.registry):
+        app.include_router(router)
     return app

@@ -25,14 +25,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from horae.client.operations.depth import Depth, depths
+from horae.client.operations import Depth, depths
 from horae.runtime.components import Components
-from horae.runtime.node.node_status import SeenNode, living, look
+from horae.runtime.node import SeenNode, living, look
 from horae.storage.engine import unreadable_rows
-from horae.storage.operations import metrics
-from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS
-from horae.storage.queues import queues
-from horae.storage.queues.queues import QueueView
+from horae.storage.operations import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, metrics
+from horae.storage.queues import QueueView, queues
 from horae.storage.schedules import health
 
 OTHER: Final = "other"

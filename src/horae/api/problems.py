@@ -39,8 +39,8 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.guarded_log import guarded_log
-from horae.storage.engine.failures import is_of_server, is_transient
-from horae.storage.schedules.rows import UnreadableSchedule
+from horae.storage.engine import is_of_server, is_transient
+from horae.storage.schedules import UnreadableSchedule
 
 BODY: Final = "ERROR_REQUEST_BODY_VALIDATION"
 QUERY: Final = "ERROR_QUERY_PARAMETER_VALIDATION"

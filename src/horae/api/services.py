@@ -12,31 +12,26 @@ from horae.api.metrics import Metrics, MetricsLimits
 from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
-from horae.api.stream.hub import Hub
-from horae.api.stream.sources import JobSource, ScheduleSource, Source
-from horae.api.stream.stream_limit import StreamLimit
-from horae.api.stream.timing import EventsTiming
-from horae.api.stream.watch import JobWatch
-from horae.api.views.jobs import JobViews
-from horae.api.views.schedules import ScheduleItems
+from horae.api.stream import (
+    EventsTiming,
+    Hub,
+    JobSource,
+    JobWatch,
+    ScheduleSource,
+    Source,
+    StreamLimit,
+)
+from horae.api.views import JobViews, ScheduleItems
 from horae.client.changes import DONE, ChangeRequest, requested
-from horae.client.jobs.async_jobs import AsyncJobs
-from horae.client.jobs.body_waits import BodyWaits
-from horae.client.jobs.jobs import Jobs
-from horae.client.operations.change_log import ChangeLog
-from horae.client.operations.limits import Limits
-from horae.client.operations.overview import Overview, take
-from horae.client.operations.queues import Queues
-from horae.client.schedules.deployments import Deployments
-from horae.client.schedules.schedules import Schedules
+from horae.client.jobs import AsyncJobs, BodyWaits, Jobs
+from horae.client.operations import ChangeLog, Limits, Overview, Queues, take
+from horae.client.schedules import Deployments, Schedules
 from horae.errors import DatabaseBusy
 from horae.runtime.components import Components
-from horae.runtime.node.node_status import living, look
+from horae.runtime.node import living, look
 from horae.settings import Settings
-from horae.storage.engine.caller_threads import Use
-from horae.storage.engine.replica import Reads
-from horae.types.registry import Registry
-from horae.types.routes import Routes
+from horae.storage.engine import Reads, Use
+from horae.types import Registry, Routes
 
 T = TypeVar("T")
 

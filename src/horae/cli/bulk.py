@@ -12,8 +12,8 @@ import typer
 from horae.cli.context import opened
 from horae.cli.failures import WRONG_CALL, complain
 from horae.cli.options import AsJson, Query, replace_catch_all, whose
-from horae.cli.printing.job_views import COLUMNS, as_values
-from horae.cli.printing.output import counted, print_json, print_table
+from horae.cli.printing import COLUMNS, counted, print_json, print_table
+from horae.cli.printing.job_views import as_values
 
 Action: TypeAlias = Literal["cancel", "retry", "delete", "reschedule"]
 DONE_TO: Final[dict[str, str]] = {

@@ -12,8 +12,8 @@ from horae.app import Horae
 from horae.cli.loading import load
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to, this_host
 from horae.errors import ConfigurationError, NotFound
-from horae.storage.engine.url import file_of, missing_file
-from horae.storage.migrations.version import has_no_tables
+from horae.storage.engine import file_of, missing_file
+from horae.storage.migrations import has_no_tables
 
 
 class Target:

@@ -5,7 +5,7 @@ The module stands apart from `values.py` because `horae cron` loads no job types
 
 from datetime import UTC, datetime
 
-from horae.domain.times.zone import load_zone
+from horae.domain.times import load_zone
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs import EVERYBODY, Whose
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")]
 Queue = Annotated[str, typer.Argument(metavar="NAME", help="Name of the queue.")]

@@ -12,7 +12,7 @@ import typer
 
 from horae.cli.moments import parse_moment
 from horae.cli.options import replace_catch_all
-from horae.domain.schedules.schedule import RULE_OPTIONS, RuleOption, ValueKind
+from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 
 
 class Option(NamedTuple):

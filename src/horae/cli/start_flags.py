@@ -8,8 +8,8 @@ import typer
 
 from horae.cli.moments import parse_moment
 from horae.cli.values import backoff, duration, json_object, names
-from horae.domain.jobs.uniqueness import Unique
-from horae.types.rules.start_options import OPTIONS, Option, StartOptions, TextForm
+from horae.domain.jobs import Unique
+from horae.types.rules import OPTIONS, Option, StartOptions, TextForm
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

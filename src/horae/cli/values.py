@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any, Final, cast
 
 from horae.domain.backoff import Backoff
-from horae.domain.times.interval_text import read_interval
+from horae.domain.times import read_interval
 from horae.errors import InvalidParameters, InvalidRequest
 from horae.quoting import quoted
-from horae.types.job_type import JobType
-from horae.types.rules.start_options import OPTIONS, START_OPTIONS
+from horae.types import JobType
+from horae.types.rules import OPTIONS, START_OPTIONS
 
 _MONTH: Final = timedelta(days=30)
 ONLY_IN_PYTHON: Final = frozenset({"job_type", "session"})

@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 
 from horae.domain.storable import storable
 from horae.storage.operations import change_log
-from horae.types.logs.job_fields import current_claim
+from horae.types.logs import current_claim
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from horae.client.schedules.calendars import with_calendar_days
-from horae.client.schedules.definition import Definition, redeclared
+from horae.client.schedules import Definition, redeclared, with_calendar_days
 from horae.domain.forecast import (
     Comparison,
     Forecast,
@@ -18,19 +17,14 @@ from horae.domain.forecast import (
     compare,
     forecast,
 )
+from horae.domain.schedules import Activated, DisabledReason, Rules, ScheduleSnapshot, Statistics
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import Activated, ScheduleSnapshot
-from horae.domain.schedules.schedule import DisabledReason, Rules
-from horae.domain.schedules.statistics import Statistics
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.migrations import runner
-from horae.storage.schedules import deployments, reading
-from horae.storage.schedules.rows import StoredSchedule, change_of, rules_of
-from horae.types.arguments import check_moment
-from horae.types.registry import Registry
-from horae.types.schedule import Schedule, module_schema, schema_hash
+from horae.storage.schedules import StoredSchedule, change_of, deployments, reading, rules_of
+from horae.types import Registry, Schedule, check_moment, module_schema, schema_hash
 
 DEFAULT_DURATION: Final = timedelta(seconds=1)
 """How long a run takes of a schedule that has not succeeded yet."""

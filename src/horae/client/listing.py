@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Self
 
-from horae.storage.engine.replica import Reads
+from horae.storage.engine import Reads
 
 
 class ListsFrom:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from horae.storage.engine.caller_threads import Use
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database, Use
 
 C = TypeVar("C")
 C_co = TypeVar(

@@ -6,7 +6,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final, Literal, Self, TypeAlias, TypedDict, assert_never, get_args
 
-from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

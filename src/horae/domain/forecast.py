@@ -12,13 +12,22 @@ from itertools import count
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
-from horae.domain.schedules.clock_changes import ClockSurprise, surprises_of
+from horae.domain.schedules import (
+    ClockSurprise,
+    Decision,
+    DisabledReason,
+    Due,
+    Event,
+    Overlap,
+    Reason,
+    RunEnded,
+    RunOutcome,
+    ScheduleSnapshot,
+    Ticks,
+    Timeline,
+    surprises_of,
+)
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import Due, Event, RunEnded, ScheduleSnapshot
-from horae.domain.schedules.schedule import DisabledReason, Overlap
-from horae.domain.schedules.statistics import RunOutcome
-from horae.domain.schedules.tick import Decision, Reason, Ticks
-from horae.domain.schedules.timeline import Timeline
 from horae.errors import InvalidRequest
 
 MOST_RUNS: Final = 200_000

@@ -28,22 +28,21 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horae.domain.jobs.job import JobId
-from horae.domain.jobs.waits import Wait, WaitTarget
+from horae.domain.jobs import JobId, Wait, WaitTarget
 from horae.domain.names import is_id
 from horae.live.sidecar import BUSY_TIMEOUT, SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore, checked_report
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import (
+from horae.storage.engine import (
     POSTGRESQL,
     SQLITE,
+    Database,
     IdList,
     PerDialect,
     database_now,
     json_rows,
     member_of,
 )
-from horae.storage.jobs.tables import live_cancels, live_jobs, live_metadata, live_waits
+from horae.storage.jobs import live_cancels, live_jobs, live_metadata, live_waits
 
 P = ParamSpec("P")
 T = TypeVar("T")

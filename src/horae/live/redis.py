@@ -24,14 +24,12 @@ from typing import TYPE_CHECKING, Any, Final
 from redis.client import Pipeline
 
 from horae.domain.backoff import Backoff, retry_delay
-from horae.domain.jobs.job import JobId
-from horae.domain.jobs.waits import Wait
+from horae.domain.jobs import JobId, Wait
 from horae.forking import BuiltAnewInChild
 from horae.live.database import latest
 from horae.live.redis_entries import PUBLISH, REQUESTED, read_report, report_text
 from horae.live.store import CancelRequest, LiveReport, LiveStore
-from horae.redis_access.access import UNUSABLE, RedisAccess, reason
-from horae.redis_access.subscription import Subscription
+from horae.redis_access import UNUSABLE, RedisAccess, Subscription, reason
 
 PART: Final = "live state"
 """What the log calls this use of Redis."""

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Final
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import JobId
 from horae.live.store import LiveReport, checked_report
 
 PUBLISH: Final = """

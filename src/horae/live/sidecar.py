@@ -21,9 +21,8 @@ from sqlalchemy.schema import CreateTable
 
 from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, BuiltAnewInChild
-from horae.storage.engine.failures import is_busy
-from horae.storage.engine.sqlite.file_modes import make_file, mode_beside
-from horae.storage.engine.sqlite.opening import register_clock
+from horae.storage.engine import is_busy
+from horae.storage.engine.sqlite import make_file, mode_beside, register_clock
 
 P = ParamSpec("P")
 T = TypeVar("T")

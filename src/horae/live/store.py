@@ -9,9 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from horae.domain.jobs.job import JobId
-from horae.domain.jobs.progress import check_label
-from horae.domain.jobs.waits import Wait
+from horae.domain.jobs import JobId, Wait, check_label
 from horae.errors import InvalidLabel
 
 PERCENTAGES: Final = range(101)

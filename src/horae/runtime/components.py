@@ -6,18 +6,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
-from horae.domain.cluster.liveness import LivenessLimits
-from horae.domain.cluster.roles import Role, parse_roles
-from horae.domain.jobs.log_lines import KeepLogs
+from horae.domain.cluster import LivenessLimits, Role, parse_roles
+from horae.domain.jobs import KeepLogs
 from horae.domain.sizes import parse_size
 from horae.errors import ConfigurationError, InvalidRequest
-from horae.live.store import LiveStore
+from horae.live import LiveStore
 from horae.runtime.timing import Timing
-from horae.storage.engine.database import Database
-from horae.storage.engine.replica import ReadReplica
-from horae.types.application_hooks import ApplicationHooks
-from horae.types.registry import Registry
-from horae.wakeup.channel import WakeupChannel
+from horae.storage.engine import Database, ReadReplica
+from horae.types import ApplicationHooks, Registry
+from horae.wakeup import WakeupChannel
 
 
 @dataclass(frozen=True, slots=True)

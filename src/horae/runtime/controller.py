@@ -15,19 +15,15 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from random import Random
 
-from horae.domain.cluster.ring import Ring
-from horae.domain.jobs.job import NodeId
+from horae.domain.cluster import Ring
+from horae.domain.jobs import NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import ControllerTiming
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine import POSTGRESQL, Database, is_transient
 from horae.storage.nodes import nodes
-from horae.storage.schedules import bulk_firing, firing
-from horae.storage.schedules.bulk_firing import PlannedFire
-from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.storage.schedules import AppliedPlan, PlannedFire, bulk_firing, firing
 
 log = guarded_log("horae.runtime")
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, ParamSpec, TypeAlias
 
-from horae.domain.cluster.liveness import Isolation
-from horae.domain.jobs.job import Job
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.liveness.rescue import Rescued
-from horae.storage.outcomes.settling import Settled
-from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.domain.cluster import Isolation
+from horae.domain.jobs import Job
+from horae.runtime.bodies import FinishedRun
+from horae.runtime.liveness import Rescued
+from horae.storage.outcomes import Settled
+from horae.storage.schedules import AppliedPlan
 
 P = ParamSpec("P")
 

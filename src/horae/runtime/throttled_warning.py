@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from horae.guarded_log import guarded_log
-from horae.storage.engine.failures import first_line
+from horae.storage.engine import first_line
 
 AGAIN_AFTER: Final = 30.0
 """Seconds between two warnings."""

@@ -13,8 +13,7 @@ from horae.errors import HoraeError
 from horae.testing.points import CrashPoint, Tracer
 from horae.testing.report import BadCrash, CrashReport, compared
 from horae.testing.scene import Scenario, make_empty, run_once
-from horae.types.function import FunctionJobType, JobFunction
-from horae.types.job_type import JobType
+from horae.types import FunctionJobType, JobFunction, JobType
 
 
 def crash_everywhere(

@@ -17,18 +17,16 @@ from typing_extensions import override
 
 from horae.app import Horae
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Claim, JobId, JobState, NodeId
+from horae.domain.jobs import Claim, JobId, JobState, NodeId
 from horae.errors import HoraeError
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment, perform, perform_async
-from horae.runtime.liveness.rescue import Rescuer
-from horae.storage.engine.sqlite.crash_copy import copy_after_crash
-from horae.storage.engine.statement_watch import watched_statements
+from horae.runtime.bodies import FinishedRun, RunEnvironment, perform, perform_async
+from horae.runtime.liveness import Rescuer
+from horae.storage.engine import watched_statements
+from horae.storage.engine.sqlite import copy_after_crash
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
 from horae.testing.points import Tracer
-from horae.types.attempt import Attempt
-from horae.types.job_type import JobType
+from horae.types import Attempt, JobType
 
 Callback = Callable[..., Any]
 NODE: Final = NodeId("node-that-is-killed")

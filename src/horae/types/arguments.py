@@ -6,9 +6,9 @@ import warnings
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from horae.domain.cron.fields import YEAR
+from horae.domain.cron import YEAR
 from horae.domain.storable import is_storable
-from horae.domain.times.duration import Duration, parse_duration
+from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

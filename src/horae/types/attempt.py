@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import limits
-from horae.domain.jobs.job import AttemptOutcome, Claim
-from horae.domain.jobs.limits import Limit
-from horae.domain.jobs.progress import Progress
+from horae.domain.jobs import AttemptOutcome, Claim, Limit, Progress, limits
 from horae.errors import JobCancelled, JobStopped
 
 if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`

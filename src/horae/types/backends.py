@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import JobId
 
 
 class Message(NamedTuple):

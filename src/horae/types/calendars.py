@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
 from typing import Any, Final, TypeAlias, cast
 
-from horae.domain.schedules.exclusion import CALENDAR, RANGE
+from horae.domain.schedules import CALENDAR, RANGE
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.types.arguments import check_moment

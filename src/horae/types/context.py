@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from sqlalchemy import Connection
 from typing_extensions import TypeVar
 
-from horae.domain.jobs.job import Claim, JobId
-from horae.domain.jobs.progress import Progress
+from horae.domain.jobs import Claim, JobId, Progress
 from horae.errors import HoraeError
 from horae.types.attempt import Attempt, BodyEnd
 from horae.types.group_access import AsyncJobGroup, JobGroup

@@ -6,8 +6,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from horae.domain.limits.limit import Limit
-from horae.domain.schedules.exclusion import calendars_in
+from horae.domain.limits import Limit
+from horae.domain.schedules import calendars_in
 from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
 from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import JobContext
@@ -15,7 +15,7 @@ from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 from horae.types.options import BodyKeywords, JobKeywords
 from horae.types.registry import Registry
-from horae.types.rules.queues import DeclaredQueue
+from horae.types.rules import DeclaredQueue
 from horae.types.schedule import (
     DeclaredKeywords,
     ParameterKeywords,

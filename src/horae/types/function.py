@@ -18,12 +18,12 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
 
-from horae.domain.jobs.job import Job
+from horae.domain.jobs import Job
 from horae.errors import InvalidJobType
 from horae.types.context import JobContext
 from horae.types.options import JobKeywords, OptionsJobType
-from horae.types.rules.start_options import START_OPTIONS
-from horae.types.values.secret import refuse_class
+from horae.types.rules import START_OPTIONS
+from horae.types.values import refuse_class
 
 P = ParamSpec("P")
 R = TypeVar("R")

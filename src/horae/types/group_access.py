@@ -5,8 +5,7 @@ is open.
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Protocol
 
-from horae.domain.jobs.groups import Group, GroupId
-from horae.domain.jobs.job import Job, JobId
+from horae.domain.jobs import Group, GroupId, Job, JobId
 
 
 class JobGroup(Protocol):

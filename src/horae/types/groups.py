@@ -5,14 +5,12 @@ jobs.
 from collections.abc import Sequence
 from typing import Final
 
-from horae.domain.jobs.groups import GroupId
-from horae.domain.jobs.job import JobId
-from horae.live.store import CancelRequest, LiveStore
-from horae.storage.engine.database import Database
+from horae.domain.jobs import GroupId, JobId
+from horae.live import CancelRequest, LiveStore
+from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups
-from horae.storage.outcomes import follow_ups
-from horae.storage.outcomes.follow_ups import CancelledMember, FollowUps
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel, work
+from horae.storage.outcomes import CancelledMember, FollowUps, follow_ups
+from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 CANCELLED_AT_ONCE: Final = 500
 """Members that one transaction cancels."""

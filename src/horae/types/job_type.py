@@ -9,29 +9,36 @@ from typing import Any, Final, Generic, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.backend import BackendAddress
-from horae.domain.jobs.decisions import BodyDecision, ErrorClass, ErrorRule, RetryRules
-from horae.domain.jobs.job import Job
-from horae.domain.jobs.log_lines import KeepLogs
-from horae.domain.jobs.retention import AS_CONFIGURED, Keep
-from horae.domain.jobs.uniqueness import Debounce, Unique
-from horae.domain.limits.limit import Limit
-from horae.domain.times.duration import Duration
+from horae.domain.jobs import (
+    AS_CONFIGURED,
+    BackendAddress,
+    BodyDecision,
+    Debounce,
+    ErrorClass,
+    ErrorRule,
+    Job,
+    Keep,
+    KeepLogs,
+    RetryRules,
+    Unique,
+)
+from horae.domain.limits import Limit
+from horae.domain.times import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
-from horae.types.rules.declaration import (
+from horae.types.rules import (
     TimeLimits,
     check_declaration,
     check_parameters,
+    declared_limits,
     kept_logs,
     retention_of,
     time_limits,
+    uniqueness_of,
 )
-from horae.types.rules.limits import declared_limits
-from horae.types.rules.uniqueness import uniqueness_of
-from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
+from horae.types.values import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
 OnShutdown: TypeAlias = Literal["requeue", "fail"]

@@ -8,13 +8,9 @@ from typing import Any, Final, Literal, TypedDict, cast
 from typing_extensions import override
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.decisions import ErrorRule
-from horae.domain.jobs.job import Job
-from horae.domain.jobs.log_lines import KeepLogs
-from horae.domain.jobs.retention import Keep
-from horae.domain.jobs.uniqueness import Debounce, Unique
-from horae.domain.limits.limit import Limit
-from horae.domain.times.duration import Duration
+from horae.domain.jobs import Debounce, ErrorRule, Job, Keep, KeepLogs, Unique
+from horae.domain.limits import Limit
+from horae.domain.times import Duration
 from horae.errors import InvalidJobType
 from horae.quoting import quoted
 from horae.types.context import JobContext
@@ -27,7 +23,7 @@ from horae.types.job_type import (
     OnShutdown,
     Transaction,
 )
-from horae.types.rules.declaration import problem_of_hook
+from horae.types.rules import problem_of_hook
 
 
 class BodyKeywords(TypedDict, total=False):

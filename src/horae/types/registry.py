@@ -14,7 +14,7 @@ from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.rules.queues import DeclaredQueue, refuse_secret_names
+from horae.types.rules import DeclaredQueue, refuse_secret_names
 
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""

@@ -11,12 +11,18 @@ from operator import attrgetter
 from typing import Any, Final, TypedDict, assert_never, get_origin, get_type_hints
 
 from horae.domain.backoff import Growth
-from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.wall_clock import DstFold, DstGap
-from horae.domain.schedules.schedule import RULE_OPTIONS, CatchUp, Overlap, Rules, ValueKind
-from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
-from horae.domain.times.duration import Duration, parse_duration
-from horae.domain.times.interval import Interval
+from horae.domain.cron import CronExpression, DstFold, DstGap
+from horae.domain.schedules import (
+    RULE_OPTIONS,
+    CatchUp,
+    CronTrigger,
+    IntervalTrigger,
+    Overlap,
+    Rules,
+    Trigger,
+    ValueKind,
+)
+from horae.domain.times import Duration, Interval, parse_duration
 from horae.errors import InvalidRequest, SchemaError
 from horae.quoting import did_you_mean, quoted
 from horae.types.arguments import LARGEST_NUMBER, check_moment, of_kind
@@ -24,11 +30,9 @@ from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.options import BodyKeywords
-from horae.types.rules.limits import limits_of_job
-from horae.types.rules.queues import DeclaredQueue
+from horae.types.rules import DeclaredQueue, limits_of_job
 from horae.types.storing import storable_parameters
-from horae.types.values.parameters import ModelParameters
-from horae.types.values.secret import has_secrets
+from horae.types.values import ModelParameters, has_secrets
 
 
 class RuleKeywords(TypedDict, total=False):

@@ -1,1 +1,26 @@
-"""Hints between processes: there is work, a job has ended, a job is to stop."""
+"""Hints between processes, such as "there is work": they save waiting and are never needed.
+
+Invariants: hints are sent outside of the caller's transaction, coalesced, and bounded; with all of
+them lost, polling alone is correct.
+"""
+
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel, work
+from horae.wakeup.local import LocalChannel
+from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
+from horae.wakeup.postgres import PostgresChannel
+from horae.wakeup.redis import RedisChannel
+from horae.wakeup.silent import SilentChannel
+
+__all__ = [
+    "CHANNEL",
+    "LARGEST_PAYLOAD",
+    "Hint",
+    "HintKind",
+    "LocalChannel",
+    "PostgresChannel",
+    "RedisChannel",
+    "SilentChannel",
+    "WakeupChannel",
+    "encode",
+    "work",
+]

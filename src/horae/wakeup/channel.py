@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from horae.domain.jobs.job import JobId, NodeId
+from horae.domain.jobs import JobId, NodeId
 
 
 class HintKind(StrEnum):

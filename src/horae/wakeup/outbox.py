@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from horae.domain.backoff import retry_delay
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import JobId
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.receiving import RECONNECT

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import getrandbits
 from typing import Any, Final, TypeGuard
 
-from horae.domain.jobs.job import JobId, NodeId
+from horae.domain.jobs import JobId, NodeId
 from horae.wakeup.channel import Hint, HintKind
 
 CHANNEL: Final = "horae"

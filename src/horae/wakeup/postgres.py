@@ -21,8 +21,8 @@ from typing_extensions import override
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.receiving import ReceivingThread
-from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask, driver_arguments_for
-from horae.storage.engine.url import driver_arguments
+from horae.storage.engine import driver_arguments
+from horae.storage.engine.connections import SERVICE_BOUNDS, ask, driver_arguments_for
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Outbox

@@ -11,9 +11,8 @@ from horae.api.problems import PermissionDenied, document_errors
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views.jobs import JobDetail, JobView
-from horae.domain.jobs.bulk import BulkAction
-from horae.domain.jobs.query import MOST_CHARACTERS
+from horae.api.views import JobDetail, JobView
+from horae.domain.jobs import MOST_CHARACTERS, BulkAction
 from horae.errors import InvalidRequest
 
 MOST_NAMES: Final = 1_000

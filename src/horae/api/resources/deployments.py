@@ -10,7 +10,7 @@ from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.services import Services
-from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
+from horae.api.views import DeploymentItem, DeploymentList, deployment_list
 from horae.errors import DeploymentDoesNotExist
 
 MOST_REPLICAS: Final = 10_000

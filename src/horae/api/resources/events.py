@@ -7,8 +7,7 @@ from starlette.responses import Response
 
 from horae.api.dependencies import Authenticated, ServicesHere
 from horae.api.problems import document_errors
-from horae.api.stream.listener import StreamListener
-from horae.api.stream.response import EventStream
+from horae.api.stream import EventStream, StreamListener
 
 router = APIRouter(prefix="/api/events", tags=["events"])
 

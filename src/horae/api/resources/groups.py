@@ -12,10 +12,10 @@ from horae.api.dependencies import Authenticated, Changer, ServicesHere
 from horae.api.models import GroupIdInPath, RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.resources.job_types import not_startable, translate_errors
-from horae.api.views.groups import GroupView, group_view
-from horae.client.jobs.creating.members import Member
+from horae.api.views import GroupView, group_view
+from horae.client.jobs.creating import Member
 from horae.domain.names import LONGEST_NAME
-from horae.types.job_type import JobType
+from horae.types import JobType
 
 router = APIRouter(prefix="/api/groups", tags=["jobs"])
 

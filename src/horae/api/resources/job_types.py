@@ -17,13 +17,11 @@ from horae.api.problems import RESPONSES, PermissionDenied, Refused, document_er
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views.jobs import response_model_of
+from horae.api.views import response_model_of
 from horae.errors import HoraeError, UnknownJobType
 from horae.quoting import quoted
-from horae.types.function import FunctionJobType
-from horae.types.job_type import ApiError, JobType
-from horae.types.registry import Registry
-from horae.types.rules.start_options import StartOptions
+from horae.types import ApiError, FunctionJobType, JobType, Registry
+from horae.types.rules import StartOptions
 
 Endpoint = Callable[..., Awaitable[Response]]
 

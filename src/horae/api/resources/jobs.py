@@ -12,13 +12,18 @@ from horae.api.models import LARGEST_ID, JobIdInPath, RequestModel, Storable
 from horae.api.problems import PermissionDenied, document_errors
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views.job_logs import LogLevel, LogLines, log_views
-from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
-from horae.client.jobs.filters import wanted_states
-from horae.client.jobs.methods.reading import JobPage
-from horae.domain.jobs.job import Job, JobState
-from horae.domain.jobs.owner import EVERYBODY
-from horae.domain.jobs.query import MOST_CHARACTERS, parse_query
+from horae.api.views import (
+    AttemptList,
+    JobDetail,
+    JobList,
+    LogLevel,
+    LogLines,
+    attempt_views,
+    log_views,
+)
+from horae.client.jobs import wanted_states
+from horae.client.jobs.methods import JobPage
+from horae.domain.jobs import EVERYBODY, MOST_CHARACTERS, Job, JobState, parse_query
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
 

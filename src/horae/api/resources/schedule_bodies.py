@@ -11,12 +11,11 @@ from pydantic import AwareDatetime, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from horae.api.models import LONGEST_NOTE, RequestModel, Storable
-from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
-from horae.client.schedules.schedules import ScheduleKeywords
-from horae.domain.cron.wall_clock import DstFold, DstGap
+from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleKeywords
+from horae.domain.cron import DstFold, DstGap
 from horae.domain.names import LONGEST_NAME
-from horae.domain.schedules.schedule import RULE_OPTIONS, RuleOption, ValueKind
-from horae.types.schedule import RuleKeywords
+from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
+from horae.types import RuleKeywords
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]

@@ -18,7 +18,7 @@ from horae.api.resources.schedule_bodies import (
     options_in,
 )
 from horae.api.services import Services
-from horae.api.views.schedules import (
+from horae.api.views import (
     BackfillRemoved,
     BackfillResult,
     FailedRunItem,
@@ -31,7 +31,7 @@ from horae.api.views.schedules import (
     statistics_item,
     tick_list,
 )
-from horae.client.schedules.views import ScheduleView, page_of
+from horae.client.schedules import ScheduleView, page_of
 from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])

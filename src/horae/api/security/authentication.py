@@ -16,7 +16,7 @@ from horae.api.security.origin import host_name, is_loopback, is_same_site, was_
 from horae.api.security.sessions import CookieScope, Sessions
 from horae.api.security.tokens import digest_of, tokens_of
 from horae.settings import Settings
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 
 LOCAL: Final = Actor("local", frozenset({Role.STAFF}))
 OF_LINK: Final = digest_of("the one-time link").hex()

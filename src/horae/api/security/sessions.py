@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from horae.errors import DatabaseBusy
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.operations import sessions
 
 NAME: Final = "horae_session"

@@ -21,8 +21,8 @@ from horae.api.stream.listener import StreamListener, StreamListeners
 from horae.api.stream.sources import Source
 from horae.api.stream.timing import HubTiming
 from horae.guarded_log import guarded_log
-from horae.live.store import LiveStore
-from horae.wakeup.channel import Hint, WakeupChannel
+from horae.live import LiveStore
+from horae.wakeup import Hint, WakeupChannel
 
 log = guarded_log("horae.api.events")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from horae.api.security.actor import Actor
 from horae.api.stream.event import Event
 from horae.api.stream.timing import ListenerLimits
-from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs import EVERYBODY, Whose
 
 
 class StreamListener:

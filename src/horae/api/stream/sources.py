@@ -12,12 +12,11 @@ from pydantic_core import to_json
 from horae.api.stream.event import Update
 from horae.api.stream.timing import ScheduleSourceTiming
 from horae.api.stream.watch import JobWatch, Wanted
-from horae.api.views.jobs import JobViews
-from horae.api.views.schedules import ScheduleItems
-from horae.client.schedules.views import views_of
-from horae.storage.engine.database import Database
+from horae.api.views import JobViews, ScheduleItems
+from horae.client.schedules import views_of
+from horae.storage.engine import Database
 from horae.storage.schedules import reading
-from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup import Hint, HintKind
 
 
 class Source(Protocol):

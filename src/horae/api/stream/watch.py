@@ -7,12 +7,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from horae.api.stream.timing import JobWatchTiming
-from horae.client.jobs.jobs import Jobs
-from horae.domain.jobs.job import ENDED, Job, JobId, JobState
-from horae.live.store import LiveReport
+from horae.client.jobs import Jobs
+from horae.domain.jobs import ENDED, Job, JobId, JobState
+from horae.live import LiveReport
 from horae.runtime.components import Components
-from horae.storage.jobs import events
-from horae.storage.jobs.events import ChangeScan, JobVersion
+from horae.storage.jobs import ChangeScan, JobVersion, events
 
 
 class Change(StrEnum):

@@ -1,1 +1,77 @@
-"""Models of responses, made from stored values."""
+"""How rows and values look in answers of the HTTP interface. Pure."""
+
+from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
+from horae.api.views.groups import GroupView, group_view
+from horae.api.views.job_logs import LogLevel, LogLines, log_views
+from horae.api.views.jobs import (
+    AttemptList,
+    JobDetail,
+    JobList,
+    JobView,
+    JobViews,
+    attempt_views,
+    response_model_of,
+)
+from horae.api.views.limits import LimitItem, LimitList
+from horae.api.views.operations import (
+    DeadNodeItem,
+    NodeList,
+    OverviewItem,
+    QueueItem,
+    QueueList,
+    node_item,
+)
+from horae.api.views.parameters import shown_parameters
+from horae.api.views.schedules import (
+    BackfillRemoved,
+    BackfillResult,
+    FailedRunItem,
+    FailedRunList,
+    PutResult,
+    ScheduleDetail,
+    ScheduleItems,
+    ScheduleList,
+    StatisticsItem,
+    TickList,
+    statistics_item,
+    tick_list,
+)
+
+__all__ = [
+    "AttemptList",
+    "BackfillRemoved",
+    "BackfillResult",
+    "DeadNodeItem",
+    "DeploymentItem",
+    "DeploymentList",
+    "FailedRunItem",
+    "FailedRunList",
+    "GroupView",
+    "JobDetail",
+    "JobList",
+    "JobView",
+    "JobViews",
+    "LimitItem",
+    "LimitList",
+    "LogLevel",
+    "LogLines",
+    "NodeList",
+    "OverviewItem",
+    "PutResult",
+    "QueueItem",
+    "QueueList",
+    "ScheduleDetail",
+    "ScheduleItems",
+    "ScheduleList",
+    "StatisticsItem",
+    "TickList",
+    "attempt_views",
+    "deployment_list",
+    "group_view",
+    "log_views",
+    "node_item",
+    "response_model_of",
+    "shown_parameters",
+    "statistics_item",
+    "tick_list",
+]

@@ -6,7 +6,7 @@ from datetime import datetime
 from pydantic import Field
 
 from horae.api.models import View, attributes
-from horae.storage.schedules.deployments import Deployment
+from horae.storage.schedules import Deployment
 
 
 class DeploymentItem(View):

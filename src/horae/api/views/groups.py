@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from horae.api.models import View
-from horae.domain.jobs.groups import Group
+from horae.domain.jobs import Group
 
 
 class GroupView(View):

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from horae.api.models import View
-from horae.domain.jobs.log_lines import LogPage, level_name
+from horae.domain.jobs import LogPage, level_name
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error", "critical"]
 

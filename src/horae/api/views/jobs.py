@@ -10,18 +10,16 @@ from pydantic_core import to_jsonable_python
 
 from horae.api.models import View
 from horae.api.views.parameters import shown_parameters
-from horae.client.jobs.methods.reading import JobPage
-from horae.domain.jobs.job import Job, JobId, JobState
+from horae.client.jobs.methods import JobPage
+from horae.domain.jobs import Job, JobId, JobState
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
-from horae.storage.jobs import reading
-from horae.storage.jobs.limits.own_limits import weight_of
-from horae.storage.jobs.reading import PastAttempt
+from horae.storage.engine import Database
+from horae.storage.jobs import PastAttempt, reading
+from horae.storage.jobs.limits import weight_of
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.queues import queues
-from horae.types.hooks.hooks import Hooks
-from horae.types.job_type import JobType, has_hook
-from horae.types.registry import Registry
+from horae.types import JobType, Registry, has_hook
+from horae.types.hooks import Hooks
 
 LONG_AT_ONCE: Final = 8
 """Jobs with long values, which a list leaves out, that are read at a time to be described."""

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from horae.api.models import View
-from horae.storage.operations.limits import LimitView
+from horae.storage.operations import LimitView
 
 
 class LimitItem(View):

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from horae.api.models import View, attributes
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.runtime.node.node_status import SeenNode
+from horae.domain.jobs import OWN_BACKEND
+from horae.runtime.node import SeenNode
 
 
 class QueueItem(View):

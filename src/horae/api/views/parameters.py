@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from horae.types.registry import Registry
-from horae.types.values.parameters import ModelParameters
-from horae.types.values.secret import masked
+from horae.types import Registry
+from horae.types.values import ModelParameters, masked
 
 
 def shown_parameters(registry: Registry, job_type: str, params: Any) -> Any:

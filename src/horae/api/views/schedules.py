@@ -8,11 +8,11 @@ from pydantic import BeforeValidator, Field, create_model
 
 from horae.api.models import View, attributes
 from horae.api.views.parameters import shown_parameters
-from horae.client.schedules.views import SchedulePage, ScheduleView
-from horae.client.schedules.words import trigger_in_words
-from horae.domain.schedules.schedule import RULE_OPTIONS, RuleOption, ValueKind
-from horae.storage.schedules.ticks import StoredTicks
-from horae.types.registry import Registry
+from horae.client.schedules import SchedulePage, ScheduleView
+from horae.client.words import trigger_in_words
+from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
+from horae.storage.schedules import StoredTicks
+from horae.types import Registry
 
 NEXT_RUNS: Final = 5
 """Starts that a response lists, at most."""

@@ -10,10 +10,10 @@ from horae.cli.context import opened
 from horae.cli.failures import FAILED, WRONG_CALL, complain
 from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
-from horae.cli.printing.output import console, print_json, print_table
+from horae.cli.printing import console, print_json, print_table
 from horae.cli.values import duration
 from horae.errors import InvalidRequest
-from horae.storage.operations.doctor import database_error_of
+from horae.storage.operations import database_error_of
 
 COLUMNS: Final = {"INVARIANT": "invariant.value", "FINDING": "message"}
 

@@ -7,8 +7,8 @@ import typer
 
 from horae.cli.context import opened
 from horae.cli.options import AsJson
-from horae.cli.printing.output import Columns, print_list
-from horae.client.operations.change_log import ChangeLog
+from horae.cli.printing import Columns, print_list
+from horae.client.operations import ChangeLog
 
 
 def changes(

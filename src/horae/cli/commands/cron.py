@@ -8,9 +8,8 @@ import typer
 
 from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
-from horae.client.schedules.words import daylight_saving_in_words, in_words
-from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.wall_clock import DstFold, DstGap
+from horae.client.words import daylight_saving_in_words, in_words
+from horae.domain.cron import CronExpression, DstFold, DstGap
 
 cron_app = typer.Typer(help="Evaluate and explain cron expressions.", no_args_is_help=True)
 

@@ -8,9 +8,9 @@ import typer
 
 from horae.cli.context import opened, operator, target_of
 from horae.cli.options import AsJson
-from horae.cli.printing.output import Columns, print_fields, print_json, print_list
+from horae.cli.printing import Columns, print_fields, print_json, print_list
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to
-from horae.client.schedules.ring import ring_of
+from horae.client.schedules import ring_of
 
 deployments_app = typer.Typer(
     help="List, scale and end deployments of modules.", no_args_is_help=True

@@ -13,36 +13,39 @@ from horae.cli.context import target_of
 from horae.cli.escaping import indented
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
-from horae.cli.printing.output import STYLES, console, print_json
-from horae.client.doctor.backends import backend_findings
-from horae.client.doctor.basics import (
+from horae.cli.printing import STYLES, console, print_json
+from horae.client.doctor import (
+    SERVER,
+    USUAL,
+    Finding,
+    Level,
+    backend_findings,
     check_clock,
     check_hints,
     check_pooler,
+    check_redis,
+    check_replica,
     check_rows,
+    examine_file,
+    examine_server,
     first_checks,
+    journal_findings,
+    left_findings,
     refused_finding,
+    system_findings,
+    wait_findings,
+    warning,
 )
-from horae.client.doctor.file import examine_file
-from horae.client.doctor.finding import USUAL, Finding, Level, warning
-from horae.client.doctor.journals import journal_findings
-from horae.client.doctor.redis import check_redis
-from horae.client.doctor.replica import check_replica
-from horae.client.doctor.server import SERVER, examine_server
-from horae.client.doctor.system import system_findings
-from horae.client.doctor.work import left_findings, wait_findings
-from horae.client.jobs.body_waits import BodyWaits
-from horae.runtime.journal.files import Journals
+from horae.client.jobs import BodyWaits
+from horae.runtime.journal import Journals
 from horae.runtime.liveness.hidden_journals import hidden_journals
-from horae.runtime.node.node_status import living, look
+from horae.runtime.node import living, look
 from horae.runtime.timing import JournalTiming
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import SQLITE
-from horae.storage.engine.url import missing_file, shown
+from horae.storage.engine import SQLITE, Database, missing_file, shown
 from horae.storage.jobs import owed_hooks
-from horae.storage.operations.doctor import database_error_of
+from horae.storage.operations import database_error_of
 from horae.storage.queues import queues
-from horae.types.routes import Routes
+from horae.types import Routes
 
 
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:

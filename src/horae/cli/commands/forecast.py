@@ -13,16 +13,16 @@ from horae.cli.context import target_of
 from horae.cli.failures import FAILED
 from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
-from horae.cli.printing.forecasts import (
+from horae.cli.printing import (
     comparison_values,
     forecast_values,
     print_comparison,
     print_forecast,
+    print_json,
 )
-from horae.cli.printing.output import print_json
 from horae.cli.values import duration
 from horae.domain.forecast import Forecast, Progress
-from horae.domain.times.zone import load_zone
+from horae.domain.times import load_zone
 from horae.errors import InvalidRequest
 
 

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from horae.cli.options import AsJson
-from horae.cli.printing.output import print_json
+from horae.cli.printing import print_json
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.storage.migrations.grants import Privileges
+from horae.storage.migrations import Privileges
 from horae.storage.migrations.grants import grants as statements
 
 LONGEST_IDENTIFIER = 63

@@ -9,10 +9,10 @@ import typer
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, FAILED
 from horae.cli.options import AsJson, Owner, whose
-from horae.cli.printing.output import print_fields, print_json
+from horae.cli.printing import print_fields, print_json
 from horae.cli.values import duration
-from horae.client.jobs.creating.members import Member
-from horae.domain.jobs.groups import Group
+from horae.client.jobs.creating import Member
+from horae.domain.jobs import Group
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

@@ -9,10 +9,10 @@ import typer
 
 from horae.cli.context import opened
 from horae.cli.options import AsJson
-from horae.cli.printing.output import Columns, print_json, print_list
+from horae.cli.printing import Columns, print_json, print_list
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.storage.operations.limits import LimitView
+from horae.storage.operations import LimitView
 
 limits_app = typer.Typer(help="List, change and reset limits by key.", no_args_is_help=True)
 

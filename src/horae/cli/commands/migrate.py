@@ -6,12 +6,9 @@ from typing import Annotated
 import typer
 
 from horae.cli.options import AsJson
-from horae.cli.printing.output import print_json
-from horae.storage.engine.database import Database
-from horae.storage.engine.url import normalised
-from horae.storage.migrations import runner
-from horae.storage.migrations.runner import MigrationStatus
-from horae.storage.migrations.version import BASE
+from horae.cli.printing import print_json
+from horae.storage.engine import Database, normalised
+from horae.storage.migrations import BASE, MigrationStatus, runner
 
 migrate_app = typer.Typer(
     help="Create the tables of the database and bring them up to date.", no_args_is_help=True

@@ -8,10 +8,9 @@ import typer
 
 from horae.cli.context import opened
 from horae.cli.options import AsJson
-from horae.cli.printing.output import Columns, brief, print_json, print_table
-from horae.runtime.node.node_status import REMEMBERED, SeenNode, host_name, look
-from horae.storage.nodes import nodes
-from horae.storage.nodes.nodes import DeadNode
+from horae.cli.printing import Columns, brief, print_json, print_table
+from horae.runtime.node import REMEMBERED, SeenNode, host_name, look
+from horae.storage.nodes import DeadNode, nodes
 
 OUTCOMES: Final[Mapping[str, str]] = {"pending": "retried"}
 """The outcome of a dead node's job, by the job's state; other states name the outcome themselves.

@@ -7,15 +7,14 @@ import typer
 from horae.cli.context import opened
 from horae.cli.known_names import known_queues
 from horae.cli.options import AsJson, Queue
-from horae.cli.printing.output import Columns, brief, print_json, print_list, print_table
-from horae.client.operations.depth import as_values, depth_named, depths
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.limits.limit import Limit
-from horae.domain.limits.numbers import LimitNumbers
+from horae.cli.printing import Columns, brief, print_json, print_list, print_table
+from horae.client.operations import as_values, depth_named, depths
+from horae.domain.jobs import OWN_BACKEND
+from horae.domain.limits import Limit, LimitNumbers
 from horae.errors import InvalidRequest
 from horae.quoting import did_you_mean, quoted
-from horae.runtime.node.node_status import living, look
-from horae.storage.queues.queues import QueueView
+from horae.runtime.node import living, look
+from horae.storage.queues import QueueView
 
 LONGEST_NUMBER: Final = 10
 """Digits of a limit, so that it fits the column."""

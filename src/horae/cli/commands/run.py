@@ -12,20 +12,26 @@ from horae.api.lazy import web_packages_required
 from horae.app import Horae
 from horae.cli.context import Target, target_of
 from horae.cli.failures import FAILED
-from horae.cli.printing.output import print_json
-from horae.cli.serving.logs import LogFormat, LogLevel, configure
-from horae.cli.serving.process import raise_descriptor_limit, tune_garbage_collector
-from horae.cli.serving.serving import Service, ending_in_order
+from horae.cli.printing import print_json
+from horae.cli.serving import (
+    LogFormat,
+    LogLevel,
+    Service,
+    configure,
+    ending_in_order,
+    raise_descriptor_limit,
+    tune_garbage_collector,
+)
 from horae.cli.values import duration
-from horae.domain.cluster.roles import Role, parse_roles
+from horae.domain.cluster import Role, parse_roles
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
-from horae.runtime.claims.slots import Slots
-from horae.runtime.node.node import Node
-from horae.storage.engine.url import shown
+from horae.runtime.claims import Slots
+from horae.runtime.node import Node
+from horae.storage.engine import shown
 
 if TYPE_CHECKING:
-    from horae.api.serving.server import HttpServer  # needs the extra `web`
+    from horae.api.serving import HttpServer  # needs the extra `web`
 
 Apps = Annotated[
     list[str] | None,
@@ -256,7 +262,7 @@ def serve(horaes: Sequence[Horae], host: str | None, port: int | None) -> "list[
     """
     with web_packages_required():
         # An extra, which `--no-api` does not need
-        from horae.cli.serving.web import servers_of  # noqa: PLC0415
+        from horae.cli.serving import servers_of  # noqa: PLC0415
     return servers_of(horaes, host, port)
 
 

@@ -8,21 +8,24 @@ import typer
 from horae.cli.context import opened, target_of
 from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
-from horae.cli.printing.output import Columns, local_time, print_fields, print_json, print_list
-from horae.cli.printing.schedule_views import (
-    as_values,
+from horae.cli.printing import (
+    Columns,
     declared_in_words,
+    local_time,
     note_of,
+    print_fields,
+    print_json,
+    print_list,
     print_next,
     reference_of,
     statistics_values,
     words_of,
 )
+from horae.cli.printing.schedule_views import as_values
 from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
-from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
-from horae.client.schedules.views import ScheduleView
-from horae.types.registry import Registry
+from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleView
+from horae.types import Registry
 
 schedules_app = typer.Typer(
     help="List, add, change, pause and run schedules.", no_args_is_help=True

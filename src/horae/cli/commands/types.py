@@ -11,18 +11,10 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
-from horae.cli.printing.output import (
-    Columns,
-    brief,
-    print_fields,
-    print_json,
-    print_list,
-    print_table,
-)
-from horae.domain.jobs.uniqueness import Debounce, Unique
-from horae.domain.limits.limit import Limit
-from horae.types.function import FunctionJobType
-from horae.types.job_type import JobType
+from horae.cli.printing import Columns, brief, print_fields, print_json, print_list, print_table
+from horae.domain.jobs import Debounce, Unique
+from horae.domain.limits import Limit
+from horae.types import FunctionJobType, JobType
 
 types_app = typer.Typer(
     help="List the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True

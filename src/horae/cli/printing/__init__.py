@@ -1,1 +1,55 @@
-"""What commands print."""
+"""How the command line prints: tables, texts and JSON."""
+
+from horae.cli.printing.forecasts import (
+    comparison_values,
+    forecast_values,
+    print_comparison,
+    print_forecast,
+)
+from horae.cli.printing.job_views import COLUMNS, line_of, print_job
+from horae.cli.printing.output import (
+    STYLES,
+    Columns,
+    brief,
+    console,
+    counted,
+    local_time,
+    print_fields,
+    print_json,
+    print_list,
+    print_table,
+)
+from horae.cli.printing.schedule_views import (
+    declared_in_words,
+    note_of,
+    print_next,
+    reference_of,
+    statistics_values,
+    words_of,
+)
+
+__all__ = [
+    "COLUMNS",
+    "STYLES",
+    "Columns",
+    "brief",
+    "comparison_values",
+    "console",
+    "counted",
+    "declared_in_words",
+    "forecast_values",
+    "line_of",
+    "local_time",
+    "note_of",
+    "print_comparison",
+    "print_fields",
+    "print_forecast",
+    "print_job",
+    "print_json",
+    "print_list",
+    "print_next",
+    "print_table",
+    "reference_of",
+    "statistics_values",
+    "words_of",
+]

@@ -9,8 +9,8 @@ import typer
 from horae.cli.escaping import printable
 from horae.cli.printing.output import brief, counted, print_table
 from horae.domain.forecast import Comparison, Forecast, Peak, ScheduleForecast
-from horae.domain.schedules.tick import Decision
-from horae.domain.times.zone import load_zone
+from horae.domain.schedules import Decision
+from horae.domain.times import load_zone
 
 NAMES_OF_PEAK: Final = 8
 """The number of schedules that a line about a peak names; the others are counted."""

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import typer
 
-from horae.api.views.parameters import shown_parameters
+from horae.api.views import shown_parameters
 from horae.cli.escaping import indented
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
-from horae.domain.jobs.job import Job, JobState, WaitsFor
-from horae.storage.jobs.reading import PastAttempt
-from horae.types.registry import Registry
+from horae.domain.jobs import Job, JobState, WaitsFor
+from horae.storage.jobs import PastAttempt
+from horae.types import Registry
 
 WAITS: Final = {
     WaitsFor.JOBS: "waits for other jobs",

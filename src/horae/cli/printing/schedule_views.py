@@ -6,14 +6,12 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final
 
-from horae.api.views.parameters import shown_parameters
+from horae.api.views import shown_parameters
 from horae.cli.printing.output import Columns, local_time, print_json, print_list
-from horae.client.schedules.views import ScheduleView
-from horae.domain.schedules.tick import Ticks
-from horae.domain.schedules.trigger import Trigger
-from horae.storage.schedules.rows import rules_as_values
-from horae.types.registry import Registry
-from horae.types.schedule import RuleKeywords
+from horae.client.schedules import ScheduleView
+from horae.domain.schedules import Ticks, Trigger
+from horae.storage.schedules import rules_as_values
+from horae.types import Registry, RuleKeywords
 
 LONGEST_NUMBER: Final = 19
 """Digits of an ID that fits the column; longer numbers are names."""

@@ -11,8 +11,7 @@ from rich.logging import RichHandler
 
 from horae.guarded_log import guarded_log
 from horae.settings import unknown_variables
-from horae.types.logs.job_fields import JobLogFilter
-from horae.types.logs.lines import TextFormatter, lines_on_stderr
+from horae.types.logs import JobLogFilter, TextFormatter, lines_on_stderr
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]

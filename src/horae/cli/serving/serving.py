@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
-from horae.runtime.node import own_loop
-from horae.runtime.node.node import Node
+from horae.runtime.node import Node, own_loop
 from horae.scarcity import starts
-from horae.storage.engine.failures import advice_for, first_line, first_of, is_only_transient
-from horae.storage.operations.doctor import database_error_of
+from horae.storage.engine import advice_for, first_line, first_of, is_only_transient
+from horae.storage.operations import database_error_of
 
 if TYPE_CHECKING:
-    from horae.api.serving.server import HttpServer  # needs the extra `web`
+    from horae.api.serving import HttpServer  # needs the extra `web`
 
 LAST_RESORT: Final = 4.8
 """Seconds that the process may take to exit after the grace period of its nodes, and after they

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from horae.api.serving.connections import Bounds
-from horae.api.serving.server import HttpServer
+from horae.api.serving import Bounds, HttpServer
 from horae.app import Horae
 from horae.cli.serving.process import descriptor_limit
 from horae.errors import ConfigurationError

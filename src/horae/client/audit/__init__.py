@@ -1,5 +1,8 @@
-"""The checks of `horae audit`: each recomputes an invariant from the tables, and names the rows
-that break it.
+"""`horae audit`: recomputes from the tables what must always hold, and reports what contradicts it.
 
-Not to be confused with the audit log (`horae changes`), which records who changed what.
+Invariant: it reads only, in one consistent snapshot; what it cannot judge it calls unknown.
 """
+
+from horae.client.audit.finding import AuditFinding, AuditReport
+
+__all__ = ["AuditFinding", "AuditReport"]

@@ -9,8 +9,8 @@ from horae.client.audit import groups, jobs, key_limits, queue_limits, stuck
 from horae.client.audit.finding import AuditReport, Findings
 from horae.client.audit.known_rules import RuleChanges
 from horae.client.audit.schedules import ScheduleAudit
-from horae.storage.engine.value_limits import EARLIEST
-from horae.storage.nodes.nodes import NodeView
+from horae.storage.engine import EARLIEST
+from horae.storage.nodes import NodeView
 
 
 def audit(

@@ -9,8 +9,8 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
-from horae.domain.jobs.job import JobState, WaitsFor
-from horae.storage.engine.value_limits import EARLIEST, LATEST
+from horae.domain.jobs import JobState, WaitsFor
+from horae.storage.engine import EARLIEST, LATEST
 from horae.storage.operations import group_invariants, invariants
 
 SLACK: Final = timedelta(seconds=TOLERANCE)

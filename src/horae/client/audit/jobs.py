@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
-from horae.domain.jobs.job import ENDED, UNCOUNTED, AttemptOutcome, JobState
+from horae.domain.jobs import ENDED, UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.operations import invariants
 
 SLACK: Final = timedelta(seconds=TOLERANCE)

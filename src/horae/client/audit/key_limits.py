@@ -18,10 +18,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.client.audit.finding import Findings, Invariant, shown
-from horae.domain.limits.numbers import LimitNumbers
-from horae.domain.limits.rate import TokenBucket
+from horae.domain.limits import LimitNumbers, TokenBucket
 from horae.quoting import quoted
-from horae.storage.engine.dialect import EPOCH, MICROSECOND
+from horae.storage.engine import EPOCH, MICROSECOND
 from horae.storage.jobs.limits.own_limits import own_limits
 from horae.storage.operations import invariants
 

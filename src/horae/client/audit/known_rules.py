@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 
 from horae.client.changes import KEEP
-from horae.domain.schedules.schedule import Rules
-from horae.storage.engine.value_limits import EARLIEST
+from horae.domain.schedules import Rules
+from horae.storage.engine import EARLIEST
 from horae.storage.operations import invariants
-from horae.storage.schedules.rows import UNREADABLE, rules_from
+from horae.storage.schedules import UNREADABLE, rules_from
 
 ONE_CHANGE: Final = timedelta(seconds=1)
 """How far apart the moments of one change are at most: its entry in the record of changes is

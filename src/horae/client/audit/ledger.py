@@ -11,11 +11,21 @@ from typing import Any, Final
 from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE, KnownRules
-from horae.domain.schedules.exclusion import calendars_in, is_excluded
-from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
-from horae.domain.schedules.skipping import spans_of
-from horae.domain.schedules.tick import OF_THEIR_OWN, ON_TIME_WITHIN, REASONS, Decision, Reason
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules import (
+    MICROSECOND,
+    OF_THEIR_OWN,
+    ON_TIME_WITHIN,
+    REASONS,
+    CatchUp,
+    Decision,
+    Overlap,
+    Reason,
+    Rules,
+    Timeline,
+    calendars_in,
+    is_excluded,
+    spans_of,
+)
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
 _ONE_BEFORE_OTHER: Final = {Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER}

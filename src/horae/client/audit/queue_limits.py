@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 from horae.client.audit.finding import Findings, Invariant, shown
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE
-from horae.storage.engine.value_limits import EARLIEST, LATEST
-from horae.storage.nodes.nodes import NodeView
+from horae.storage.engine import EARLIEST, LATEST
+from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 LIMIT: Final = "concurrency_limit"

@@ -9,8 +9,8 @@ from typing import Any, Final
 from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
 from horae.client.audit.jobs import attempts_of
 from horae.client.audit.known_rules import KnownRules
-from horae.domain.jobs.job import AttemptOutcome, JobState
-from horae.domain.schedules.schedule import Overlap
+from horae.domain.jobs import AttemptOutcome, JobState
+from horae.domain.schedules import Overlap
 
 CRASH_SLACK: Final = timedelta(milliseconds=100)
 """How far apart the ends of an attempt and of its job are at most, if the attempt ended the job."""

@@ -14,9 +14,8 @@ from horae.client.audit.finding import Findings, Invariant, shown
 from horae.client.audit.known_rules import RuleChanges
 from horae.client.audit.ledger import Ledger
 from horae.client.audit.runs import RunCheck
-from horae.domain.schedules.schedule import Rules, ScheduleState
-from horae.domain.schedules.timeline import Timeline
-from horae.storage.engine.value_limits import EARLIEST
+from horae.domain.schedules import Rules, ScheduleState, Timeline
+from horae.storage.engine import EARLIEST
 from horae.storage.operations import invariants
 
 

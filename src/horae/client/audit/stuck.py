@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.client.audit.finding import Findings, Invariant, shown
-from horae.storage.nodes.nodes import NodeView
+from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 DUE_FOR: Final = timedelta(minutes=10)

@@ -1,3 +1,47 @@
-"""The checks of `horae doctor`: each is a function that returns its findings, their meaning, and
-what to do.
+"""The checks of `horae doctor`: each returns findings, with what to do about them.
+
+Invariant: a check that fails is itself a finding; no check changes anything.
 """
+
+from horae.client.doctor.backends import backend_findings
+from horae.client.doctor.basics import (
+    check_clock,
+    check_hints,
+    check_pooler,
+    check_rows,
+    first_checks,
+    refused_finding,
+)
+from horae.client.doctor.file import examine_file
+from horae.client.doctor.finding import USUAL, Finding, Level, counted, warning
+from horae.client.doctor.journals import journal_findings
+from horae.client.doctor.redis import check_redis
+from horae.client.doctor.replica import check_replica
+from horae.client.doctor.server import SERVER, examine_server
+from horae.client.doctor.system import system_findings
+from horae.client.doctor.work import Dead, left_findings, wait_findings
+
+__all__ = [
+    "SERVER",
+    "USUAL",
+    "Dead",
+    "Finding",
+    "Level",
+    "backend_findings",
+    "check_clock",
+    "check_hints",
+    "check_pooler",
+    "check_redis",
+    "check_replica",
+    "check_rows",
+    "counted",
+    "examine_file",
+    "examine_server",
+    "first_checks",
+    "journal_findings",
+    "left_findings",
+    "refused_finding",
+    "system_findings",
+    "wait_findings",
+    "warning",
+]

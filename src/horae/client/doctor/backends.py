@@ -7,10 +7,9 @@ from typing import Final
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.jobs import dispatching
-from horae.types.registry import Registry
-from horae.types.routes import Destination, Routes
+from horae.types import Destination, Registry, Routes
 
 TAKEN_WITHIN: Final = 60.0
 """Seconds within which a worker should take a message."""

@@ -14,22 +14,18 @@ from horae.client.doctor.finding import (
     problem,
     warning,
 )
-from horae.domain.jobs.job import JobState
+from horae.domain.jobs import JobState
 from horae.errors import DatabaseReadOnly
-from horae.storage.engine import unreadable_rows
+from horae.storage.engine import SQLITE, Database, unreadable_rows
 from horae.storage.engine.connections import pooler
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import SQLITE
-from horae.storage.jobs import reading
-from horae.storage.jobs.reading import JobFilter
-from horae.storage.migrations import runner
-from horae.storage.migrations.runner import MigrationStatus
+from horae.storage.jobs import JobFilter, reading
+from horae.storage.migrations import MigrationStatus, runner
 from horae.storage.nodes import nodes
 from horae.storage.operations import change_log, doctor
 from horae.storage.queues import queues
 from horae.storage.schedules import deployments, ticks
 from horae.storage.schedules import reading as schedule_reading
-from horae.wakeup.channel import Hint, WakeupChannel
+from horae.wakeup import Hint, WakeupChannel
 
 MOST_ROWS: Final = 5_000
 """Jobs and schedules that are checked, the newest ones."""

@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, Thresholds, ok, problem, warning
-from horae.domain.jobs.job import Job
+from horae.domain.jobs import Job
 from horae.errors import DatabaseBusy
-from horae.storage.engine.database import Database
-from horae.storage.engine.sqlite.lock_holder import Holder, process, write_lock_holder
-from horae.storage.nodes import nodes
-from horae.storage.nodes.nodes import NodeView
+from horae.storage.engine import Database
+from horae.storage.engine.sqlite import Holder, process, write_lock_holder
+from horae.storage.nodes import NodeView, nodes
 from horae.storage.operations import doctor
-from horae.types.job_type import JobType, has_hook
-from horae.types.options import OptionsJobType
-from horae.types.registry import Registry
+from horae.types import JobType, OptionsJobType, Registry, has_hook
 
 
 def examine_file(

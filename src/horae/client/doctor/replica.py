@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from horae.client.doctor.finding import Finding, ok, warning
-from horae.storage.engine.replica import ReadReplica
-from horae.storage.operations.doctor import database_error_of
+from horae.storage.engine import ReadReplica
+from horae.storage.operations import database_error_of
 
 
 def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:

@@ -6,9 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
-from horae.storage.nodes.nodes import NodeView
-from horae.storage.schedules.clock_setbacks import WaitingSchedule
-from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
+from horae.storage.nodes import NodeView
+from horae.storage.schedules import (
+    FailingSchedule,
+    OverdueSchedules,
+    ScheduleHealth,
+    WaitingSchedule,
+)
 
 CHECK: Final = "schedules"
 NAMED: Final = 5

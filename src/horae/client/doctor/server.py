@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding, Thresholds, ok, problem, warning
-from horae.storage.engine.database import Database
-from horae.storage.operations import doctor
-from horae.storage.operations.doctor import OpenTransaction, RowEstimate, Server
+from horae.storage.engine import Database
+from horae.storage.operations import OpenTransaction, RowEstimate, Server, doctor
 
 SERVER: Final = "server"
 """The check whether the server accepts writes."""

@@ -11,15 +11,14 @@ from horae.client.doctor.work import (
     unsent_findings,
     work_findings,
 )
-from horae.domain.cluster.roles import ALL_ROLES
-from horae.domain.jobs.backend import CELERY, OWN_BACKEND
-from horae.storage.engine.database import Database
-from horae.storage.nodes.nodes import NodeView
-from horae.storage.operations import doctor
-from horae.storage.operations.doctor import DueWork
-from horae.storage.queues.queues import QueueView
+from horae.domain.cluster import ALL_ROLES
+from horae.domain.jobs import CELERY, OWN_BACKEND
+from horae.storage.engine import Database
+from horae.storage.nodes import NodeView
+from horae.storage.operations import DueWork, doctor
+from horae.storage.queues import QueueView
 from horae.storage.schedules import health
-from horae.types.routes import Routes
+from horae.types import Routes
 
 
 def system_findings(

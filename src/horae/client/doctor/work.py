@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
-from horae.domain.jobs.backend import CELERY
-from horae.storage.jobs.owed_hooks import LeftoverJobs
-from horae.storage.nodes.nodes import NodeView
-from horae.storage.operations.doctor import DueWork
-from horae.storage.queues.queues import QueueView
+from horae.domain.jobs import CELERY
+from horae.storage.jobs import LeftoverJobs
+from horae.storage.nodes import NodeView
+from horae.storage.operations import DueWork
+from horae.storage.queues import QueueView
 
 Dead = tuple[NodeView, str]
 

@@ -6,11 +6,10 @@ from typing import Any, Literal, cast, overload
 from typing_extensions import Unpack
 
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods.bulk import BulkFilter, Deletion, NewTime
+from horae.client.jobs.methods import BulkFilter, Deletion, NewTime
 from horae.client.on_threads import OnThreads
-from horae.domain.jobs.bulk import BulkPreview
-from horae.domain.jobs.job import Job
-from horae.storage.engine.caller_threads import Use
+from horae.domain.jobs import BulkPreview, Job
+from horae.storage.engine import Use
 
 
 class AsyncChangesManyJobs(OnThreads[Jobs]):

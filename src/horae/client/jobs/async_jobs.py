@@ -11,22 +11,16 @@ from typing import Any, Never, TypeAlias, TypeVar
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.client.jobs.async_bulk import AsyncChangesManyJobs
-from horae.client.jobs.creating.contention import TryAgain, with_retries_async
-from horae.client.jobs.creating.members import Member
-from horae.client.jobs.creating.wrong_calls import refusal_of_session
+from horae.client.jobs.creating import Member, TryAgain, refusal_of_session, with_retries_async
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods.grouping import READ_AT_ONCE
+from horae.client.jobs.methods import READ_AT_ONCE
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
 from horae.client.on_threads import on_thread
-from horae.domain.jobs.groups import Group
-from horae.domain.jobs.job import Job, JobId
-from horae.domain.jobs.owner import EVERYBODY, Whose
-from horae.storage.engine.caller_threads import Use
-from horae.storage.engine.database import Database
-from horae.types.arguments import Timeout, seconds_of
-from horae.types.registry import JobTypeReference
-from horae.types.rules.start_options import StartOptions
-from horae.wakeup.channel import WakeupChannel
+from horae.domain.jobs import EVERYBODY, Group, Job, JobId, Whose
+from horae.storage.engine import Database, Use
+from horae.types import JobTypeReference, Timeout, seconds_of
+from horae.types.rules import StartOptions
+from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")
 AsyncWithin: TypeAlias = AsyncSession | AsyncConnection

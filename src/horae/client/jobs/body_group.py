@@ -7,15 +7,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.client.jobs.async_jobs import AsyncJobs
-from horae.client.jobs.creating.members import Member
+from horae.client.jobs.creating import Member
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods.grouping import add_members, count_members
-from horae.domain.jobs.groups import Group, GroupId
-from horae.domain.jobs.job import Job, JobId
+from horae.client.jobs.methods import add_members, count_members
+from horae.domain.jobs import Group, GroupId, Job, JobId
 from horae.errors import HoraeError, InvalidRequest
-from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.engine.isolation import SEES_COMMITTED
-from horae.types.attempt import Attempt
+from horae.storage.engine import POSTGRESQL, SEES_COMMITTED
+from horae.types import Attempt
 
 
 class BodyGroup:

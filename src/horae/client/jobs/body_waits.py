@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs.job import JobId
-from horae.domain.jobs.waits import Wait, WaitTarget, circle_of, described
+from horae.domain.jobs import JobId, Wait, WaitTarget, circle_of, described
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.live.store import LiveStore
-from horae.storage.engine.database import Database
-from horae.storage.jobs.groups import groups
-from horae.storage.jobs.groups.waiting_bodies import is_in_force, prerequisites, why_held_by_waiting
-from horae.types.attempt import Attempt
+from horae.live import LiveStore
+from horae.storage.engine import Database
+from horae.storage.jobs.groups import groups, is_in_force, prerequisites, why_held_by_waiting
+from horae.types import Attempt
 
 log = guarded_log("horae.jobs")
 

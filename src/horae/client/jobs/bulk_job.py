@@ -17,10 +17,19 @@ from typing_extensions import override
 from horae.client.changes import PYTHON, Caller, attributed_to, noted_by
 from horae.client.jobs.searching import search_for
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.bulk import BULK_QUEUE, BULK_TYPE, BulkAction, while_pending, without_ages
-from horae.domain.jobs.job import Job, JobId, JobState
-from horae.domain.jobs.owner import EVERYBODY, Whose
-from horae.domain.jobs.query import parse_query
+from horae.domain.jobs import (
+    BULK_QUEUE,
+    BULK_TYPE,
+    EVERYBODY,
+    BulkAction,
+    Job,
+    JobId,
+    JobState,
+    Whose,
+    parse_query,
+    while_pending,
+    without_ages,
+)
 from horae.errors import (
     DatabaseBusy,
     InvalidRequest,
@@ -32,16 +41,10 @@ from horae.errors import (
     Unavailable,
 )
 from horae.quoting import quoted
-from horae.storage.engine.database import Database
-from horae.storage.jobs import rescheduling
-from horae.storage.jobs.reading import JobFilter
-from horae.storage.jobs.search import bulk, searching
-from horae.storage.jobs.search.bulk import BulkRun, Conditions
-from horae.storage.jobs.search.searching import Search
-from horae.types.arguments import LARGEST_NUMBER
-from horae.types.context import JobContext
-from horae.types.job_type import JobType
-from horae.types.registry import Registry
+from horae.storage.engine import Database
+from horae.storage.jobs import JobFilter, rescheduling
+from horae.storage.jobs.search import BulkRun, Conditions, Search, bulk, searching
+from horae.types import LARGEST_NUMBER, JobContext, JobType, Registry
 
 BATCH: Final = 100
 """Jobs that are found by one search, and rescheduled in one transaction."""

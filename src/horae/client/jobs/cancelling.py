@@ -7,20 +7,17 @@ from copy import copy
 from functools import partial
 
 from horae.client.changes import LoggedChange, recorded
-from horae.client.jobs.creating.contention import TryAgain
+from horae.client.jobs.creating import TryAgain
 from horae.client.jobs.live_reports import with_live_reports
-from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs import Job, JobId, JobState
 from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable
-from horae.live.store import CancelRequest, LiveStore
-from horae.storage.engine.database import Database
-from horae.storage.jobs import reading
-from horae.storage.jobs.owed_hooks import ON_CANCELLED
-from horae.storage.outcomes import cancelling
-from horae.storage.outcomes.follow_ups import FollowUps
-from horae.types.groups import GroupCanceller
-from horae.types.hooks.hooks import Hooks
-from horae.types.hooks.threads import HookThreads
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.live import CancelRequest, LiveStore
+from horae.storage.engine import Database
+from horae.storage.jobs import ON_CANCELLED, reading
+from horae.storage.outcomes import FollowUps, cancelling
+from horae.types import GroupCanceller
+from horae.types.hooks import Hooks, HookThreads
+from horae.wakeup import Hint, HintKind, WakeupChannel
 
 
 class JobCanceller:

@@ -5,13 +5,12 @@ is asked.
 from collections.abc import Collection, Iterable
 from datetime import timedelta
 
-from horae.domain.jobs.job import JobId, JobState
-from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs import EVERYBODY, JobId, JobState, Whose
 from horae.domain.names import owner_id
-from horae.domain.times.duration import Duration, parse_duration
+from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, of_kind
+from horae.types import LARGEST_ID, LARGEST_NUMBER, of_kind
 
 
 def owner_of(whose: Whose) -> str | None:

@@ -5,10 +5,8 @@ Each verb checks, runs a function of a Connection, and sends a hint after the co
 
 from copy import copy
 
-from horae.client.jobs.creating.contention import once
-from horae.client.jobs.methods.bulk import ChangesManyJobs
-from horae.client.jobs.methods.changing import ChangesJobs
-from horae.client.jobs.methods.grouping import GroupsJobs
+from horae.client.jobs.creating import once
+from horae.client.jobs.methods import ChangesJobs, ChangesManyJobs, GroupsJobs
 
 
 class Jobs(GroupsJobs, ChangesJobs, ChangesManyJobs):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from horae.domain.jobs.job import Job, JobState
-from horae.live.store import LiveStore
-from horae.storage.jobs.groups.groups import RunningMember
+from horae.domain.jobs import Job, JobState
+from horae.live import LiveStore
+from horae.storage.jobs.groups import RunningMember
 
 
 def live_percentages(live: LiveStore, running: Sequence[RunningMember]) -> Sequence[int]:

@@ -5,12 +5,11 @@ program may show.
 from collections.abc import Sequence
 from typing import Final
 
-from horae.domain.jobs.query import HasParameter, Query, parse_query
+from horae.domain.jobs import HasParameter, Query, parse_query
 from horae.errors import InvalidRequest
-from horae.storage.jobs.search.searching import Search
-from horae.types.registry import Registry
-from horae.types.values.parameters import ModelParameters
-from horae.types.values.searchable import Searchability, searchability
+from horae.storage.jobs.search import Search
+from horae.types import Registry
+from horae.types.values import ModelParameters, Searchability, searchability
 
 SEARCH_TIME: Final = 2.0
 """Seconds after which a list returns what a search has found so far, with the cursor from which to

@@ -15,17 +15,15 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.client.jobs.body_waits import BodyWaits, recorded
-from horae.domain.jobs.groups import GroupId
-from horae.domain.jobs.job import ENDED, JobId
-from horae.domain.jobs.waits import WaitTarget
+from horae.domain.jobs import ENDED, GroupId, JobId, WaitTarget
 from horae.errors import GroupDoesNotExist, InvalidRequest, JobDoesNotExist, WaitTimeout
 from horae.guarded_log import guarded_log
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
-from horae.storage.operations.unserved import why_group_unserved, why_unserved
-from horae.types.attempt import Attempt, LendsSlots, Loan
-from horae.types.logs.job_fields import current_attempt
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.storage.operations import why_group_unserved, why_unserved
+from horae.types import Attempt, LendsSlots, Loan
+from horae.types.logs import current_attempt
+from horae.wakeup import Hint, HintKind, WakeupChannel
 
 log = guarded_log("horae.jobs")
 GONE: Final = "was deleted before its result could be read; see the option keep of its type"

@@ -1,1 +1,23 @@
-"""What operators do: queues, the overview, the record of changes."""
+"""What operators do with queues, limits and the overview, sync and async."""
+
+from horae.client.operations.change_log import ChangeLog
+from horae.client.operations.depth import Depth, as_values, depth_named, depths
+from horae.client.operations.limits import Limits
+from horae.client.operations.on_threads import AsyncLimits, AsyncQueues
+from horae.client.operations.overview import Overview, take
+from horae.client.operations.queues import LARGEST_LIMIT, Queues
+
+__all__ = [
+    "LARGEST_LIMIT",
+    "AsyncLimits",
+    "AsyncQueues",
+    "ChangeLog",
+    "Depth",
+    "Limits",
+    "Overview",
+    "Queues",
+    "as_values",
+    "depth_named",
+    "depths",
+    "take",
+]

@@ -6,10 +6,8 @@ from typing import Any
 
 from horae.client.changes import DONE, ChangeRequest, write
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
-from horae.storage.engine.failures import is_transient
-from horae.storage.operations import change_log
-from horae.storage.operations.change_log import ChangeEntry
+from horae.storage.engine import Database, is_transient
+from horae.storage.operations import ChangeEntry, change_log
 
 log = guarded_log("horae.audit")
 

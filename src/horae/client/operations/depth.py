@@ -7,12 +7,10 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.storage.engine.database import Database
-from horae.storage.nodes.nodes import NodeView
-from horae.storage.queues import depth, queues
-from horae.storage.queues.depth import DueJobs, Durations
-from horae.storage.queues.queues import QueueView
+from horae.domain.jobs import OWN_BACKEND
+from horae.storage.engine import Database
+from horae.storage.nodes import NodeView
+from horae.storage.queues import DueJobs, Durations, QueueView, depth, queues
 
 UNMEASURED: Final = 1.0
 """Seconds that a job is taken to need while no job of any type has ended."""

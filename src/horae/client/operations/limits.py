@@ -5,15 +5,13 @@ changes back.
 from functools import partial
 
 from horae.client.changes import LoggedChange, recorded
-from horae.domain.limits.limit import limit_name
-from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
+from horae.domain.limits import LimitNumbers, Window, limit_name, numbers_of
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import quoted
-from horae.storage.engine.database import Database
-from horae.storage.operations import limits
-from horae.storage.operations.limits import LimitView
-from horae.types.registry import Registry
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.storage.engine import Database
+from horae.storage.operations import LimitView, limits
+from horae.types import Registry
+from horae.wakeup import Hint, HintKind, WakeupChannel
 
 
 class Limits:

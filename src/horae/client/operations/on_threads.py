@@ -3,7 +3,7 @@
 from horae.client.on_threads import OnThreads, on_thread
 from horae.client.operations.limits import Limits
 from horae.client.operations.queues import Queues
-from horae.storage.engine.caller_threads import Use
+from horae.storage.engine import Use
 
 
 class AsyncLimits(OnThreads[Limits]):

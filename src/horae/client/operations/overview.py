@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from horae.client.doctor.finding import Finding, Level, counted, warning
-from horae.client.doctor.system import system_findings
-from horae.client.doctor.work import Dead, wait_findings
-from horae.client.jobs.body_waits import BodyWaits
-from horae.domain.jobs.job import JobState
-from horae.storage.engine.database import Database
-from horae.storage.engine.replica import Reads
+from horae.client.doctor import (
+    Dead,
+    Finding,
+    Level,
+    counted,
+    system_findings,
+    wait_findings,
+    warning,
+)
+from horae.client.jobs import BodyWaits
+from horae.domain.jobs import JobState
+from horae.storage.engine import Database, Reads
 from horae.storage.jobs import reading
-from horae.storage.nodes.nodes import NodeView
-from horae.storage.operations import doctor, overview
-from horae.storage.operations.overview import Minute, TypeCounts
-from horae.storage.queues import queues
-from horae.storage.queues.queues import QueueView
-from horae.types.routes import Routes
+from horae.storage.nodes import NodeView
+from horae.storage.operations import Minute, TypeCounts, doctor, overview
+from horae.storage.queues import QueueView, queues
+from horae.types import Routes
 
 MANY_FAILURES: Final = 5
 """Failures of one type in an hour that are reported if they are also more than `LARGE_SHARE` of its

@@ -7,24 +7,22 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from horae.client.changes import LoggedChange, recorded
-from horae.domain.jobs.backend import check_queue_backend
-from horae.domain.limits.limit import Limit
+from horae.domain.jobs import check_queue_backend
+from horae.domain.limits import Limit
 from horae.domain.names import queue_name
 from horae.errors import ConfigurationError, NotFound
 from horae.quoting import quoted
-from horae.storage.engine.database import Database
-from horae.storage.queues import declared_queues, queue_backends, queues
-from horae.storage.queues.queues import QueueView
-from horae.types.arguments import LARGEST_NUMBER, check_note
-from horae.types.registry import Registry
-from horae.types.rules.queues import (
+from horae.storage.engine import Database
+from horae.storage.queues import QueueView, declared_queues, queue_backends, queues
+from horae.types import LARGEST_NUMBER, Registry, check_note
+from horae.types.rules import (
     check_concurrency,
     check_fair_by,
     names_in,
     refuse_secret_names,
     stored_limit,
 )
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup import Hint, HintKind, WakeupChannel
 
 LARGEST_LIMIT: Final = LARGEST_NUMBER
 P = ParamSpec("P")

@@ -2,7 +2,7 @@
 
 from horae.client.on_threads import OnThreads, on_thread
 from horae.client.schedules.schedules import Schedules
-from horae.storage.engine.caller_threads import Use
+from horae.storage.engine import Use
 
 
 class AsyncSchedules(OnThreads[Schedules]):

@@ -9,16 +9,18 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from horae.client.schedules import changes
-from horae.domain.schedules.planning_state import BackfillChanged
-from horae.domain.schedules.run_times import Times, run_times
-from horae.domain.schedules.schedule import Rules
-from horae.domain.schedules.skipping import gaps_of
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules import MICROSECOND, BackfillChanged, Rules, Timeline, Times, gaps_of
+from horae.domain.schedules.run_times import run_times
 from horae.errors import InvalidRequest
-from horae.storage.schedules import backfill, plan_writing, writing
-from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.rows import StoredSchedule, rules_of
-from horae.storage.schedules.ticks import StoredTicks
+from horae.storage.schedules import (
+    AppliedPlan,
+    StoredSchedule,
+    StoredTicks,
+    backfill,
+    plan_writing,
+    rules_of,
+    writing,
+)
 
 DEFAULT_LIMIT: Final = 1_000
 """Nominal times of one backfill, unless the caller allows more."""

@@ -10,11 +10,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from horae.domain.schedules.exclusion import calendars_in
-from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules import Rules, calendars_in
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.types.registry import Registry
+from horae.types import Registry
 
 AHEAD: Final = timedelta(days=400)
 """How far ahead calendar functions are asked: a year, so that nodes that run once a year know the

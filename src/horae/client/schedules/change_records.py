@@ -8,9 +8,8 @@ from sqlalchemy import Connection
 
 from horae.client.changes import LoggedChange, Values
 from horae.storage.schedules import reading
-from horae.types.registry import Registry
-from horae.types.values.parameters import ModelParameters
-from horae.types.values.secret import masked
+from horae.types import Registry
+from horae.types.values import ModelParameters, masked
 
 _COLUMNS: Final = (
     "name",

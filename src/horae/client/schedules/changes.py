@@ -10,21 +10,23 @@ from typing import Final, Literal, TypeAlias
 from sqlalchemy import Connection
 
 from horae.client.schedules.definition import Definition, fields_of, is_outdated, restored
-from horae.domain.cluster.ring import partition_of
-from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK
-from horae.domain.schedules.planning_state import (
+from horae.domain.cluster import partition_of
+from horae.domain.schedules import (
+    MAX_CLOCK_STEP_BACK,
     Activated,
     Altered,
     ChangeWithdrawn,
+    CronTrigger,
+    DisabledReason,
     Event,
     NextStartSet,
+    Overlap,
     Plan,
     Resumed,
+    Rules,
     RunByHand,
     SkipRequested,
 )
-from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
-from horae.domain.schedules.trigger import CronTrigger
 from horae.errors import (
     InvalidRequest,
     ScheduleAlreadyExists,
@@ -32,10 +34,19 @@ from horae.errors import (
     ScheduleIsDeclared,
     ScheduleIsRunning,
 )
-from horae.storage.schedules import deployments, plan_writing, reading, ticks, writing
-from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, snapshot_of
-from horae.types.registry import Registry
+from horae.storage.schedules import (
+    AppliedPlan,
+    StoredSchedule,
+    UnreadableSchedule,
+    deployments,
+    plan_writing,
+    reading,
+    rules_of,
+    snapshot_of,
+    ticks,
+    writing,
+)
+from horae.types import Registry
 
 PutOutcome: TypeAlias = Literal["created", "changed", "unchanged"]
 _COMPUTED_FROM: Final = ("rules", "job_type", "params")

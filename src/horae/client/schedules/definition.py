@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final, Self, TypeAlias
 
-from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules import Rules
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.storage.schedules.rows import StoredSchedule, rules_as_values, rules_from, rules_of
-from horae.types.registry import Registry
-from horae.types.schedule import Schedule, job_options_of
+from horae.storage.schedules import StoredSchedule, rules_as_values, rules_from, rules_of
+from horae.types import Registry, Schedule, job_options_of
 
 Fields: TypeAlias = Mapping[str, Any]
 log = guarded_log("horae.schedules")

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection
 
 from horae.client.changes import DONE, PYTHON, ChangeRequest, LoggedChange, recorded, write
-from horae.client.jobs.creating.rules import check_startable
+from horae.client.jobs.creating import check_startable
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import (
@@ -29,21 +29,23 @@ from horae.client.schedules.definition import (
     redeclared,
     with_job_options,
 )
-from horae.domain.schedules.planning_state import Activated
-from horae.domain.schedules.schedule import DisabledReason
+from horae.domain.schedules import Activated, DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.outcomes import cancelling
-from horae.storage.queues import declared_queues
-from horae.storage.queues.queue_backends import check_backend_types
-from horae.storage.schedules import deployments, plan_writing, reading
-from horae.storage.schedules.deployments import Deployment
-from horae.storage.schedules.rows import StoredSchedule, rules_of
-from horae.types.registry import Registry
-from horae.types.rules.queues import DeclaredQueue
-from horae.types.schedule import Schedule, module_schema, schema_hash
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.storage.queues import check_backend_types, declared_queues
+from horae.storage.schedules import (
+    Deployment,
+    StoredSchedule,
+    deployments,
+    plan_writing,
+    reading,
+    rules_of,
+)
+from horae.types import Registry, Schedule, module_schema, schema_hash
+from horae.types.rules import DeclaredQueue
+from horae.wakeup import Hint, HintKind, WakeupChannel
 
 DeploymentList: TypeAlias = list[Deployment]
 BY: Final = "deployment"

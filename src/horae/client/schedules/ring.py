@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from horae.domain.cluster.ring import PARTITIONS, Ring
-from horae.domain.jobs.job import NodeId
-from horae.storage.engine.database import Database
+from horae.domain.cluster import PARTITIONS, Ring
+from horae.domain.jobs import NodeId
+from horae.storage.engine import Database
 from horae.storage.nodes import nodes
 from horae.storage.schedules import reading
 

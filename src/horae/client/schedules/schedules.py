@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 from typing_extensions import Unpack
 
 from horae.client.changes import recorded
-from horae.client.jobs.creating.rules import check_startable
-from horae.client.jobs.filters import page_length
+from horae.client.jobs import page_length
+from horae.client.jobs.creating import check_startable
 from horae.client.listing import ListsFrom
 from horae.client.schedules import backfill, changes
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
@@ -21,35 +21,43 @@ from horae.client.schedules.change_records import change_of, run_of
 from horae.client.schedules.changes import PutOutcome
 from horae.client.schedules.definition import Definition, altered, definition_of
 from horae.client.schedules.views import ScheduleView, viewed, views_of
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
-from horae.domain.schedules.exclusion import calendars_in
-from horae.domain.schedules.schedule import DisabledReason, Rules
-from horae.domain.schedules.statistics import Statistics
+from horae.domain.schedules import DisabledReason, Rules, Statistics, calendars_in
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
-from horae.storage.engine.database import Database
-from horae.storage.schedules import reading, ticks
-from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.rows import FailedRun, StoredSchedule, rules_of
-from horae.storage.schedules.ticks import StoredTicks
-from horae.storage.schedules.waiting_runs import waiting_reasons
-from horae.types.arguments import LARGEST_NUMBER, check_moment, check_note, of_kind, whole_number
-from horae.types.calendars import functions_in
-from horae.types.job_type import JobType
-from horae.types.registry import JobTypeReference, Registry
-from horae.types.schedule import (
+from horae.storage.engine import Database
+from horae.storage.schedules import (
+    AppliedPlan,
+    FailedRun,
+    StoredSchedule,
+    StoredTicks,
+    reading,
+    rules_of,
+    ticks,
+    waiting_reasons,
+)
+from horae.types import (
+    LARGEST_NUMBER,
+    JobType,
+    JobTypeReference,
+    Registry,
     RuleKeywords,
     TriggerKeywords,
+    check_moment,
+    check_note,
     check_options,
+    functions_in,
     job_options_of,
     keywords_of,
+    of_kind,
     part_of,
+    storable_parameters,
     trigger_of,
+    whole_number,
 )
-from horae.types.schedule import rules_of as rules_given
-from horae.types.storing import storable_parameters
-from horae.types.values.parameters import MappedParameters
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel, work
+from horae.types import rules_of as rules_given
+from horae.types.values import MappedParameters
+from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 Reference: TypeAlias = int | str
 ScheduleViews: TypeAlias = list[ScheduleView]

@@ -8,27 +8,23 @@ from datetime import datetime
 from typing import Any, Final
 
 from horae.client.schedules.definition import declared_values
-from horae.domain.schedules.planning_state import OneTimeChange
-from horae.domain.schedules.preview import skips, upcoming
-from horae.domain.schedules.schedule import Overlap, Rules
-from horae.domain.schedules.statistics import Statistics
-from horae.domain.schedules.tick import Ticks
+from horae.domain.schedules import OneTimeChange, Overlap, Rules, Statistics, Ticks, skips, upcoming
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.quoting import quoted
-from horae.storage.engine.database import Database
-from horae.storage.engine.replica import Reads
-from horae.storage.schedules import reading
-from horae.storage.schedules.reading import OpenRuns, ScheduleFilter
-from horae.storage.schedules.rows import (
+from horae.storage.engine import Database, Reads
+from horae.storage.schedules import (
+    OpenRuns,
+    ScheduleFilter,
     StoredSchedule,
     UnreadableSchedule,
     change_of,
+    reading,
     rules_of,
     statistics_of,
+    waiting_reasons,
 )
-from horae.storage.schedules.waiting_runs import waiting_reasons
 
 log = guarded_log("horae.schedules")
 

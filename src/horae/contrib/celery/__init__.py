@@ -1,5 +1,7 @@
-"""Jobs that Celery's workers run: `setup(celery_app, horae)` is all that an existing Celery
-application adds.
+"""Celery as a backend: jobs of a queue are sent to it after the commit, and its worker claims them.
+
+Invariant: the worker claims a job by its id through the same lease as a node, so a message that is
+lost, late or delivered twice is harmless.
 """
 
 from horae.contrib.celery.setup import setup

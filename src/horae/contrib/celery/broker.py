@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from horae.contrib.celery.library import celery_module
 from horae.errors import ConfigurationError
 from horae.forking import BuiltAnewInChild
-from horae.types.backends import Backend, Message
+from horae.types import Backend, Message
 
 RUN_JOB: Final = "horae.run_job"
 """The name of the Celery task that runs a job."""

@@ -11,7 +11,7 @@ from horae.errors import DatabaseReadOnly
 from horae.guarded_log import guarded_log
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
-from horae.storage.engine.failures import first_of
+from horae.storage.engine import first_of
 
 AGAIN_AFTER: Final = Pauses(0.25, 2.0)
 """Seconds between two attempts to start while the database accepts no writes."""

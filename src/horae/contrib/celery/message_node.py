@@ -4,15 +4,12 @@ from contextlib import nullcontext
 from typing import Final
 
 from horae.contrib.celery.own_process import EndingSignals, OwnProcess, ProcessEnds
-from horae.domain.jobs.backend import CELERY
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs import CELERY, Claim, JobId
 from horae.errors import EndNotWritten
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies import FinishedRun, RunEnvironment
 from horae.runtime.components import Components
-from horae.runtime.inline.calling_thread import CallingThread
-from horae.runtime.inline.inline_node import InlineNode
+from horae.runtime.inline import CallingThread, InlineNode
 from horae.storage.jobs import dispatching
 
 MAIN_THREAD: Final = "main thread"

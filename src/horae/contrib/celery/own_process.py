@@ -22,13 +22,11 @@ from typing_extensions import override
 
 from horae.errors import JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.orders import Interrupted
-from horae.runtime.bodies.runner import RunEnvironment, ended_by
-from horae.runtime.executors.signals import BodyInterrupt
-from horae.runtime.inline.calling_thread import CallingThread
+from horae.runtime.bodies import FinishedRun, Interrupted, RunEnvironment, ended_by
+from horae.runtime.executors import BodyInterrupt
+from horae.runtime.inline import CallingThread
 from horae.scarcity import starts
-from horae.types.attempt import Attempt
+from horae.types import Attempt
 
 INTERRUPT: Final = signal.SIGUSR2
 """The signal that interrupts a body; Celery uses SIGUSR1 itself."""

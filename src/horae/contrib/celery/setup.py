@@ -7,9 +7,9 @@ from typing_extensions import Unpack
 from horae.contrib.celery.broker import RUN_JOB, CeleryBackend
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.worker import WorkerProcesses, install
-from horae.domain.jobs.backend import CELERY
+from horae.domain.jobs import CELERY
 from horae.errors import ConfigurationError
-from horae.types.arguments import of_kind
+from horae.types import of_kind
 
 if TYPE_CHECKING:
     from horae.app import Horae

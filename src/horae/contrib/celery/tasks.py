@@ -12,12 +12,10 @@ from typing_extensions import Unpack, override
 
 from horae.contrib.celery.broker import CeleryBackend
 from horae.contrib.celery.library import celery_module
-from horae.domain.jobs.backend import CELERY
+from horae.domain.jobs import CELERY
 from horae.errors import ConfigurationError, InvalidJobType, InvalidLabel, SoftTimeLimitExceeded
 from horae.quoting import quoted
-from horae.types.context import JobContext
-from horae.types.job_type import JobType
-from horae.types.options import JobKeywords, OptionsJobType
+from horae.types import JobContext, JobKeywords, JobType, OptionsJobType
 
 if TYPE_CHECKING:
     from horae.app import Horae

@@ -17,17 +17,15 @@ from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.main_node import MainNode
 from horae.contrib.celery.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
 from horae.contrib.celery.workarounds import forget_ended_timers, late_request
-from horae.domain.jobs.backend import CELERY, BackendAddress
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import CELERY, BackendAddress, JobId
 from horae.errors import DatabaseReadOnly, HoraeError
 from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
 from horae.quoting import quoted
-from horae.runtime.backends.checks import check_backends
+from horae.runtime.backends import check_backends
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.storage.engine.failures import is_transient
-from horae.types.arguments import LARGEST_ID
-from horae.types.routes import Routes
+from horae.storage.engine import is_transient
+from horae.types import LARGEST_ID, Routes
 
 if TYPE_CHECKING:
     from horae.app import Horae

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.domain.cluster.roles import Role
-from horae.domain.jobs.backend import CELERY, OWN_BACKEND
-from horae.domain.jobs.bulk import BULK_QUEUE, BULK_TYPE
+from horae.domain.jobs import BULK_QUEUE, BULK_TYPE, CELERY, OWN_BACKEND
 
 CELERY_WORKER: Final = f"{CELERY} worker"
 """The role of the node in the main process of a Celery worker; its slots are those of the worker's

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 
 TOLERANCE: Final = 1.0
 """Seconds by which two readings of both clocks may differ before the difference counts as a step.

@@ -10,7 +10,7 @@ before other nodes may run their jobs again.
 from dataclasses import dataclass
 from enum import IntEnum
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 from horae.errors import InvalidRequest
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from hashlib import blake2b
 from typing import Final
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 
 SPARE: Final = 2
 """Nodes that respond beyond one for each job: those that are chosen may be dead, or may just have

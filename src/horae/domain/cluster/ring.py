@@ -20,7 +20,7 @@ from hashlib import blake2b, shake_128
 from struct import Struct
 from typing import Final
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 from horae.errors import InvalidRequest
 
 PARTITIONS: Final = 1024

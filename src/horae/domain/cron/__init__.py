@@ -1,11 +1,12 @@
-"""Cron expressions: parsed once into a frozen value, asked for the next fire as often as needed.
+"""Cron expressions of five to seven fields: `CronExpression.parse`, and `next_after` on its result.
 
-What always holds:
-
-- A fire is a whole second. `next_after(t)` is later than `t`, and is the same from every moment
-  between two fires; asked with `inclusive=True` at a fire, it answers that fire.
-- Instants are compared as instants. Wall times order only what lies in one span of one offset.
-- Daylight saving is a policy of the expression, the same for 5, 6 and 7 fields; an expression with
-  a star in its second, minute or hour follows the wall clock and has none.
-- No next fire is `None`, never a far date. An expression without any fire does not parse.
+Invariants: an expression is parsed once into a frozen value; `next_after` is pure, exact for
+fractional seconds, and always later than its argument; an expression that can never fire, or that
+other dialects read differently, is refused with the field, the text and what to write instead.
 """
+
+from horae.domain.cron.expression import CronExpression
+from horae.domain.cron.fields import YEAR, Field
+from horae.domain.cron.wall_clock import DstFold, DstGap
+
+__all__ = ["YEAR", "CronExpression", "DstFold", "DstGap", "Field"]

@@ -12,7 +12,7 @@ from horae.domain.cron.parsing import complete, parse_field, split_expression
 from horae.domain.cron.pattern import WallPattern
 from horae.domain.cron.refusals import never_fires, never_fires_again
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
-from horae.domain.times.zone import DAY, EPOCH, load_zone
+from horae.domain.times import DAY, EPOCH, load_zone
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from horae.domain.cron.pattern import FIRST_DAY, LAST_DAY, WallPattern
 from horae.domain.cron.wall_clock import BLOCK_BITS, Stretch, WallClock, stretches_of_block
-from horae.domain.times.zone import DAY, EPOCH
+from horae.domain.times import DAY, EPOCH
 
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
 

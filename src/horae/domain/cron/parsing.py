@@ -6,7 +6,7 @@ from typing import Final
 
 from horae.domain.cron.fields import WEEKDAY, YEAR, Field, FieldRange, read_number
 from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed_range, unreadable
-from horae.domain.times.interval import Interval
+from horae.domain.times import Interval
 from horae.errors import CronSyntaxError, InvalidInterval
 from horae.quoting import quoted
 

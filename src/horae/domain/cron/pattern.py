@@ -10,7 +10,7 @@ from datetime import date
 from typing import Final, NamedTuple, Self
 
 from horae.domain.cron.fields import YEAR, Field
-from horae.domain.times.zone import DAY, EPOCH
+from horae.domain.times import DAY, EPOCH
 
 FIRST_DAY: Final = date(YEAR.low, 1, 1).toordinal()
 LAST_DAY: Final = date(YEAR.high, 12, 31).toordinal()

@@ -12,7 +12,7 @@ In one stretch the clock runs evenly. The policy only moves where it opens and c
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from horae.domain.times.zone import Span, span_at
+from horae.domain.times import Span, span_at
 
 DstGap: TypeAlias = Literal["shift", "skip"]
 DstFold: TypeAlias = Literal["first", "second", "both"]

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from horae.domain.functions import problem_of_result
-from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

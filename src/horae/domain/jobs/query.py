@@ -29,7 +29,7 @@ from typing import Final, TypeAlias
 from horae.domain.jobs.job import JobState
 from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import is_storable
-from horae.domain.times.duration import parse_duration
+from horae.domain.times import parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from horae.domain.jobs.job import ENDED, JobState
-from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from horae.domain.jobs.job import ACTIVE, JobState
-from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

@@ -1,3 +1,31 @@
-"""Limits by key: how many jobs may start in a period, or run at a time, and which of the waiting
-ones come next.
+"""Rates and numbers at a time by a key of the job, and which of the waiting jobs may start. Pure.
+
+Invariant: however jobs, nodes and moments are arranged, no more jobs start within a period than a
+rate allows, and no more run at once than a limit allows.
 """
+
+from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
+from horae.domain.limits.limit import OWNER, Limit, check_key, fields_of, key_of, limit_name, named
+from horae.domain.limits.numbers import LARGEST_AMOUNT, LimitNumbers, Window, numbers_of
+from horae.domain.limits.rate import TokenBucket, may_gather, state_now
+
+__all__ = [
+    "LARGEST_AMOUNT",
+    "OWNER",
+    "Bucket",
+    "Choice",
+    "Chooser",
+    "Lane",
+    "Limit",
+    "LimitNumbers",
+    "TokenBucket",
+    "Window",
+    "check_key",
+    "fields_of",
+    "key_of",
+    "limit_name",
+    "may_gather",
+    "named",
+    "numbers_of",
+    "state_now",
+]

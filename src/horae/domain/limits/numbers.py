@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from horae.domain.times.duration import parse_duration
+from horae.domain.times import parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from horae.domain.cron.expression import CronExpression
+from horae.domain.cron import CronExpression
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.trigger import CronTrigger
-from horae.domain.times.zone import EPOCH, load_zone, span_at
+from horae.domain.times import EPOCH, load_zone, span_at
 
 _SHOWN: Final = 3
 """Wall times that a surprise lists; the others are only counted."""

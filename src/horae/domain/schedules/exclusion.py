@@ -16,7 +16,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from horae.domain.times.zone import load_zone
+from horae.domain.times import load_zone
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

@@ -86,7 +86,7 @@ from horae.domain.schedules.tick import (
 )
 from horae.domain.schedules.timeline import MICROSECOND, Timeline, hashed_delay
 from horae.domain.schedules.trigger import IntervalTrigger
-from horae.domain.times.interval import Interval
+from horae.domain.times import Interval
 from horae.errors import InvalidRequest
 
 MAX_CLOCK_STEP_BACK: Final = timedelta(seconds=1)

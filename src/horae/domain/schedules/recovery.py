@@ -5,8 +5,7 @@ from random import Random
 from typing import Final
 
 from horae.domain.backoff import Backoff, Growth, jittered, nominal_delay
-from horae.domain.times.duration import LONGEST_DURATION
-from horae.domain.times.interval import Interval
+from horae.domain.times import LONGEST_DURATION, Interval
 
 _LONGEST_IN_INTERVALS: Final = 5
 """The longest wait in intervals: a schedule that keeps failing is still tried at about every fifth

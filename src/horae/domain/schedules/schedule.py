@@ -23,8 +23,7 @@ from typing import Any, Final, NewType, get_args
 from horae.domain.backoff import Growth
 from horae.domain.schedules.exclusion import excluded_spans
 from horae.domain.schedules.trigger import IntervalTrigger, Trigger
-from horae.domain.times.duration import LONGEST_DURATION
-from horae.domain.times.interval import Interval
+from horae.domain.times import LONGEST_DURATION, Interval
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

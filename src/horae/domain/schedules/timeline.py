@@ -11,11 +11,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, Self
 
-from horae.domain.cron.expression import CronExpression
+from horae.domain.cron import CronExpression
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.trigger import CronTrigger
-from horae.domain.times.grid import Grid
-from horae.domain.times.zone import EPOCH
+from horae.domain.times import EPOCH, Grid
 
 MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)

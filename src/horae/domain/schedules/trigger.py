@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from horae.domain.cron.expression import CronExpression
-from horae.domain.times.grid import Grid
-from horae.domain.times.interval import Interval
-from horae.domain.times.zone import load_zone
+from horae.domain.cron import CronExpression
+from horae.domain.times import Grid, Interval, load_zone
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 

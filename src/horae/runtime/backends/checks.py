@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from functools import partial
 
-from horae.domain.jobs.backend import OWN_BACKEND
+from horae.domain.jobs import OWN_BACKEND
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.runtime.components import Components
 from horae.storage.queues import queue_backends
-from horae.types.registry import Registry
-from horae.types.routes import Routes
+from horae.types import Registry, Routes
 
 
 def check_backends(components: Components) -> None:

@@ -18,11 +18,9 @@ from horae.runtime.components import Components
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import DispatcherTiming
-from horae.storage.engine.threads import Threads
-from horae.storage.jobs import dispatching
-from horae.storage.jobs.dispatching import Dispatched, SentScope
-from horae.types.backends import Message
-from horae.types.routes import Destination, Routes
+from horae.storage.engine import Threads
+from horae.storage.jobs import Dispatched, SentScope, dispatching
+from horae.types import Destination, Message, Routes
 
 
 class Dispatcher:

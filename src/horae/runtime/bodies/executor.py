@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Final, Protocol, TypeAlias
 
-from horae.domain.cluster.liveness import Isolation
+from horae.domain.cluster import Isolation
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.types.attempt import Attempt, StopsBodies
+from horae.types import Attempt, StopsBodies
 
 START_UP: Final = timedelta(seconds=60)
 """How long a child process may take to start and import the application; only then do its time

@@ -6,15 +6,14 @@ from random import Random
 from typing import Any, NamedTuple
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Claim, JobState, Outcome, Settlement, decide
+from horae.domain.jobs import Claim, JobState, Outcome, Settlement, decide
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.live.store import LiveReport
+from horae.live import LiveReport
 from horae.quoting import quoted
-from horae.storage.jobs.owed_hooks import OWED_BY
-from horae.types.attempt import Attempt
-from horae.types.job_type import JobType, has_hook
-from horae.types.logs.shown_errors import shown_error
+from horae.storage.jobs import OWED_BY
+from horae.types import Attempt, JobType, has_hook
+from horae.types.logs import shown_error
 
 log = guarded_log("horae.runtime")
 

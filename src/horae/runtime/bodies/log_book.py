@@ -9,19 +9,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from horae.domain.jobs.log_lines import KeepLogs, LogLine
+from horae.domain.jobs import KeepLogs, LogLine
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.redaction import cleaner
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.scarcity import starts
-from horae.storage.engine.database import Database
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine import Database, is_transient
 from horae.storage.jobs import logs
-from horae.types.attempt import Attempt
-from horae.types.logs.job_fields import capture_lines
-from horae.types.logs.job_lines import JobLines
-from horae.types.values.secret import secret_values
+from horae.types import Attempt
+from horae.types.logs import JobLines, capture_lines
+from horae.types.values import secret_values
 
 MOST_WAITING: Final = 20_000
 """Maximum number of lines that wait to be written: some megabytes."""

@@ -1,6 +1,6 @@
 """Orders of a node to stop a body, which are raised inside it."""
 
-from horae.domain.jobs.limits import Limit
+from horae.domain.jobs import Limit
 from horae.errors import JobStopped, LeaseLost
 
 

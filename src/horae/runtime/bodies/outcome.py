@@ -4,17 +4,25 @@ import traceback
 from dataclasses import replace
 from typing import Any, Final
 
-from horae.domain.jobs.decisions import BodyDecision, Discard, Retry, Snooze
-from horae.domain.jobs.job import Cancelled, Claim, Failed, Outcome, Snoozed, StoppedEarly
+from horae.domain.jobs import (
+    BodyDecision,
+    Cancelled,
+    Claim,
+    Discard,
+    Failed,
+    Outcome,
+    Retry,
+    Snooze,
+    Snoozed,
+    StoppedEarly,
+)
 from horae.domain.storable import shortened, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
-from horae.types.attempt import Attempt
-from horae.types.context import JobContext
-from horae.types.job_type import JobType, failed_text
-from horae.types.values.secret import secret_values
+from horae.types import Attempt, JobContext, JobType, failed_text
+from horae.types.values import secret_values
 
 INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
 

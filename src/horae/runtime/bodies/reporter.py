@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from functools import partial
 
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs import Claim, JobId
 from horae.forking import ForkSafeLock
-from horae.live.store import LiveReport, LiveStore
-from horae.runtime.journal.journal import Journal
+from horae.live import LiveReport, LiveStore
+from horae.runtime.journal import Journal
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.types.attempt import Report
+from horae.types import Report
 
 
 class Reporter:

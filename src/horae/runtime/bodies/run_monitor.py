@@ -10,20 +10,20 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs import Job, JobId, JobState
 from horae.errors import JobCancelled, LeaseLost
 from horae.guarded_log import guarded_log
-from horae.live.store import LiveStore
+from horae.live import LiveStore
 from horae.runtime.bodies.orders import OutOfTime
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import RunMonitorTiming
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.jobs import reading
 from horae.storage.outcomes import time_limits
 from horae.storage.schedules import writing
-from horae.types.attempt import Attempt
-from horae.wakeup.channel import Hint, HintKind
+from horae.types import Attempt
+from horae.wakeup import Hint, HintKind
 
 log = guarded_log("horae.runtime")
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
-from horae.domain.jobs.job import Claim, NodeId, finished
+from horae.domain.jobs import Claim, NodeId, finished
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
@@ -29,19 +29,15 @@ from horae.runtime.bodies.log_book import KeptLogs
 from horae.runtime.bodies.orders import Interrupted, Overtaken
 from horae.runtime.bodies.outcome import outcome_of
 from horae.runtime.bodies.surroundings import surrounded, surrounded_async
-from horae.runtime.journal.journal import Journal
+from horae.runtime.journal import Journal
 from horae.scarcity import lacks_resource
-from horae.storage.engine.connections.commit_guard import forbid_commit
-from horae.storage.engine.database import Database
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine import Database, is_transient
+from horae.storage.engine.connections import forbid_commit
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import settling
-from horae.types.application_hooks import Hook
-from horae.types.attempt import Attempt
-from horae.types.context import JobContext
-from horae.types.logs.job_fields import logged_as
-from horae.types.values.parameters import MappedParameters, ModelParameters
-from horae.types.values.plain_data import problem_of
+from horae.types import Attempt, Hook, JobContext
+from horae.types.logs import logged_as
+from horae.types.values import MappedParameters, ModelParameters, problem_of
 
 log = guarded_log("horae.runtime")
 

@@ -13,15 +13,13 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, TypeAlias, TypeVar, cast
 
-from horae.domain.jobs.job import AttemptOutcome, JobState
+from horae.domain.jobs import AttemptOutcome, JobState
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.bodies.running_loop import in_event_loop
-from horae.types.application_hooks import Hook
-from horae.types.attempt import Attempt, BodyEnd
-from horae.types.context import JobContext
+from horae.types import Attempt, BodyEnd, Hook, JobContext
 
 T = TypeVar("T")
 Failed: TypeAlias = Callable[[BaseException], FinishedRun]

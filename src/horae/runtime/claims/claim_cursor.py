@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs import Claim, JobId
 
 LONGEST_REST: Final = 30.0
 """Seconds after which a claim starts at the front in any case.

@@ -12,15 +12,13 @@ from dataclasses import replace
 from random import Random
 from typing import TypeAlias
 
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs import Claim, JobId
 from horae.runtime.claims.claim_cursor import ClaimCursor
 from horae.runtime.claims.lane_claimer import LaneClaimer
 from horae.runtime.claims.next_look import AT_ONCE, NEVER, NextLook, first_of
 from horae.runtime.timing import ClaimerTiming
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.jobs import claims
-from horae.storage.jobs.claims import ClaimScope, NextWork, Part
+from horae.storage.engine import POSTGRESQL, Database
+from horae.storage.jobs import ClaimScope, NextWork, Part, claims
 from horae.storage.jobs.limits import limited_claims
 
 Claimed: TypeAlias = tuple[Sequence[Claim], NextLook]

@@ -6,11 +6,11 @@ from collections.abc import Collection
 from random import Random
 from typing import Final
 
-from horae.domain.jobs.job import Claim
+from horae.domain.jobs import Claim
 from horae.runtime.claims.next_look import NEVER, NextLook
 from horae.runtime.timing import ClaimerTiming
-from horae.storage.engine.database import Database
-from horae.storage.jobs.claims import ClaimScope
+from horae.storage.engine import Database
+from horae.storage.jobs import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
 
 MOST_RATED: Final = 10_000

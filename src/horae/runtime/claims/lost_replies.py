@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from horae.domain.jobs.job import Claim, JobId
-from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.settling.settler import Settler
+from horae.domain.jobs import Claim, JobId
+from horae.runtime.bodies import RunEnvironment
+from horae.runtime.settling import Settler
 from horae.runtime.timing import WorkerTiming
 from horae.storage.jobs import claims
 

@@ -13,15 +13,14 @@ from contextlib import suppress
 from random import Random
 from typing import Final, Protocol
 
-from horae.domain.cluster.responders import responds
-from horae.domain.jobs.job import NodeId
+from horae.domain.cluster import responds
+from horae.domain.jobs import NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.signals import Signals
 from horae.runtime.timing import PeersTiming
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.engine import POSTGRESQL, Database
 from horae.storage.nodes import peers
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup import Hint, HintKind, WakeupChannel
 
 ENOUGH: Final = 2
 """Number of nodes that search the tables at their full pace; more nodes search less often each."""

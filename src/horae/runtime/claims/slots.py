@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from horae.errors import WaitRefused
 from horae.runtime.signals import Signal
-from horae.types.attempt import LendsSlots, Loan
+from horae.types import LendsSlots, Loan
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ node crashes again, the one suspect that ran each time is quarantined.
 from collections.abc import Callable, Container, Sequence
 from random import Random
 
-from horae.domain.jobs.job import MAX_CRASHES, Claim, JobId
+from horae.domain.jobs import MAX_CRASHES, Claim, JobId
 from horae.runtime.timing import Pauses
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.jobs import claims
 from horae.storage.outcomes import crashed_nodes
 

@@ -17,15 +17,21 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any
 
-from horae.domain.cluster.liveness import Isolation
-from horae.domain.jobs.job import Claim, JobId, JobState
+from horae.domain.cluster import Isolation
+from horae.domain.jobs import Claim, JobId, JobState
 from horae.errors import LeaseLost
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.executor import Executor, stop_attempts
-from horae.runtime.bodies.finished_run import FinishedRun, with_report
-from horae.runtime.bodies.orders import Interrupted, OutOfContact
-from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.runner import RunEnvironment, stopped_by
+from horae.runtime.bodies import (
+    Executor,
+    FinishedRun,
+    Interrupted,
+    OutOfContact,
+    Reporter,
+    RunEnvironment,
+    stop_attempts,
+    stopped_by,
+    with_report,
+)
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.lost_replies import HeldJobs, LostReplies
 from horae.runtime.claims.next_look import (
@@ -40,15 +46,13 @@ from horae.runtime.claims.peers import Peers
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.suspects import Suspects
 from horae.runtime.claims.throughput import Throughput
-from horae.runtime.settling.settler import Settler
+from horae.runtime.settling import Settler
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Timing
-from horae.storage.jobs.claims import ClaimScope
-from horae.types.attempt import Attempt
-from horae.types.job_type import JobType
-from horae.types.registry import Registry
-from horae.wakeup.channel import WakeupChannel, work
+from horae.storage.jobs import ClaimScope
+from horae.types import Attempt, JobType, Registry
+from horae.wakeup import WakeupChannel, work
 
 log = guarded_log("horae.runtime")
 Choose = Callable[[JobType[Any]], Executor]

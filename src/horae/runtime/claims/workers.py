@@ -9,11 +9,10 @@ from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import JobId
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.worker import Worker
-from horae.types.attempt import Attempt
-from horae.types.registry import Registry
+from horae.types import Attempt, Registry
 
 NewWorker: TypeAlias = Callable[[tuple[str, ...], Slots], Worker]
 

@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import Any, Final, cast
 
 from horae.errors import InvalidJobType
-from horae.types.function import FunctionJobType, JobFunction
-from horae.types.job_type import JobType
+from horae.types import FunctionJobType, JobFunction, JobType
 
 MAIN: Final = "__main__"
 """The main module.

@@ -13,10 +13,10 @@ from functools import reduce
 from importlib import import_module
 from typing import Any
 
-from horae.domain.jobs.log_lines import KeepLogs
+from horae.domain.jobs import KeepLogs
 from horae.errors import ConfigurationError
 from horae.runtime.executors.address import MAIN, Address, problem_of_main
-from horae.types.application_hooks import ApplicationHooks, Hook
+from horae.types import ApplicationHooks, Hook
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,19 @@ from queue import SimpleQueue
 from random import Random
 from typing import Any, Final, NamedTuple, cast
 
-from horae.domain.jobs.job import Failed, NodeId
+from horae.domain.jobs import Failed, NodeId
 from horae.errors import InvalidJobType
 from horae.guarded_log import guarded_log
 from horae.redaction import error_text, traceback_text
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.log_book import KeptLogs, LogWriter
-from horae.runtime.bodies.runner import RunEnvironment, ended_by, perform, perform_async
+from horae.runtime.bodies import (
+    FinishedRun,
+    KeptLogs,
+    LogWriter,
+    RunEnvironment,
+    ended_by,
+    perform,
+    perform_async,
+)
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.application import ChildSetup, imported
@@ -41,14 +47,11 @@ from horae.runtime.executors.memory import memory_in_use
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.executors.signals import BodyInterrupt
-from horae.runtime.journal.journal import ChildJournal
+from horae.runtime.journal import ChildJournal
 from horae.scarcity import lacks_resource
-from horae.storage.engine.database import Database
-from horae.types.application_hooks import Hook
-from horae.types.attempt import Attempt
-from horae.types.job_type import JobType, failed_text
-from horae.types.logs.job_fields import JobLogFilter
-from horae.types.logs.lines import lines_on_stderr
+from horae.storage.engine import Database
+from horae.types import Attempt, Hook, JobType, failed_text
+from horae.types.logs import JobLogFilter, lines_on_stderr
 
 NOT_SET_UP_TEXT: Final = "The process that was to run this job could not be set up."
 PARENT_CHECK: Final = 1.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.executor import START_UP
+from horae.runtime.bodies import START_UP
 from horae.runtime.executors.child_process import ChildProcess
 from horae.runtime.executors.messages import Message
 

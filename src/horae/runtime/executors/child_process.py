@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies import RunEnvironment
 from horae.runtime.executors import messages
 from horae.runtime.executors.application import ChildSetup
 from horae.runtime.executors.child import PIPE_LOST, main

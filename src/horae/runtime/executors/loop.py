@@ -3,9 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from horae.runtime.bodies.executor import Done, Executor
-from horae.runtime.bodies.runner import RunEnvironment, perform_async
-from horae.types.attempt import Attempt
+from horae.runtime.bodies import Done, Executor, RunEnvironment, perform_async
+from horae.types import Attempt
 
 
 class LoopExecutor:

@@ -16,11 +16,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from horae.domain.jobs.job import AttemptOutcome, Claim, JobState, Settlement
-from horae.domain.jobs.log_lines import LogLine
+from horae.domain.jobs import AttemptOutcome, Claim, JobState, LogLine, Settlement
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.orders import Interrupted
+from horae.runtime.bodies import FinishedRun, Interrupted
 
 Message: TypeAlias = dict[str, Any]
 

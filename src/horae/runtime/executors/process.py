@@ -10,22 +10,28 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from horae.domain.jobs.job import Failed
+from horae.domain.jobs import Failed
 from horae.errors import JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.executor import START_UP, Done, Executor
-from horae.runtime.bodies.finished_run import FinishedRun, finish
-from horae.runtime.bodies.orders import Interrupted
-from horae.runtime.bodies.runner import RunEnvironment, ended_by, unbegun
+from horae.runtime.bodies import (
+    START_UP,
+    Done,
+    Executor,
+    FinishedRun,
+    Interrupted,
+    RunEnvironment,
+    ended_by,
+    finish,
+    unbegun,
+)
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import address_of
 from horae.runtime.executors.application import setup_of
 from horae.runtime.executors.child_pool import ChildNotReadyError, ChildPool, ProcessLimits
 from horae.runtime.executors.child_process import ChildProcess, start_child
 from horae.runtime.executors.messages import Message
-from horae.types.application_hooks import ApplicationHooks
-from horae.types.attempt import Attempt
-from horae.types.logs.lines import logs_json
+from horae.types import ApplicationHooks, Attempt
+from horae.types.logs import logs_json
 
 USUAL: Final = ProcessLimits()
 DIED_TEXT: Final = "The process that ran this job stopped unexpectedly."

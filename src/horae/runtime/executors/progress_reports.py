@@ -7,7 +7,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from horae.types.attempt import Report
+from horae.types import Report
 
 INTERVAL: Final = 0.05
 """Seconds between two reports: the node writes one each 0.1 s."""

@@ -10,8 +10,7 @@ from types import FrameType
 from typing import Any
 
 from horae.errors import SoftTimeLimitExceeded
-from horae.types.attempt import Attempt
-from horae.types.context import JobContext
+from horae.types import Attempt, JobContext
 
 
 class BodyInterrupt:

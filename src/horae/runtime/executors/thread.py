@@ -9,10 +9,8 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
-from horae.runtime.bodies.executor import Done, Executor
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment, perform, unbegun
-from horae.types.attempt import Attempt
+from horae.runtime.bodies import Done, Executor, FinishedRun, RunEnvironment, perform, unbegun
+from horae.types import Attempt
 
 Finished: TypeAlias = tuple[Attempt, Done, FinishedRun]
 

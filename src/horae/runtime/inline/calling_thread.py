@@ -5,10 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment, perform, perform_async
-from horae.runtime.bodies.running_loop import in_event_loop
-from horae.types.attempt import Attempt
+from horae.runtime.bodies import FinishedRun, RunEnvironment, in_event_loop, perform, perform_async
+from horae.types import Attempt
 
 
 class CallingThread:

@@ -10,17 +10,15 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs import Claim, JobId
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.settling.settler import settle_batch
+from horae.runtime.bodies import FinishedRun, RunEnvironment
+from horae.runtime.settling import settle_batch
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import WorkerTiming
 from horae.scarcity import starts
-from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import claims
-from horae.storage.jobs.creation import Contended
+from horae.storage.engine import is_transient
+from horae.storage.jobs import Contended, claims
 
 T = TypeVar("T")
 

@@ -12,12 +12,11 @@ from random import Random
 
 from horae.errors import EndNotWritten
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.settling.settler import Repetition, settle_batch
+from horae.runtime.bodies import FinishedRun, RunEnvironment
+from horae.runtime.settling import Repetition, settle_batch
 from horae.runtime.timing import Timing
 from horae.scarcity import starts
-from horae.storage.outcomes.settling import Settled
+from horae.storage.outcomes import Settled
 
 log = guarded_log("horae.runtime")
 

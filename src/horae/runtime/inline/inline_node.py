@@ -12,33 +12,34 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection
 from typing_extensions import override
 
-from horae.domain.cluster.liveness import Isolation
-from horae.domain.jobs.job import Claim, Job, JobId, JobState, NodeId
+from horae.domain.cluster import Isolation
+from horae.domain.jobs import Claim, Job, JobId, JobState, NodeId
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.executor import stop_attempts
-from horae.runtime.bodies.finished_run import FinishedRun, with_report
-from horae.runtime.bodies.log_book import KeptLogs, writer_to
-from horae.runtime.bodies.orders import OutOfContact
-from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import RunEnvironment, stopped_by
+from horae.runtime.bodies import (
+    FinishedRun,
+    KeptLogs,
+    OutOfContact,
+    Reporter,
+    RunEnvironment,
+    RunMonitor,
+    stop_attempts,
+    stopped_by,
+    with_report,
+    writer_to,
+)
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.inline.calling_thread import CallingThread
 from horae.runtime.inline.claims import InlineClaims
 from horae.runtime.inline.ends import InlineEnds
-from horae.runtime.liveness.heartbeat import Watcher
-from horae.runtime.liveness.membership import Membership, membership_of
-from horae.runtime.liveness.node_record import INLINE, record_of
+from horae.runtime.liveness import INLINE, Membership, Watcher, membership_of, record_of
 from horae.runtime.timing import Timing
-from horae.storage.jobs import claims
-from horae.storage.jobs.owed_hooks import OWED_BY
-from horae.storage.outcomes.settling import Settled
-from horae.types.attempt import Attempt
-from horae.types.groups import GroupCanceller
-from horae.types.hooks.hooks import Hooks
-from horae.wakeup.channel import Hint, HintKind, work
+from horae.storage.jobs import OWED_BY, claims
+from horae.storage.outcomes import Settled
+from horae.types import Attempt, GroupCanceller
+from horae.types.hooks import Hooks
+from horae.wakeup import Hint, HintKind, work
 
 LOGS_WITHIN: Final = 1.0
 """Seconds that the caller waits for the log lines of a job to be written."""

@@ -10,14 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from horae.domain.jobs.job import Claim, NodeId
+from horae.domain.jobs import Claim, NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.journal.journal import HEADER, WIDTH, Journal, entry_of, header
 from horae.runtime.timing import JournalTiming
-from horae.storage.engine.database import Database, side_car_path
-from horae.storage.engine.dialect import SQLITE
-from horae.storage.engine.identity import local_name_of
-from horae.storage.engine.sqlite.file_modes import make_folder
+from horae.storage.engine import SQLITE, Database, local_name_of, side_car_path
+from horae.storage.engine.sqlite import make_folder
 
 SUFFIX: Final = ".begun"
 

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs import Claim, JobId
 from horae.errors import LeaseLost
 from horae.forking import BuiltAnewInChild
 

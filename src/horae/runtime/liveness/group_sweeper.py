@@ -4,12 +4,12 @@ others.
 
 from typing import Final
 
-from horae.domain.jobs.groups import GroupId
+from horae.domain.jobs import GroupId
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
-from horae.types.groups import GroupCanceller
+from horae.types import GroupCanceller
 
 LATE_BATCH: Final = 500
 """Ends of jobs that one transaction reports late."""

@@ -17,17 +17,15 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.cluster.liveness import Contact, Isolation, LivenessLimits
+from horae.domain.cluster import Contact, Isolation, LivenessLimits
 from horae.errors import DatabaseReadOnly
 from horae.guarded_log import guarded_log
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HeartbeatTiming
 from horae.scarcity import starts
-from horae.storage.engine.database import Database
-from horae.storage.nodes import nodes
-from horae.storage.nodes.heartbeat_process import clock
-from horae.storage.nodes.nodes import NodeRecord
+from horae.storage.engine import Database
+from horae.storage.nodes import NodeRecord, clock, nodes
 
 USED_UP: Final = "; is the pooler up, and has it more sessions than bodies hold in transactions?"
 

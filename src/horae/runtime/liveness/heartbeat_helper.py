@@ -10,14 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from horae.domain.cluster.liveness import LivenessLimits
-from horae.storage.engine.connections.timeouts import raw_bounds
-from horae.storage.engine.database import Database
-from horae.storage.nodes import heartbeat_process, nodes
-from horae.storage.nodes.heartbeat_process import HelperConfig
-from horae.storage.nodes.nodes import NodeRecord
-from horae.wakeup.channel import Hint, HintKind
-from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
+from horae.domain.cluster import LivenessLimits
+from horae.storage.engine import Database
+from horae.storage.engine.connections import raw_bounds
+from horae.storage.nodes import HelperConfig, NodeRecord, heartbeat_process, nodes
+from horae.wakeup import CHANNEL, LARGEST_PAYLOAD, Hint, HintKind, encode
 
 PROGRAM: Final = Path(heartbeat_process.__file__)
 INTERPRETERS: Final = ("python", "pypy")

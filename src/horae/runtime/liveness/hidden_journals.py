@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from horae.runtime.journal.files import SUFFIX, Journals
+from horae.runtime.journal import SUFFIX, Journals
 from horae.runtime.liveness.identity import decoded, is_gone
-from horae.storage.nodes.nodes import NodeView
+from horae.storage.nodes import NodeView
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 
 
 @dataclass(frozen=True, slots=True)

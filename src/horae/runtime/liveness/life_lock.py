@@ -6,8 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from horae.storage.engine.connections.timeouts import detach
-from horae.storage.engine.sqlite.file_modes import mode_beside
+from horae.storage.engine.connections import detach
+from horae.storage.engine.sqlite import mode_beside
 
 
 class LifeLock:

@@ -17,22 +17,17 @@ from pathlib import Path
 from sqlalchemy import Connection
 from typing_extensions import override
 
-from horae.domain.cluster.clock_steps import Silences
-from horae.domain.cluster.liveness import Death, LivenessLimits, Signs, death_of
-from horae.domain.jobs.job import NodeId
+from horae.domain.cluster import Death, LivenessLimits, Signs, Silences, death_of
+from horae.domain.jobs import NodeId
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.identity import decoded, is_gone
 from horae.runtime.liveness.life_lock import LifeLock
 from horae.runtime.timing import Timing
-from horae.storage.engine.connections.timeouts import detach
-from horae.storage.engine.database import Database, side_car_path
-from horae.storage.engine.dialect import SQLITE
-from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
-from horae.storage.engine.sqlite.file_modes import make_folder
+from horae.storage.engine import SQLITE, Database, side_car_path
+from horae.storage.engine.connections import detach
+from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned, make_folder
 from horae.storage.migrations import runner
-from horae.storage.nodes import nodes
-from horae.storage.nodes.heartbeat_process import clock
-from horae.storage.nodes.nodes import NodeRecord, NodeView
+from horae.storage.nodes import NodeRecord, NodeView, clock, nodes
 
 
 class Membership(ABC):

@@ -5,12 +5,11 @@ import secrets
 from importlib.metadata import version
 from typing import Final
 
-from horae.domain.cluster.capabilities import CELERY_WORKER
-from horae.domain.cluster.roles import Role
+from horae.domain.cluster import CELERY_WORKER, Role
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.identity import encoded, new_node_id, this_process
-from horae.storage.nodes.nodes import NodeRecord
-from horae.types.registry import Registry
+from horae.storage.nodes import NodeRecord
+from horae.types import Registry
 
 INLINE: Final = "inline"
 

@@ -11,23 +11,14 @@ from typing import TypeAlias
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import (
-    Claim,
-    Crashed,
-    JobId,
-    JobState,
-    NodeId,
-    Settlement,
-    Succeeded,
-    decide,
-)
-from horae.live.store import LiveReport
-from horae.runtime.bodies.finished_run import backoff_of, owing
-from horae.runtime.journal.files import Begun
+from horae.domain.jobs import Claim, Crashed, JobId, JobState, NodeId, Settlement, Succeeded, decide
+from horae.live import LiveReport
+from horae.runtime.bodies import backoff_of, owing
+from horae.runtime.journal import Begun
 from horae.storage.jobs import claims
 from horae.storage.outcomes import crashed_nodes, settling
-from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.types.registry import Registry
+from horae.storage.schedules import AppliedPlan
+from horae.types import Registry
 
 Reports: TypeAlias = Callable[[Sequence[JobId]], Mapping[JobId, LiveReport]]
 

@@ -17,34 +17,27 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.domain.cluster.liveness import Death
+from horae.domain.cluster import Death
 from horae.domain.elapsed import Elapsed
-from horae.domain.jobs import limits
-from horae.domain.jobs.job import Job, JobId, NodeId
-from horae.domain.jobs.limits import Limit
+from horae.domain.jobs import Job, JobId, Limit, NodeId, limits
 from horae.guarded_log import guarded_log
-from horae.live.store import LiveReport, LiveStore
-from horae.runtime.bodies.executor import START_UP
-from horae.runtime.journal.files import Journals
+from horae.live import LiveReport, LiveStore
+from horae.runtime.bodies import START_UP
+from horae.runtime.journal import Journals
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescued, Rescuer
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SweeperTiming
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import EPOCH, MICROSECOND, SQLITE
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine import EPOCH, MICROSECOND, SQLITE, Database, is_transient
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import logs, premature, reading
 from horae.storage.jobs.limits import lane_cleaning
 from horae.storage.nodes import nodes
 from horae.storage.operations import doctor
-from horae.storage.outcomes import run_ending, time_limits
-from horae.storage.outcomes.time_limits import OverdueJob
-from horae.storage.schedules import clock_setbacks
-from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.types.job_type import JobType
-from horae.types.registry import Registry
+from horae.storage.outcomes import OverdueJob, run_ending, time_limits
+from horae.storage.schedules import AppliedPlan, clock_setbacks
+from horae.types import JobType, Registry
 
 log = guarded_log("horae.runtime")
 

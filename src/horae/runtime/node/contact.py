@@ -6,15 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from horae.domain.cluster.liveness import Isolation
-from horae.domain.jobs.job import JobId
+from horae.domain.cluster import Isolation
+from horae.domain.jobs import JobId
 from horae.errors import LeaseLost
-from horae.runtime.bodies.executor import Executor, stop_attempts
-from horae.runtime.bodies.orders import OutOfContact
-from horae.runtime.liveness.heartbeat import Watcher
+from horae.runtime.bodies import Executor, OutOfContact, stop_attempts
+from horae.runtime.liveness import Watcher
 from horae.runtime.signals import Signals
-from horae.storage.engine.database import Database
-from horae.types.attempt import Attempt
+from horae.storage.engine import Database
+from horae.types import Attempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from horae.guarded_log import guarded_log
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.controller import Controller
-from horae.storage.engine.caller_threads import Use
+from horae.storage.engine import Use
 
 Deploy: TypeAlias = Callable[[], Sequence[int]]
 

@@ -4,15 +4,10 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from horae.runtime.bodies.executor import Executor
-from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies import Executor, RunEnvironment
 from horae.runtime.components import NodeOptions
-from horae.runtime.executors.child_pool import ProcessLimits
-from horae.runtime.executors.loop import LoopExecutor
-from horae.runtime.executors.process import ProcessExecutor
-from horae.runtime.executors.thread import ThreadExecutor
-from horae.types.application_hooks import ApplicationHooks
-from horae.types.job_type import JobType
+from horae.runtime.executors import LoopExecutor, ProcessExecutor, ProcessLimits, ThreadExecutor
+from horae.types import ApplicationHooks, JobType
 
 
 class Executors:

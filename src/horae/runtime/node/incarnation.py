@@ -10,27 +10,17 @@ from typing import Final
 
 from typing_extensions import override
 
-from horae.domain.jobs.bulk import BULK_QUEUE
+from horae.domain.jobs import BULK_QUEUE
 from horae.errors import Unavailable
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
-from horae.runtime.backends.dispatcher import Dispatcher
-from horae.runtime.bodies.log_book import KeptLogs, writer_to
-from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.claims.lost_replies import HeldJobs
-from horae.runtime.claims.peers import Peers
-from horae.runtime.claims.slots import Slots
-from horae.runtime.claims.worker import Worker
-from horae.runtime.claims.workers import Workers
+from horae.runtime.backends import Dispatcher
+from horae.runtime.bodies import KeptLogs, Reporter, RunEnvironment, RunMonitor, writer_to
+from horae.runtime.claims import HeldJobs, Peers, Slots, Worker, Workers
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.controller import Controller
-from horae.runtime.journal.files import Journals
-from horae.runtime.liveness.group_sweeper import GroupSweeper
-from horae.runtime.liveness.membership import Membership, membership_of
-from horae.runtime.liveness.node_record import record_of
-from horae.runtime.liveness.sweeper import Sweeper
+from horae.runtime.journal import Journals
+from horae.runtime.liveness import GroupSweeper, Membership, Sweeper, membership_of, record_of
 from horae.runtime.node.contact import ContactReports, post
 from horae.runtime.node.deploying import Deploy, Deploying
 from horae.runtime.node.executors import Executors
@@ -39,16 +29,14 @@ from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
 from horae.runtime.node.without_hints import log_pooler, reread_schedules
-from horae.runtime.settling.completion import Completion
-from horae.runtime.settling.hook_service import HookService
-from horae.runtime.settling.settler import Settler
+from horae.runtime.settling import Completion, HookService, Settler
 from horae.runtime.signals import Signals
-from horae.storage.engine.failures import first_line
-from horae.storage.jobs.claims import ClaimScope
-from horae.types.groups import GroupCanceller
-from horae.types.hooks.hooks import Hooks
-from horae.types.logs.job_fields import set_node
-from horae.wakeup.channel import Hint, HintKind
+from horae.storage.engine import first_line
+from horae.storage.jobs import ClaimScope
+from horae.types import GroupCanceller
+from horae.types.hooks import Hooks
+from horae.types.logs import set_node
+from horae.wakeup import Hint, HintKind
 
 LOGS_WITHIN: Final = 0.3
 """Seconds at the end of a node in which the last log lines of its jobs are written."""

@@ -13,9 +13,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Self
 
-from horae.domain.jobs.job import NodeId
-from horae.runtime.backends.checks import check_backends
-from horae.runtime.claims.slots import Slots
+from horae.domain.jobs import NodeId
+from horae.runtime.backends import check_backends
+from horae.runtime.claims import Slots
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.node.contact import post
 from horae.runtime.node.deploying import Deploy
@@ -25,7 +25,7 @@ from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
 from horae.scarcity import lacks_resource
-from horae.storage.engine.failures import first_of, is_transient
+from horae.storage.engine import first_of, is_transient
 
 
 class Node:

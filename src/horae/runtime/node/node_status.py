@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.runtime.components import NodeOptions
-from horae.runtime.liveness.identity import decoded
-from horae.runtime.liveness.membership import membership_of
-from horae.runtime.liveness.node_record import record_of
-from horae.storage.engine.database import Database
-from horae.storage.nodes import nodes
-from horae.storage.nodes.nodes import NodeView
-from horae.types.registry import Registry
+from horae.runtime.liveness import decoded, membership_of, record_of
+from horae.storage.engine import Database
+from horae.storage.nodes import NodeView, nodes
+from horae.types import Registry
 
 REMEMBERED: Final = 3600.0
 """Seconds for which a dead node is still listed."""

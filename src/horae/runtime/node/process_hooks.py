@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
-from horae.types.application_hooks import Hook
+from horae.types import Hook
 
 STOP_WITHIN: Final = 1.5
 """Seconds that all stop hooks together may take: `horae run` ends its process 4.8 seconds after the

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
 from horae.scarcity import lacks_resource
-from horae.storage.engine.failures import first_of
+from horae.storage.engine import first_of
 
 
 async def sustained(name: str, service: Callable[[], Awaitable[None]], pauses: Pauses) -> None:

@@ -4,10 +4,10 @@ use.
 
 import asyncio
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 from horae.errors import SchemaMismatch
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.migrations import runner
 
 log = guarded_log("horae.runtime")

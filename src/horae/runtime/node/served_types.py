@@ -3,9 +3,9 @@
 import asyncio
 from contextlib import closing, suppress
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 from horae.guarded_log import guarded_log
-from horae.runtime.claims.workers import Workers
+from horae.runtime.claims import Workers
 from horae.runtime.components import Components
 from horae.storage.nodes import nodes
 

@@ -8,12 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.orders import Interrupted
-from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.claims.workers import Workers
-from horae.runtime.settling.settler import Settler
+from horae.runtime.bodies import Interrupted, RunMonitor
+from horae.runtime.claims import Workers
+from horae.runtime.settling import Settler
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ShutdownTiming
 

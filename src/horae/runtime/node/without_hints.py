@@ -4,12 +4,12 @@ pooler.
 
 import asyncio
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.components import Components
 from horae.runtime.controller import Controller
 from horae.runtime.timing import ControllerTiming, Timing
-from horae.wakeup.channel import WakeupChannel
+from horae.wakeup import WakeupChannel
 
 ADVICE = "set HORAE_HINTS_DATABASE to a URL that leads to the server directly, and hints arrive"
 

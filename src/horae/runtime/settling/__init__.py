@@ -1,1 +1,11 @@
-"""What a node gives back: it writes how bodies ended, and acts on what is committed."""
+"""How a node writes the ends of its bodies, and what follows the commit: hints, hooks, retries.
+
+Invariants: an end that cannot be written is repeated until it is, for as long as its node lives;
+others are notified only after the commit; writing an end twice changes nothing.
+"""
+
+from horae.runtime.settling.completion import Completion
+from horae.runtime.settling.hook_service import HookService
+from horae.runtime.settling.settler import Repetition, Settler, settle_batch
+
+__all__ = ["Completion", "HookService", "Repetition", "Settler", "settle_batch"]

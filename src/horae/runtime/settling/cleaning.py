@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from horae.domain.jobs.retention import KeptFor
+from horae.domain.jobs import KeptFor
 from horae.runtime.timing import HookTiming
-from horae.storage.jobs.owed_hooks import EVER
+from horae.storage.jobs import EVER
 
 Part = tuple[str, KeptFor]
 EVERYTHING_EVERY: Final = 3600.0

@@ -7,24 +7,20 @@ from collections.abc import Container, Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from horae.domain.jobs.groups import GroupId
-from horae.domain.jobs.job import Job, JobId, JobState
-from horae.domain.schedules.planning_state import Stop
+from horae.domain.jobs import GroupId, Job, JobId, JobState
+from horae.domain.schedules import Stop
 from horae.guarded_log import guarded_log
-from horae.live.store import CancelRequest
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.reporter import Reporter
+from horae.live import CancelRequest
+from horae.runtime.bodies import FinishedRun, Reporter
 from horae.runtime.components import Components
-from horae.runtime.liveness.rescue import Rescued
+from horae.runtime.liveness import Rescued
 from horae.runtime.settling.hook_service import HookService
 from horae.runtime.signals import Signals
 from horae.storage.jobs import reading
-from horae.storage.outcomes import cancelling
-from horae.storage.outcomes.follow_ups import FollowUps
-from horae.storage.outcomes.settling import Settled
-from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.types.groups import GroupCanceller
-from horae.wakeup.channel import Hint, HintKind, work
+from horae.storage.outcomes import FollowUps, Settled, cancelling
+from horae.storage.schedules import AppliedPlan
+from horae.types import GroupCanceller
+from horae.wakeup import Hint, HintKind, work
 
 LONGEST_CANCELLER: Final = 200
 """Characters of the name under which a job is cancelled: as many as its column holds."""

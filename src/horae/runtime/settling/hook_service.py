@@ -11,17 +11,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from horae.domain.jobs.job import JobId
-from horae.domain.jobs.retention import KeptFor
+from horae.domain.jobs import JobId, KeptFor
 from horae.guarded_log import guarded_log
 from horae.runtime.settling.cleaning import CleaningPlan
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
 from horae.scarcity import starts
-from horae.storage.engine.database import Database
-from horae.storage.jobs.owed_hooks import EVER
-from horae.types.hooks.hooks import Hooks
-from horae.types.hooks.threads import HookThreads
+from horae.storage.engine import Database
+from horae.storage.jobs import EVER
+from horae.types.hooks import Hooks, HookThreads
 
 log = guarded_log("horae.runtime")
 

@@ -18,18 +18,15 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, Settlement
+from horae.domain.jobs import AttemptOutcome, JobId, JobState, Settlement
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies import FinishedRun, RunEnvironment
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SettlerTiming
-from horae.storage.engine.failures import is_of_data
-from horae.storage.jobs import claims
-from horae.storage.jobs.owed_hooks import ON_ERROR
-from horae.storage.outcomes import settling
-from horae.storage.outcomes.settling import Settled
+from horae.storage.engine import is_of_data
+from horae.storage.jobs import ON_ERROR, claims
+from horae.storage.outcomes import Settled, settling
 
 UNSTORABLE: Final = "What this job returned cannot be stored."
 log = guarded_log("horae.runtime")

@@ -26,16 +26,19 @@ from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, BuiltAnewInChild
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
-from horae.storage.engine.connections import commit_guard, session
-from horae.storage.engine.connections.connection_pool import ConnectionPool, replace_stale
-from horae.storage.engine.connections.pooler import PoolerDetection
-from horae.storage.engine.connections.read_only import leave_read_only, report_read_only
-from horae.storage.engine.connections.timeouts import (
+from horae.storage.engine.connections import (
     BODY_BOUNDS,
     SERVICE_BOUNDS,
+    ConnectionPool,
     OpenConnections,
+    PoolerDetection,
+    commit_guard,
     detach,
     driver_arguments_for,
+    leave_read_only,
+    replace_stale,
+    report_read_only,
+    session,
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.failures import (
@@ -44,10 +47,7 @@ from horae.storage.engine.failures import (
     may_be_of_changed_tables,
     unavailable,
 )
-from horae.storage.engine.sqlite import opening
-from horae.storage.engine.sqlite.body_turns import BodyTurns
-from horae.storage.engine.sqlite.file_identity import DatabaseFile
-from horae.storage.engine.sqlite.lock_holder import write_lock_holder
+from horae.storage.engine.sqlite import BodyTurns, DatabaseFile, opening, write_lock_holder
 from horae.storage.engine.threads import Threads
 from horae.storage.engine.url import driver_arguments, normalised, servers_of, shown
 

@@ -39,9 +39,11 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.job import Claim, JobEvent, JobId, JobState, NodeId, state_after
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import OWN_BACKEND, Claim, JobEvent, JobId, JobState, NodeId, state_after
+from horae.storage.engine import (
+    JOB_IS_READABLE,
+    MOST_ATTEMPTS,
+    MOST_LEASES,
     SQLITE,
     IdList,
     Json,
@@ -56,7 +58,6 @@ from horae.storage.engine.dialect import (
     seconds_from_now,
     seconds_since,
 )
-from horae.storage.engine.value_limits import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, has_not_expired, jobs, queues, ready_order
 

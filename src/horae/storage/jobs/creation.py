@@ -31,13 +31,12 @@ from sqlalchemy import (
     text,
 )
 
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.groups import AWAITED_BY_GROUP, GroupId
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import AWAITED_BY_GROUP, OWN_BACKEND, GroupId, JobId
 from horae.errors import DatabaseBusy, InvalidRequest
-from horae.storage.engine.dialect import (
+from horae.storage.engine import (
     INSERT,
     POSTGRESQL,
+    SEES_COMMITTED,
     Instant,
     Json,
     PerDialect,
@@ -45,7 +44,6 @@ from horae.storage.engine.dialect import (
     seconds_after,
     seconds_from_now,
 )
-from horae.storage.engine.isolation import SEES_COMMITTED
 from horae.storage.jobs.search import tags
 from horae.storage.jobs.tables import HAS_LANES, IS_OPEN, UNIQUE_WHERE, jobs, queues
 

@@ -25,9 +25,10 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.job import Claim, JobId, NodeId
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import OWN_BACKEND, Claim, JobId, NodeId
+from horae.storage.engine import (
+    MOST_ATTEMPTS,
+    MOST_LEASES,
     PerDialect,
     among,
     database_now,
@@ -36,7 +37,6 @@ from horae.storage.engine.dialect import (
     seconds_ago,
     seconds_since,
 )
-from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.claims import CLAIMED, STARTED, is_readable
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, queues, ready_order

@@ -10,17 +10,16 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Float, Update, and_, bindparam, case, cast, or_, select, update
 from sqlalchemy.sql.functions import func
 
-from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
-from horae.domain.jobs.uniqueness import Debounce, UniqueKey
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import Debounce, Job, JobId, JobState, UniqueKey, WaitsFor
+from horae.storage.engine import (
     PerDialect,
     earlier_of,
     member_of,
     now_or_later,
+    read,
     seconds_after,
     seconds_from_now,
 )
-from horae.storage.engine.unreadable_rows import read
 from horae.storage.jobs.creation import JobRow, expiry, parameters_of, value_of
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs

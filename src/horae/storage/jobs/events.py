@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, bindparam, func, select
 
-from horae.domain.jobs.job import JobId, JobState
-from horae.storage.engine.dialect import Instant, among, database_now
+from horae.domain.jobs import JobId, JobState
+from horae.storage.engine import Instant, among, database_now
 from horae.storage.jobs.tables import jobs
 
 

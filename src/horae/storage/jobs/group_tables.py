@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine.dialect import Instant
+from horae.storage.engine import Instant
 from horae.storage.jobs.tables import metadata, partial_index, row_id
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine.dialect import Json
+from horae.storage.engine import Json
 from horae.storage.jobs.tables import jobs, metadata, partial_index, row_id
 
 limits = Table(

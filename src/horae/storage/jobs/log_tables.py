@@ -12,7 +12,7 @@ from sqlalchemy import (
     Text,
 )
 
-from horae.storage.engine.dialect import Instant
+from horae.storage.engine import Instant
 from horae.storage.jobs.tables import metadata, row_id
 
 # The key is known before a line is written, so a batch that is written twice, because the answer to

@@ -19,9 +19,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from horae.domain.jobs.job import JobId
-from horae.domain.jobs.log_lines import LogLine
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import JobId, LogLine
+from horae.storage.engine import (
     INSERT,
     IdList,
     Instant,

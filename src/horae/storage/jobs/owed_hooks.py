@@ -29,17 +29,18 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import ENDED, Job, JobId, JobState
-from horae.domain.times.duration import LONGEST_DURATION
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import ENDED, Job, JobId, JobState
+from horae.domain.times import LONGEST_DURATION
+from horae.storage.engine import (
     PerDialect,
     TextList,
     among,
     database_now,
     member_of,
+    read,
+    readable,
     seconds_ago,
 )
-from horae.storage.engine.unreadable_rows import read, readable
 from horae.storage.jobs.group_tables import groups
 from horae.storage.jobs.reading import COLUMNS, job_from, job_of
 from horae.storage.jobs.tables import jobs

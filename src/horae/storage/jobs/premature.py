@@ -19,13 +19,8 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import JobState
-from horae.storage.engine.dialect import (
-    database_now,
-    microseconds_now,
-    seconds_between,
-    seconds_from_now,
-)
+from horae.domain.jobs import JobState
+from horae.storage.engine import database_now, microseconds_now, seconds_between, seconds_from_now
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, WAITS_IN_LANE, buckets, lanes
 from horae.storage.jobs.tables import IS_READY, jobs, ready_order
 

@@ -26,10 +26,19 @@ from sqlalchemy import (
 )
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId, WaitsFor
-from horae.storage.engine.dialect import IdList, TextList, among, longer_than, member_of
-from horae.storage.engine.unreadable_rows import read, readable, readable_page
-from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
+from horae.domain.jobs import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId, WaitsFor
+from horae.storage.engine import (
+    MOST_ATTEMPTS,
+    MOST_LEASES,
+    IdList,
+    TextList,
+    among,
+    longer_than,
+    member_of,
+    read,
+    readable,
+    readable_page,
+)
 from horae.storage.jobs.group_tables import group_parts
 from horae.storage.jobs.tables import (
     IS_HELD,

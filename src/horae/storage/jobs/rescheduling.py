@@ -9,9 +9,8 @@ from typing import Final
 
 from sqlalchemy import Connection, update
 
-from horae.domain.jobs.job import Job, JobId, JobState
-from horae.storage.engine.dialect import among, now_or_later, shifted
-from horae.storage.engine.unreadable_rows import readable
+from horae.domain.jobs import Job, JobId, JobState
+from horae.storage.engine import among, now_or_later, readable, shifted
 from horae.storage.jobs.creation import RUN_AT
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs

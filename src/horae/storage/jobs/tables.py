@@ -30,20 +30,18 @@ from sqlalchemy import (
     text,
 )
 
-from horae.domain.jobs.job import JobState
-from horae.storage.engine.constants import Keyword
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import JobState
+from horae.storage.engine import (
+    EXPIRY_IS_READABLE,
+    JOB_IS_READABLE,
     POSTGRESQL,
     SQLITE,
     Instant,
     Json,
+    Keyword,
+    condition_per_dialect,
     database_now,
     now_or_later,
-)
-from horae.storage.engine.value_limits import (
-    EXPIRY_IS_READABLE,
-    JOB_IS_READABLE,
-    condition_per_dialect,
 )
 
 SLOW_SECONDS: Final = 1

@@ -4,16 +4,15 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Connection, bindparam, cast, false, select
 
-from horae.domain.cluster.capabilities import Capabilities
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
-from horae.domain.limits.numbers import LimitNumbers
+from horae.domain.cluster import Capabilities
+from horae.domain.jobs import OWN_BACKEND, Job, JobId, JobState, WaitsFor
+from horae.domain.limits import LimitNumbers
 from horae.quoting import quoted
 from horae.redaction import MASK
-from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now, seconds_since
+from horae.storage.engine import EPOCH, MICROSECOND, database_now, seconds_since
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
-from horae.storage.jobs.limits.lane_statements import running_weights
+from horae.storage.jobs.limits import running_weights
 from horae.storage.jobs.tables import jobs, nodes, queues
 
 MOST_NAMED: Final = 5

@@ -1,9 +1,11 @@
-"""The migrations of the tables, packaged with the library: no `alembic.ini`, nothing to copy into
-the application.
+"""The history of the tables, and which programs can use them.
 
-Revisions form one line, numbered 0001, 0002 and so on. A released script never changes, and imports
-no table definitions, because those describe only the newest schema. A whole upgrade is one
-transaction under one lock, so it is applied completely or not at all; of two processes that migrate
-at once, the second finds nothing to do. Horae has its own version table, so an application may use
-Alembic on the same database.
+Invariants: a migration runs once, under a lock, and is refused while running nodes could not use
+its tables; a program never writes to tables that it does not know.
 """
+
+from horae.storage.migrations.grants import Privileges
+from horae.storage.migrations.runner import MigrationStatus
+from horae.storage.migrations.version import BASE, has_no_tables
+
+__all__ = ["BASE", "MigrationStatus", "Privileges", "has_no_tables"]

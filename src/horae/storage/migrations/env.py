@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import MetaData
 
-from horae.storage.jobs.tables import metadata
+from horae.storage.jobs import metadata
 from horae.storage.migrations.version import BASE, OLDEST_COMPATIBLE, VERSION_TABLE, version_table
 
 given = context.config.attributes

@@ -8,29 +8,29 @@ from typing import Final
 
 from sqlalchemy import Table
 
-from horae.storage.jobs.group_tables import dependencies, group_parts, groups
-from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
-from horae.storage.jobs.log_tables import job_logs
-from horae.storage.jobs.search.bulk import bulk_runs
-from horae.storage.jobs.tables import (
+from horae.storage.jobs import (
+    buckets,
+    dependencies,
+    group_parts,
     job_attempts,
+    job_logs,
     job_tags,
     jobs,
+    lane_buckets,
+    lanes,
     live_cancels,
     live_jobs,
     live_waits,
     nodes,
     queues,
 )
+from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.limit_tables import limits
+from horae.storage.jobs.search import bulk_runs
 from horae.storage.migrations.version import VERSION_TABLE
 from horae.storage.operations.change_log_tables import change_log, sessions
-from horae.storage.schedules.tables import (
-    backfill_times,
-    deployments,
-    schedule_statistics,
-    schedules,
-    ticks,
-)
+from horae.storage.schedules import backfill_times, schedule_statistics, schedules
+from horae.storage.schedules.tables import deployments, ticks
 
 
 class Privileges(StrEnum):

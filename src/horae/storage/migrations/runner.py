@@ -10,9 +10,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import OperationalError
 
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE
-from horae.storage.engine.url import shown
+from horae.storage.engine import POSTGRESQL, SQLITE, Database, shown
 from horae.storage.migrations import version
 from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
 from horae.storage.migrations.version import (

@@ -4,12 +4,11 @@ from typing import Final
 
 from sqlalchemy import Connection, select, text
 
-from horae.domain.cluster.liveness import LivenessLimits
+from horae.domain.cluster import LivenessLimits
 from horae.errors import SchemaMismatch
-from horae.storage.engine.database import side_car_path
-from horae.storage.engine.dialect import SQLITE, seconds_since
-from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
-from horae.storage.jobs.tables import nodes
+from horae.storage.engine import SQLITE, seconds_since, side_car_path
+from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned
+from horae.storage.jobs import nodes
 
 MOST_NAMED: Final = 5
 """The message names at most so many nodes."""

@@ -1,1 +1,10 @@
-"""The rows of running nodes, and the program that renews the heartbeat of one."""
+"""Nodes in the database: their rows, heartbeats and locks, and the process that sends heartbeats.
+
+Invariants: a node is one incarnation with a row of its own; the heartbeat has its own connection
+and needs neither the pool nor the interpreter's lock of its node.
+"""
+
+from horae.storage.nodes.heartbeat_process import HelperConfig, clock
+from horae.storage.nodes.nodes import DeadNode, NodeRecord, NodeView
+
+__all__ = ["DeadNode", "HelperConfig", "NodeRecord", "NodeView", "clock"]

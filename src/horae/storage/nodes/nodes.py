@@ -25,20 +25,20 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
-from horae.domain.cluster.capabilities import Capabilities
-from horae.domain.jobs.job import NodeId
-from horae.storage.engine.dialect import (
+from horae.domain.cluster import Capabilities
+from horae.domain.jobs import NodeId
+from horae.storage.engine import (
     INSERT,
     POSTGRESQL,
     PerDialect,
     TextList,
     among,
     database_now,
+    readable,
     seconds_from_now,
     seconds_since,
 )
-from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.tables import jobs, nodes
+from horae.storage.jobs import jobs, nodes
 from horae.storage.operations import change_log
 
 SUSPECT_AFTER: Final = 1.2

@@ -8,11 +8,10 @@ from typing import Final
 
 from sqlalchemy import Connection, Text, bindparam, cast, func, or_, select
 
-from horae.domain.cluster.capabilities import CELERY_WORKER
-from horae.domain.cluster.roles import Role
-from horae.domain.jobs.job import NodeId
-from horae.storage.engine.dialect import seconds_from_now
-from horae.storage.jobs.tables import nodes
+from horae.domain.cluster import CELERY_WORKER, Role
+from horae.domain.jobs import NodeId
+from horae.storage.engine import seconds_from_now
+from horae.storage.jobs import nodes
 
 SILENT_AFTER: Final = 5.0
 """Seconds without a heartbeat after which a node is not expected to respond; PostgreSQL only."""

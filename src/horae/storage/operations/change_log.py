@@ -18,8 +18,7 @@ from sqlalchemy import (
     select,
 )
 
-from horae.storage.engine.dialect import database_now, seconds_ago
-from horae.storage.engine.unreadable_rows import readable_page
+from horae.storage.engine import database_now, readable_page, seconds_ago
 from horae.storage.operations.change_log_tables import change_log
 
 

@@ -5,9 +5,8 @@ The change log has no foreign keys because an entry outlives its target.
 
 from sqlalchemy import CheckConstraint, Column, Index, String, Table, Text
 
-from horae.storage.engine.dialect import Instant, Json
-from horae.storage.engine.value_limits import AUDIT_IS_READABLE
-from horae.storage.jobs.tables import metadata, row_id
+from horae.storage.engine import AUDIT_IS_READABLE, Instant, Json
+from horae.storage.jobs import metadata, row_id
 
 change_log = Table(
     "horae_audit",

@@ -11,15 +11,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, case, func, select, text, union_all
 from sqlalchemy.exc import DBAPIError
 
-from horae.domain.jobs.groups import REPORTED
-from horae.domain.jobs.job import Job, JobState
+from horae.domain.jobs import REPORTED, Job, JobState
 from horae.errors import DatabaseUnavailable, Unavailable
-from horae.storage.engine.dialect import database_now, seconds_since
-from horae.storage.engine.failures import reason_of
-from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
-from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import IS_HELD, IS_READY, jobs
+from horae.storage.engine import database_now, readable, reason_of, seconds_since
+from horae.storage.jobs import COLUMNS, IS_HELD, IS_READY, WAITS_FOR_LIMIT, job_from, jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,10 @@ from typing import Final
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, func, or_, select
 
-from horae.domain.jobs.groups import REPORTED
-from horae.domain.jobs.job import ENDED, JobState, WaitsFor
-from horae.storage.engine.dialect import Instant
-from horae.storage.jobs.group_tables import dependencies, group_parts, groups
-from horae.storage.jobs.tables import job_attempts, jobs
+from horae.domain.jobs import ENDED, REPORTED, JobState, WaitsFor
+from horae.storage.engine import Instant
+from horae.storage.jobs import dependencies, group_parts, job_attempts, jobs
+from horae.storage.jobs.group_tables import groups
 
 _is_open = or_(jobs.c.finished_at.is_(None), jobs.c.awaited > REPORTED)
 _ended_as = {

@@ -21,14 +21,24 @@ from sqlalchemy import (
     tuple_,
 )
 
-from horae.domain.jobs.job import JobState, WaitsFor
-from horae.domain.jobs.limits import HARD, OF_SCHEDULE
-from horae.storage.engine.dialect import Instant, database_now
-from horae.storage.engine.unreadable_rows import UNREADABLE
-from horae.storage.jobs.limit_tables import IS_UNFILED, WAITS_IN_LANE, buckets, lanes, limits
-from horae.storage.jobs.tables import IS_HELD, IS_READY, job_attempts, job_tags, jobs, queues
+from horae.domain.jobs import HARD, OF_SCHEDULE, JobState, WaitsFor
+from horae.storage.engine import UNREADABLE, Instant, database_now
+from horae.storage.jobs import (
+    IS_HELD,
+    IS_READY,
+    IS_UNFILED,
+    WAITS_IN_LANE,
+    buckets,
+    job_attempts,
+    job_tags,
+    jobs,
+    lanes,
+    queues,
+)
+from horae.storage.jobs.limit_tables import limits
 from horae.storage.operations.change_log_tables import change_log
-from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
+from horae.storage.schedules import schedule_statistics, schedules
+from horae.storage.schedules.tables import deployments, ticks
 
 BATCH: Final = 1_000
 """Rows that are fetched at a time, so that memory does not grow with the tables."""

@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Integer, Text, bindparam, case, cast, func, null, select, update
 
-from horae.domain.limits.numbers import LimitNumbers
-from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, microseconds_now
-from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.limit_tables import WAITS_IN_LANE, buckets, lanes, limits
-from horae.storage.jobs.tables import jobs
+from horae.domain.limits import LimitNumbers
+from horae.storage.engine import INSERT, Json, PerDialect, database_now, microseconds_now, readable
+from horae.storage.jobs import WAITS_IN_LANE, buckets, jobs, lanes
+from horae.storage.jobs.limit_tables import limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
-from horae.domain.jobs.job import JobState
-from horae.storage.engine.dialect import Instant, seconds_from_now
-from horae.storage.jobs.tables import jobs
+from horae.domain.jobs import JobState
+from horae.storage.engine import Instant, seconds_from_now
+from horae.storage.jobs import jobs
 from horae.storage.operations.overview import DURATION, LATE_BY, PICK_UP, TICK_OF_JOB
 from horae.storage.schedules.tables import ticks
 

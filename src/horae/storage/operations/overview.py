@@ -18,17 +18,17 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from horae.domain.jobs.job import JobState
-from horae.domain.schedules.tick import Reason
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import JobState
+from horae.domain.schedules import Reason
+from horae.storage.engine import (
     POSTGRESQL,
     Instant,
     PerDialect,
+    readable,
     seconds_between,
     seconds_from_now,
 )
-from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.tables import jobs
+from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import ticks
 
 HOUR: Final = 3600.0

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Float, bindparam, delete, insert, select, update
 
-from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
+from horae.storage.engine import database_now, seconds_from_now, seconds_since
 from horae.storage.operations.change_log_tables import sessions
 
 IDLE: Final = 12 * 3600.0

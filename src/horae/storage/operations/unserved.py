@@ -6,13 +6,11 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from horae.domain.jobs.groups import GroupId
-from horae.domain.jobs.job import JobId, JobState
+from horae.domain.jobs import GroupId, JobId, JobState
 from horae.quoting import quoted
+from horae.storage.jobs import jobs, queues, why_no_node
 from horae.storage.jobs.group_tables import groups
-from horae.storage.jobs.groups.groups import IS_MEMBER_AFTER
-from horae.storage.jobs.tables import jobs, queues
-from horae.storage.jobs.waiting_reason import why_no_node
+from horae.storage.jobs.groups import IS_MEMBER_AFTER
 
 PENDING: Final = (
     select(jobs.c.type, jobs.c.queue, queues.c.paused_at, jobs.c.sent_at)

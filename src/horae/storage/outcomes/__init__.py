@@ -1,3 +1,12 @@
-"""How jobs and the runs of schedules end: settled by a node, cancelled, timed out, crashed or
-deleted.
+"""How jobs and runs end: settled by their node, cancelled, expired, rescued or deleted.
+
+Invariants: every write carries the lease, and one that matches no row changes nothing; a job, its
+attempt, its run, its group and its dependents end in one transaction; writing an end again after a
+lost answer changes nothing.
 """
+
+from horae.storage.outcomes.follow_ups import CancelledMember, FollowUps
+from horae.storage.outcomes.settling import Settled
+from horae.storage.outcomes.time_limits import OverdueJob
+
+__all__ = ["CancelledMember", "FollowUps", "OverdueJob", "Settled"]

@@ -26,20 +26,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import String, Text
 
-from horae.domain.jobs.job import JobId
-from horae.domain.schedules.plan import leaves_plan_alone
-from horae.domain.schedules.schedule import NEXT_STATE, ScheduleEvent, ScheduleState
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import JobId
+from horae.domain.schedules import NEXT_STATE, ScheduleEvent, ScheduleState, leaves_plan_alone
+from horae.storage.engine import (
+    MOST_RUNS,
+    MOST_VERSIONS,
     IdList,
     PerDialect,
     database_now,
     member_of,
     seconds_between,
 )
-from horae.storage.engine.value_limits import MOST_RUNS, MOST_VERSIONS
-from horae.storage.jobs.tables import jobs
-from horae.storage.schedules.rows import UNREADABLE, rules_from
-from horae.storage.schedules.tables import schedule_statistics, schedules
+from horae.storage.jobs import jobs
+from horae.storage.schedules import UNREADABLE, rules_from, schedule_statistics, schedules
 
 _NEEDED_TO_DECIDE: Final = (
     "trigger_kind",

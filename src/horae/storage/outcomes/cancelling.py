@@ -5,12 +5,10 @@ from typing import Final
 
 from sqlalchemy import Connection, Integer, String, and_, bindparam, case, update
 
-from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, state_after, states_before
-from horae.domain.schedules.statistics import RunOutcome
-from horae.storage.engine.dialect import among
-from horae.storage.jobs.owed_hooks import ON_CANCELLED
-from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import ENDED_NOW, jobs
+from horae.domain.jobs import Job, JobEvent, JobId, JobState, state_after, states_before
+from horae.domain.schedules import RunOutcome
+from horae.storage.engine import among
+from horae.storage.jobs import COLUMNS, ENDED_NOW, ON_CANCELLED, job_from, jobs
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing

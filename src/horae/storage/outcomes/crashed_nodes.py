@@ -7,10 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Integer, Select, and_, bindparam, func, or_, select
 
-from horae.domain.jobs.job import AttemptOutcome, Claim, JobId, JobState, NodeId
-from horae.storage.engine.dialect import PerDialect, among, member_of
-from horae.storage.jobs.claims import CLAIMED
-from horae.storage.jobs.tables import IS_HELD, job_attempts, jobs, nodes
+from horae.domain.jobs import AttemptOutcome, Claim, JobId, JobState, NodeId
+from horae.storage.engine import PerDialect, among, member_of
+from horae.storage.jobs import CLAIMED, IS_HELD, job_attempts, jobs, nodes
 
 
 class AbandonedJob(NamedTuple):

@@ -6,13 +6,11 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, or_
 
-from horae.domain.jobs.groups import REPORTED
-from horae.domain.jobs.job import JobId
-from horae.storage.engine.dialect import IdList, PerDialect, member_of
-from horae.storage.jobs import logs
+from horae.domain.jobs import REPORTED, JobId
+from horae.storage.engine import IdList, PerDialect, member_of
+from horae.storage.jobs import job_attempts, jobs, logs
 from horae.storage.jobs.groups import dependencies
 from horae.storage.jobs.search import tags
-from horae.storage.jobs.tables import job_attempts, jobs
 from horae.storage.schedules import ticks
 
 

@@ -21,22 +21,36 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.groups import AWAITED_BY_JOBS, REPORTED, OnDependencyFailure
-from horae.domain.jobs.job import JobEvent, JobState, WaitsFor, state_after
-from horae.storage.engine.constants import constant
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import (
+    AWAITED_BY_JOBS,
+    REPORTED,
+    JobEvent,
+    JobState,
+    OnDependencyFailure,
+    WaitsFor,
+    state_after,
+)
+from horae.storage.engine import (
     IdList,
     PerDialect,
     among,
+    constant,
     database_now,
     json_rows,
     member_of,
     now_or_later,
 )
-from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.groups.groups import GROUP_COLUMNS, IS_MEMBER_BETWEEN
-from horae.storage.jobs.owed_hooks import ON_CANCELLED, ON_ERROR
-from horae.storage.jobs.tables import ENDED_NOW, HAS_LANES, jobs, queues
+from horae.storage.jobs import (
+    ENDED_NOW,
+    HAS_LANES,
+    ON_CANCELLED,
+    ON_ERROR,
+    dependencies,
+    jobs,
+    queues,
+)
+from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.groups import GROUP_COLUMNS, IS_MEMBER_BETWEEN
 
 _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)

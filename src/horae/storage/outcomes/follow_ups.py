@@ -20,19 +20,20 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs.groups import (
+from horae.domain.jobs import (
     Advanced,
     DependentStep,
     Group,
     GroupId,
+    JobId,
+    JobState,
     OnDependencyFailure,
     ThenStep,
     advance,
     after_dependencies,
     end_if_complete,
 )
-from horae.domain.jobs.job import JobId, JobState
-from horae.storage.jobs.groups.groups import group_from, read_members
+from horae.storage.jobs.groups import group_from, read_members
 from horae.storage.outcomes.follow_up_statements import (
     CANCEL_GROUP,
     CANCEL_MEMBERS,

@@ -11,24 +11,23 @@ from typing import Final
 
 from sqlalchemy import Connection, Integer, and_, bindparam, func, not_, select
 
-from horae.domain.jobs.job import JobId, JobState, NodeId
+from horae.domain.jobs import JobId, JobState, NodeId
+from horae.domain.schedules import Overlap, Plan, Reason, RunEnded, RunOutcome
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import Plan, RunEnded
-from horae.domain.schedules.schedule import Overlap
-from horae.domain.schedules.statistics import RunOutcome
-from horae.domain.schedules.tick import Reason
-from horae.storage.engine.dialect import among
-from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
+from horae.storage.engine import among
+from horae.storage.jobs import IS_OPEN, job_attempts, jobs
 from horae.storage.outcomes import bulk_run_ending
-from horae.storage.schedules import writing
-from horae.storage.schedules.plan_writing import (
+from horae.storage.schedules import (
     JITTER,
     AppliedPlan,
+    StoredSchedule,
     apply_plans,
+    rules_of,
+    schedules,
     snapshot_if_readable,
+    snapshot_of,
+    writing,
 )
-from horae.storage.schedules.rows import StoredSchedule, rules_of, snapshot_of
-from horae.storage.schedules.tables import schedules
 
 _ENDED_JOB: Final = (
     jobs.c.id,

@@ -17,11 +17,10 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs.groups import REPORTED
-from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
-from horae.domain.schedules.statistics import RunOutcome
+from horae.domain.jobs import REPORTED, AttemptOutcome, JobId, JobState, NodeId, Settlement
+from horae.domain.schedules import RunOutcome
 from horae.domain.storable import storable
-from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.engine import POSTGRESQL
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import EndedJob, FollowUps
 from horae.storage.outcomes.settling_statements import (
@@ -33,8 +32,7 @@ from horae.storage.outcomes.settling_statements import (
     RELEASE,
     SETTLE,
 )
-from horae.storage.schedules import writing
-from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.storage.schedules import AppliedPlan, writing
 
 _RUN_OUTCOMES: Final = {
     AttemptOutcome.CRASHED: RunOutcome.CRASHED,

@@ -32,10 +32,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from horae.domain.jobs.groups import AWAITED_BY_GROUP, REPORTED
-from horae.domain.jobs.job import UNCOUNTED, AttemptOutcome, JobState
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import AWAITED_BY_GROUP, REPORTED, UNCOUNTED, AttemptOutcome, JobState
+from horae.storage.engine import (
     POSTGRESQL,
+    SEES_COMMITTED,
     Json,
     PerDialect,
     json_rows,
@@ -44,8 +44,7 @@ from horae.storage.engine.dialect import (
     one_of,
     seconds_from_now,
 )
-from horae.storage.engine.isolation import SEES_COMMITTED
-from horae.storage.jobs.tables import job_attempts, jobs
+from horae.storage.jobs import job_attempts, jobs
 
 BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "id": BigInteger(),

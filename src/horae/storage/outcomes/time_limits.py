@@ -21,20 +21,30 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, NodeId, state_after, states_before
-from horae.domain.jobs.limits import EXPIRED, HARD, OF_SCHEDULE, PENDING, Limit
-from horae.domain.schedules.statistics import RunOutcome
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import (
+    EXPIRED,
+    HARD,
+    OF_SCHEDULE,
+    PENDING,
+    Job,
+    JobEvent,
+    JobId,
+    JobState,
+    Limit,
+    NodeId,
+    state_after,
+    states_before,
+)
+from horae.domain.schedules import RunOutcome
+from horae.storage.engine import (
     PerDialect,
     database_now,
     json_rows,
+    readable,
     seconds_between,
     seconds_from_now,
 )
-from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.owed_hooks import ON_ERROR
-from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import ENDED_NOW, IS_HELD, jobs, queues
+from horae.storage.jobs import COLUMNS, ENDED_NOW, IS_HELD, ON_ERROR, job_from, jobs, queues
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing

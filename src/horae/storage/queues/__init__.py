@@ -1,3 +1,10 @@
-"""Queues: what operators and code set of them, what runs their jobs, and how much work waits in
-them.
+"""Queues: what operators and declarations set, how deep they are, and which backend runs them.
+
+Invariant: what an operator has set stays set when the application declares the queue again.
 """
+
+from horae.storage.queues.depth import DueJobs, Durations
+from horae.storage.queues.queue_backends import check_backend_types
+from horae.storage.queues.queues import QueueView
+
+__all__ = ["DueJobs", "Durations", "QueueView", "check_backend_types"]

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Integer, String, Text, bindparam, cast, select, update
 
-from horae.storage.engine.dialect import Json
-from horae.storage.jobs.tables import queues
+from horae.storage.engine import Json
+from horae.storage.jobs import queues
 from horae.storage.queues.queues import PUT, check_lanes, file_again
 
 _FIELDS: Final = ("concurrency_limit", "fair_by", "limits")

@@ -8,11 +8,11 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 
-from horae.domain.jobs.job import JobState
-from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
+from horae.domain.jobs import JobState
+from horae.storage.engine import database_now, seconds_from_now, seconds_since
+from horae.storage.jobs import IS_READY, IS_SENT, has_not_expired, jobs
 from horae.storage.jobs.limits import lane_depth
-from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs
-from horae.storage.operations.overview import DURATION
+from horae.storage.operations import DURATION
 
 DAY: Final = 86_400.0
 """The period in seconds from which durations are taken."""

@@ -5,14 +5,13 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, func, null, select, union_all
 
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.job import JobState
+from horae.domain.jobs import OWN_BACKEND, JobState
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
-from horae.storage.engine.dialect import PerDialect, member_of
-from horae.storage.jobs.tables import HAS_LANES, jobs, queues
+from horae.storage.engine import PerDialect, member_of
+from horae.storage.jobs import HAS_LANES, jobs, queues
 from horae.storage.queues.queues import check_lanes, put
-from horae.storage.schedules.tables import schedules
+from horae.storage.schedules import schedules
 
 _backend: dict[str, Any] = {"backend": bindparam("backend")}
 NAME_BACKEND: Final = put(

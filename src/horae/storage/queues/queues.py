@@ -22,28 +22,19 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.job import JobState, WaitsFor
+from horae.domain.jobs import OWN_BACKEND, JobState, WaitsFor
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
-from horae.storage.engine.dialect import (
+from horae.storage.engine import (
     INSERT,
     Json,
     PerDialect,
     database_now,
     member_of,
+    readable,
     seconds_since,
 )
-from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.tables import (
-    HAS_LANES,
-    IS_HELD,
-    IS_READY,
-    IS_SENT,
-    IS_WAITING,
-    jobs,
-    queues,
-)
+from horae.storage.jobs import HAS_LANES, IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, select
 
-from horae.domain.jobs.job import JobState
-from horae.domain.schedules.tick import Decision
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
-from horae.storage.engine.dialect import INSERT, Instant, PerDialect, database_now, json_rows
-from horae.storage.jobs.tables import jobs
+from horae.domain.jobs import JobState
+from horae.domain.schedules import MICROSECOND, Decision, Timeline
+from horae.storage.engine import INSERT, Instant, PerDialect, database_now, json_rows
+from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import backfill_times, ticks
 from horae.storage.schedules.ticks import NEWEST_JOB, StoredTicks
 from horae.storage.schedules.writing import rows_as_json

@@ -32,12 +32,22 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import JobId, NodeId
+from horae.domain.jobs import JobId, NodeId
+from horae.domain.schedules import (
+    NEXT_STATE,
+    ON_TIME_WITHIN,
+    Decision,
+    Due,
+    Overlap,
+    Plan,
+    Reason,
+    ScheduleEvent,
+    ScheduleState,
+)
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import Due, Plan
-from horae.domain.schedules.schedule import NEXT_STATE, Overlap, ScheduleEvent, ScheduleState
-from horae.domain.schedules.tick import ON_TIME_WITHIN, Decision, Reason
-from horae.storage.engine.dialect import (
+from horae.storage.engine import (
+    MOST_CONSECUTIVE,
+    MOST_RUNS,
     IdList,
     Instant,
     PerDialect,
@@ -48,7 +58,6 @@ from horae.storage.engine.dialect import (
     member_of,
     seconds_since,
 )
-from horae.storage.engine.value_limits import MOST_CONSECUTIVE, MOST_RUNS
 from horae.storage.schedules import reading
 from horae.storage.schedules.plan_writing import (
     ADD_JOBS_ON_TIME,

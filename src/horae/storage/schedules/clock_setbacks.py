@@ -7,10 +7,9 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Integer, bindparam, select
 
+from horae.domain.schedules import ClockSetBack, Plan
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import ClockSetBack, Plan
-from horae.storage.engine.dialect import database_now, seconds_from_now
-from horae.storage.engine.unreadable_rows import readable
+from horae.storage.engine import database_now, readable, seconds_from_now
 from horae.storage.schedules import writing
 from horae.storage.schedules.plan_writing import (
     JITTER,

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, func, insert, select, update
 
-from horae.storage.engine.dialect import POSTGRESQL, database_now
-from horae.storage.engine.unreadable_rows import readable
+from horae.storage.engine import POSTGRESQL, database_now, readable
 from horae.storage.schedules.tables import deployments
 
 

@@ -11,11 +11,10 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from horae.domain.jobs.job import NodeId
+from horae.domain.jobs import NodeId
+from horae.domain.schedules import MICROSECOND, Due, Plan, ScheduleSnapshot
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import Due, Plan, ScheduleSnapshot
-from horae.domain.schedules.timeline import MICROSECOND
-from horae.storage.engine.dialect import among, seconds_from_now, seconds_since
+from horae.storage.engine import among, seconds_from_now, seconds_since
 from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.plan_writing import (
     JITTER,

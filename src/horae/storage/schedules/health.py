@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Integer, Select, bindparam, func, select
 
-from horae.domain.schedules.schedule import DisabledReason, Overlap
-from horae.storage.engine.dialect import seconds_from_now, seconds_since
-from horae.storage.engine.unreadable_rows import readable
+from horae.domain.schedules import DisabledReason, Overlap
+from horae.storage.engine import readable, seconds_from_now, seconds_since
 from horae.storage.schedules import clock_setbacks
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.reading import ALL, stored

@@ -30,17 +30,25 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from horae.domain.jobs.job import JobId, JobState, NodeId
-from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK, plan
-from horae.domain.schedules.planning_state import Event, Plan, ScheduleSnapshot, Stop
-from horae.domain.schedules.schedule import Overlap, ScheduleState
-from horae.domain.schedules.tick import Decision, Reason, Ticks
-from horae.domain.schedules.timeline import Timeline
+from horae.domain.jobs import JobId, JobState, NodeId
+from horae.domain.schedules import (
+    MAX_CLOCK_STEP_BACK,
+    Decision,
+    Event,
+    Overlap,
+    Plan,
+    Reason,
+    ScheduleSnapshot,
+    ScheduleState,
+    Stop,
+    Ticks,
+    Timeline,
+)
+from horae.domain.schedules.plan import plan
 from horae.guarded_log import guarded_log
-from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
-from horae.storage.jobs.creation import waits_for
+from horae.storage.engine import Instant, PerDialect, database_now, json_rows
+from horae.storage.jobs import jobs, waits_for
 from horae.storage.jobs.search import tags
-from horae.storage.jobs.tables import jobs
 from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.rows import (
     STATISTICS,

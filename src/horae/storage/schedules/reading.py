@@ -23,26 +23,26 @@ from sqlalchemy import (
     tuple_,
 )
 
-from horae.domain.jobs.job import JobId
-from horae.domain.schedules.exclusion import CALENDAR
+from horae.domain.jobs import JobId
+from horae.domain.schedules import CALENDAR
 from horae.domain.storable import is_storable
 from horae.quoting import did_you_mean
-from horae.storage.engine.dialect import (
+from horae.storage.engine import (
+    LONGEST_TOTAL_DURATION,
+    MOST_CONSECUTIVE,
+    MOST_RUNS,
+    MOST_VERSIONS,
     PerDialect,
     TextList,
     among,
     database_now,
     member_of,
+    read,
+    readable,
+    readable_page,
     seconds_ago,
 )
-from horae.storage.engine.unreadable_rows import read, readable, readable_page
-from horae.storage.engine.value_limits import (
-    LONGEST_TOTAL_DURATION,
-    MOST_CONSECUTIVE,
-    MOST_RUNS,
-    MOST_VERSIONS,
-)
-from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
+from horae.storage.jobs import IS_OPEN, job_attempts, jobs
 from horae.storage.schedules.rows import FailedRun, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 

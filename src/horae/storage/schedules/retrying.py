@@ -8,13 +8,12 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, bindparam, update
 
-from horae.domain.jobs.job import Job
+from horae.domain.jobs import Job
+from horae.domain.schedules import Reason, RunRetried
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import RunRetried
-from horae.domain.schedules.tick import Reason
 from horae.errors import ScheduleIsRunning
-from horae.storage.engine.dialect import Instant
-from horae.storage.jobs.tables import jobs
+from horae.storage.engine import Instant
+from horae.storage.jobs import jobs
 from horae.storage.schedules import ticks, writing
 from horae.storage.schedules.plan_writing import JITTER, apply_plans
 from horae.storage.schedules.rows import snapshot_of

@@ -12,12 +12,18 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, assert_never
 
-from horae.domain.schedules.planning_state import OneTimeChange, ScheduleSnapshot
-from horae.domain.schedules.schedule import RULE_OPTIONS, DisabledReason, Rules, ValueKind
-from horae.domain.schedules.statistics import Statistics
-from horae.domain.schedules.tick import Reason
-from horae.domain.schedules.trigger import parse_trigger
-from horae.domain.times.interval import Interval
+from horae.domain.schedules import (
+    RULE_OPTIONS,
+    DisabledReason,
+    OneTimeChange,
+    Reason,
+    Rules,
+    ScheduleSnapshot,
+    Statistics,
+    ValueKind,
+    parse_trigger,
+)
+from horae.domain.times import Interval
 from horae.errors import InvalidRequest
 
 

@@ -18,8 +18,8 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine.dialect import Instant, Json
-from horae.storage.jobs.tables import metadata, partial_index, row_id
+from horae.storage.engine import Instant, Json
+from horae.storage.jobs import metadata, partial_index, row_id
 
 deployments = Table(
     "horae_deployments",

@@ -25,11 +25,10 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import JobId
-from horae.domain.schedules.tick import Decision, Reason
-from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
-from horae.storage.engine.unreadable_rows import readable_page
-from horae.storage.jobs.tables import jobs
+from horae.domain.jobs import JobId
+from horae.domain.schedules import Decision, Reason
+from horae.storage.engine import Instant, PerDialect, database_now, json_rows, readable_page
+from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import ticks
 from horae.storage.schedules.writing import rows_as_json
 

@@ -5,10 +5,9 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from horae.domain.jobs.job import JobId, JobState
-from horae.storage.engine.dialect import among
-from horae.storage.jobs import reading
-from horae.storage.jobs.tables import jobs
+from horae.domain.jobs import JobId, JobState
+from horae.storage.engine import among
+from horae.storage.jobs import jobs, reading
 from horae.storage.jobs.waiting_reason import waiting_reason
 
 MOST_EXPLAINED: Final = 20

@@ -25,9 +25,9 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import JobId
-from horae.domain.schedules.schedule import NEXT_STATE, DisabledReason, ScheduleEvent, ScheduleState
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import JobId
+from horae.domain.schedules import NEXT_STATE, DisabledReason, ScheduleEvent, ScheduleState
+from horae.storage.engine import (
     INSERT,
     POSTGRESQL,
     IdList,
@@ -37,8 +37,8 @@ from horae.storage.engine.dialect import (
     json_moment,
     json_rows,
     member_of,
+    readable,
 )
-from horae.storage.engine.unreadable_rows import readable
 from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import STATISTICS, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules

@@ -10,19 +10,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from horae.domain.jobs.job import ENDED, Job, JobId
-from horae.domain.jobs.retention import KeptFor, Retention, kept_for
+from horae.domain.jobs import ENDED, Job, JobId, KeptFor, Retention, kept_for
 from horae.errors import JobFailed, JobNotDeletable
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
-from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import owed_hooks
-from horae.storage.jobs.owed_hooks import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, OwedHook
+from horae.storage.engine import Database, is_transient
+from horae.storage.jobs import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, OwedHook, owed_hooks
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
-from horae.types.values.parameters import MappedParameters
+from horae.types.values import MappedParameters
 
 CLEANING_BATCH: Final = 200
 """Jobs without a hook that are deleted in one statement."""

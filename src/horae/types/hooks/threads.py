@@ -11,7 +11,7 @@ from typing import Final
 
 from horae.guarded_log import guarded_log
 from horae.scarcity import starts
-from horae.storage.jobs.owed_hooks import OwedHook
+from horae.storage.jobs import OwedHook
 from horae.types.hooks.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4

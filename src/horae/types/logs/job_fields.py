@@ -5,7 +5,7 @@ from contextvars import ContextVar
 
 from typing_extensions import override
 
-from horae.domain.jobs.job import Claim
+from horae.domain.jobs import Claim
 from horae.types.attempt import Attempt
 from horae.types.logs.job_lines import capture
 

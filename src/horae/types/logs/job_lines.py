@@ -11,8 +11,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from horae.domain.jobs.job import Claim
-from horae.domain.jobs.log_lines import LEVELS, LONGEST_LINE, KeepLogs, LogLine
+from horae.domain.jobs import LEVELS, LONGEST_LINE, Claim, KeepLogs, LogLine
 from horae.domain.storable import storable
 from horae.redaction import hidden_urls, traceback_text
 from horae.types.attempt import Attempt

@@ -10,13 +10,16 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.backend import BackendAddress
-from horae.domain.jobs.decisions import problem_of_rule
-from horae.domain.jobs.log_lines import KeepLogs, check_level
-from horae.domain.jobs.retention import Retention
-from horae.domain.jobs.tags import parse_tags
+from horae.domain.jobs import (
+    BackendAddress,
+    KeepLogs,
+    Retention,
+    check_level,
+    parse_tags,
+    problem_of_rule,
+)
 from horae.domain.names import queue_name, type_name
-from horae.domain.times.duration import LONGEST_DURATION, parse_duration
+from horae.domain.times import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidJobType, InvalidRequest
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER

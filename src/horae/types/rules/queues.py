@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from horae.domain.limits.limit import Limit, fields_of, named
+from horae.domain.limits import Limit, fields_of, named
 from horae.domain.names import LONGEST_NAME, queue_name
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER, of_kind
-from horae.types.values.secret import is_secret
+from horae.types.values import is_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,18 +12,19 @@ from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.groups import OnDependencyFailure
-from horae.domain.jobs.job import Job, JobId
-from horae.domain.jobs.tags import parse_tags
-from horae.domain.jobs.uniqueness import (
+from horae.domain.jobs import (
     Debounce,
+    Job,
+    JobId,
+    OnDependencyFailure,
     OnDuplicate,
     Unique,
     check_on_duplicate,
     debounce_of,
+    parse_tags,
 )
 from horae.domain.names import foreign_id, owner_id, queue_name
-from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind, whole_number

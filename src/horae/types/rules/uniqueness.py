@@ -4,14 +4,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from horae.domain.jobs.job import ACTIVE, JobState
-from horae.domain.jobs.uniqueness import Debounce, Unique, UniqueKey, debounce_of
-from horae.domain.times.duration import parse_duration
+from horae.domain.jobs import ACTIVE, Debounce, JobState, Unique, UniqueKey, debounce_of
+from horae.domain.times import parse_duration
 from horae.errors import InvalidJobType, InvalidRequest
 from horae.quoting import quoted
 from horae.types.rules.start_options import StartOptions
-from horae.types.values.parameters import MappedParameters
-from horae.types.values.unique_key import check_names, is_computed, key_of
+from horae.types.values import MappedParameters, check_names, is_computed, key_of
 
 MOST_COMPARED: Final = 1_000
 """Jobs of one batch that are compared with others: on PostgreSQL each holds a lock until the end of

@@ -1,1 +1,50 @@
-"""The values of parameters: checked, stored, and restored unchanged."""
+"""Parameters of jobs: plain data, validated at the start, stored as given, and validated again.
+
+Invariants: same input, same value; what would reach a body as another value is refused at the
+start; values marked secret appear in no error, log or listing.
+"""
+
+from horae.types.values.parameters import (
+    CheckedParameters,
+    MappedParameters,
+    ModelParameters,
+    Stored,
+    parameters_of,
+)
+from horae.types.values.plain_data import json_problem_of, mapping_of, problem_of
+from horae.types.values.searchable import Searchability, searchability
+from horae.types.values.secret import (
+    Secret,
+    given_secrets,
+    has_secrets,
+    is_secret,
+    masked,
+    refuse_class,
+    secret_values,
+)
+from horae.types.values.unique_key import check_names, is_computed, key_of
+from horae.types.values.written import NotStorableError
+
+__all__ = [
+    "CheckedParameters",
+    "MappedParameters",
+    "ModelParameters",
+    "NotStorableError",
+    "Searchability",
+    "Secret",
+    "Stored",
+    "check_names",
+    "given_secrets",
+    "has_secrets",
+    "is_computed",
+    "is_secret",
+    "json_problem_of",
+    "key_of",
+    "mapping_of",
+    "masked",
+    "parameters_of",
+    "problem_of",
+    "refuse_class",
+    "searchability",
+    "secret_values",
+]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
-from horae.storage.jobs.search.mapped import MappedTable, is_mapped
+from horae.storage.jobs.search import MappedTable, is_mapped
 from horae.types.values.plain_data import plain_values
 from horae.types.values.secret import (
     given_secrets,

@@ -1,3 +1,11 @@
-"""Endpoints for operators: queues, nodes, the overview, the audit log, metrics and health
-checks.
-"""
+"""Endpoints for operators: queues, limits, nodes, overview, change log, metrics and health."""
+
+from typing import Final
+
+from horae.api.resources.operations import audit, health, limits, metrics, nodes, overview, queues
+
+__all__ = ["OPERATIONS"]
+
+OPERATIONS: Final = tuple(
+    resource.router for resource in (queues, limits, nodes, overview, audit, health, metrics)
+)

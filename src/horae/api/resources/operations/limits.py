@@ -9,8 +9,8 @@ from pydantic import Field
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
 from horae.api.problems import document_errors
-from horae.api.views.limits import LimitItem, LimitList
-from horae.domain.limits.numbers import LARGEST_AMOUNT, Window
+from horae.api.views import LimitItem, LimitList
+from horae.domain.limits import LARGEST_AMOUNT, Window
 from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/limits", tags=["operations"])

@@ -6,9 +6,9 @@ from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
 from horae.api.problems import document_errors
-from horae.api.views.operations import DeadNodeItem, NodeList, node_item
-from horae.client.schedules.ring import first_shares
-from horae.runtime.node.node_status import REMEMBERED, look
+from horae.api.views import DeadNodeItem, NodeList, node_item
+from horae.client.schedules import first_shares
+from horae.runtime.node import REMEMBERED, look
 from horae.storage.nodes import nodes
 
 router = APIRouter(prefix="/api/nodes", tags=["operations"])

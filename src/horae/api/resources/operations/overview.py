@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
 from horae.api.problems import document_errors
-from horae.api.views.operations import OverviewItem
+from horae.api.views import OverviewItem
 
 router = APIRouter(prefix="/api/overview", tags=["operations"])
 

@@ -12,9 +12,9 @@ from horae.api.models import LONGEST_NOTE, RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.resources.operations.limits import LimitChange
 from horae.api.services import Services
-from horae.api.views.operations import QueueItem, QueueList
-from horae.client.operations.queues import LARGEST_LIMIT
-from horae.domain.limits.limit import Limit
+from horae.api.views import QueueItem, QueueList
+from horae.client.operations import LARGEST_LIMIT
+from horae.domain.limits import Limit
 from horae.domain.names import LONGEST_NAME
 from horae.storage.queues import queues
 

@@ -13,10 +13,10 @@ from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, complain, exit_code_of
 from horae.cli.moments import parse_moment
 from horae.cli.options import Owner, SomeJobIds, whose
-from horae.cli.printing.job_views import as_values, line_of
-from horae.cli.printing.output import counted, local_time, print_json
+from horae.cli.printing import counted, line_of, local_time, print_json
+from horae.cli.printing.job_views import as_values
 from horae.cli.values import duration
-from horae.domain.jobs.job import Job
+from horae.domain.jobs import Job
 from horae.errors import HoraeError
 
 

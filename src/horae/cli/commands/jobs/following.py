@@ -20,10 +20,10 @@ from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.failures import FAILED, complain
 from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
-from horae.cli.printing.job_views import as_values, line_of
-from horae.cli.printing.output import console, print_json
+from horae.cli.printing import console, line_of, print_json
+from horae.cli.printing.job_views import as_values
 from horae.cli.values import duration
-from horae.domain.jobs.job import Job, JobState
+from horae.domain.jobs import Job, JobState
 from horae.errors import JobDoesNotExist, JobError, JobFailed
 
 POLL_INTERVAL: Final = 0.2

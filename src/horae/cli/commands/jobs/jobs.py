@@ -13,8 +13,8 @@ from horae.cli.context import opened, target_of
 from horae.cli.failures import FAILED, complain
 from horae.cli.known_names import known_types
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
-from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
-from horae.cli.printing.output import console, print_json, print_table
+from horae.cli.printing import COLUMNS, console, line_of, print_job, print_json, print_table
+from horae.cli.printing.job_views import as_values
 from horae.cli.start_flags import start_options, with_start_options
 from horae.cli.values import duration
 from horae.quoting import did_you_mean

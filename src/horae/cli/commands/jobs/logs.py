@@ -11,8 +11,8 @@ from horae.cli.commands.jobs.following import POLL_INTERVAL
 from horae.cli.context import opened
 from horae.cli.escaping import printable
 from horae.cli.options import AsJson, JobId, Owner, whose
-from horae.cli.printing.output import print_json
-from horae.domain.jobs.log_lines import LogLine, level_name
+from horae.cli.printing import print_json
+from horae.domain.jobs import LogLine, level_name
 
 AT_ONCE: Final = 1000
 """Lines that are read with one query."""

@@ -4,3 +4,49 @@
 its rules and inserts it in one transaction; `contention` repeats that while another transaction is
 in the way. A job that a rule forbids leaves nothing behind.
 """
+
+from horae.client.jobs.creating.contention import (
+    RunsOperation,
+    TryAgain,
+    once,
+    with_retries,
+    with_retries_async,
+)
+from horae.client.jobs.creating.creation import create, create_many, create_once, create_plain
+from horae.client.jobs.creating.inline import RunsInline, retried_inline
+from horae.client.jobs.creating.members import (
+    INSERTED_AT_ONCE,
+    Batch,
+    Member,
+    MemberParser,
+    size_of,
+)
+from horae.client.jobs.creating.new_job import NewJob, NewJobs, listed, repetition_of
+from horae.client.jobs.creating.rules import check_startable
+from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
+
+__all__ = [
+    "INSERTED_AT_ONCE",
+    "Batch",
+    "Member",
+    "MemberParser",
+    "NewJob",
+    "NewJobs",
+    "RunsInline",
+    "RunsOperation",
+    "TryAgain",
+    "check_startable",
+    "create",
+    "create_many",
+    "create_once",
+    "create_plain",
+    "listed",
+    "once",
+    "refusal_by_position",
+    "refusal_of_session",
+    "repetition_of",
+    "retried_inline",
+    "size_of",
+    "with_retries",
+    "with_retries_async",
+]

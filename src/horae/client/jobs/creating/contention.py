@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from horae.errors import DatabaseBusy
-from horae.storage.jobs.creation import Contended
+from horae.storage.jobs import Contended
 
 T = TypeVar("T")
 

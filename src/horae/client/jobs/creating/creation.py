@@ -8,15 +8,12 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, max_count_of, row_of, rules_of
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.groups import GroupId
-from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
+from horae.domain.jobs import OWN_BACKEND, GroupId, Job, JobId, JobState, WaitsFor
 from horae.errors import MaxJobCountExceeded
-from horae.storage.jobs import creation, reading
-from horae.storage.jobs.creation import Contended, Inserted, JobRow
+from horae.storage.jobs import Contended, Inserted, JobRow, creation, reading
 from horae.storage.jobs.search import parameters
-from horae.types.job_type import has_hook
-from horae.types.values.parameters import MappedParameters
+from horae.types import has_hook
+from horae.types.values import MappedParameters
 
 
 def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:

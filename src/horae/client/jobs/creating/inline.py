@@ -8,10 +8,10 @@ from sqlalchemy import Connection
 
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.waiting import of_job, until_ended
-from horae.domain.jobs.job import Claim, Job, JobId, JobState
+from horae.domain.jobs import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, WaitTimeout
-from horae.storage.engine.database import Database
-from horae.wakeup.channel import WakeupChannel
+from horae.storage.engine import Database
+from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")
 

@@ -7,10 +7,8 @@ from typing import Any, Final, TypeAlias
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.types.arguments import of_kind
-from horae.types.job_type import JobType
-from horae.types.registry import JobTypeReference, Registry
-from horae.types.rules.start_options import StartOptions
+from horae.types import JobType, JobTypeReference, Registry, of_kind
+from horae.types.rules import StartOptions
 
 Member: TypeAlias = (
     JobTypeReference

@@ -17,21 +17,21 @@ from horae.client.jobs.creating.rules import (
     StartRule,
 )
 from horae.client.jobs.limits import JobLimits
-from horae.domain.jobs.groups import OnDependencyFailure
-from horae.domain.jobs.job import Job
-from horae.domain.jobs.tags import together
-from horae.domain.jobs.uniqueness import Debounce, UniqueKey
+from horae.domain.jobs import Debounce, Job, OnDependencyFailure, UniqueKey, together
 from horae.domain.storable import fits, is_storable_json, spelled_out
-from horae.domain.times.duration import parse_duration
+from horae.domain.times import parse_duration
 from horae.errors import InvalidRequest
-from horae.storage.jobs.creation import JobRow
-from horae.types.job_type import JobType, has_hook
-from horae.types.rules.limits import limits_of_job
-from horae.types.rules.start_options import OPTIONS, StartOptions
-from horae.types.rules.uniqueness import key_of_retry, unique_key_in, uniqueness_in
-from horae.types.storing import storable_parameters
-from horae.types.values.parameters import CheckedParameters, Stored
-from horae.types.values.plain_data import json_problem_of, mapping_of
+from horae.storage.jobs import JobRow
+from horae.types import JobType, has_hook, storable_parameters
+from horae.types.rules import (
+    OPTIONS,
+    StartOptions,
+    key_of_retry,
+    limits_of_job,
+    unique_key_in,
+    uniqueness_in,
+)
+from horae.types.values import CheckedParameters, Stored, json_problem_of, mapping_of
 
 LARGEST_META: Final = 1024 * 1024
 """Bytes of JSON that `meta` may have."""

@@ -12,19 +12,22 @@ from typing import Any, Final
 from sqlalchemy import Connection
 from typing_extensions import override
 
-from horae.domain.jobs.backend import OWN_BACKEND
-from horae.domain.jobs.groups import OnDependencyFailure
-from horae.domain.jobs.job import Job, JobId, JobState
-from horae.domain.jobs.uniqueness import Debounce, UniqueKey
+from horae.domain.jobs import (
+    OWN_BACKEND,
+    Debounce,
+    Job,
+    JobId,
+    JobState,
+    OnDependencyFailure,
+    UniqueKey,
+)
 from horae.errors import DuplicateJob, InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
 from horae.quoting import quoted
-from horae.storage.jobs import creation, duplicates, reading
-from horae.storage.jobs.creation import Contended, JobRow
-from horae.storage.jobs.groups import dependencies
-from horae.storage.jobs.groups.dependencies import Dependency
+from horae.storage.jobs import Contended, JobRow, creation, duplicates, reading
+from horae.storage.jobs.groups import Dependency, dependencies
 from horae.storage.outcomes import cancelling, follow_ups
-from horae.storage.schedules.reading import now as now_of_database
-from horae.types.job_type import JobType
+from horae.storage.schedules import now as now_of_database
+from horae.types import JobType
 
 REPLACED_BY: Final = "a later start of the same job"
 """Shown as who cancelled a job that was replaced."""

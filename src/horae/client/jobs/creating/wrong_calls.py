@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.types.job_type import JobType
+from horae.types import JobType
 
 MAKERS: Final = ("scoped_session", "async_scoped_session", "sessionmaker", "async_sessionmaker")
 """Classes of SQLAlchemy whose instances are called to get a session."""

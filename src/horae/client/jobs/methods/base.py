@@ -8,23 +8,19 @@ from typing import Final
 
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.cancelling import JobCanceller
-from horae.client.jobs.creating.contention import RunsOperation, with_retries
-from horae.client.jobs.creating.inline import RunsInline
+from horae.client.jobs.creating import RunsInline, RunsOperation, with_retries
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.limits import USUAL, JobLimits
 from horae.client.jobs.live_reports import with_live_reports
 from horae.client.listing import ListsFrom
-from horae.domain.jobs.job import Job, JobId
-from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs import EVERYBODY, Job, JobId, Whose
 from horae.errors import JobDoesNotExist
-from horae.live.store import LiveStore
-from horae.storage.engine.database import Database
-from horae.storage.engine.same_database import SameDatabase
+from horae.live import LiveStore
+from horae.storage.engine import Database, SameDatabase
 from horae.storage.jobs import reading
-from horae.types.arguments import LARGEST_ID, of_kind
-from horae.types.hooks.hooks import Hooks
-from horae.types.registry import Registry
-from horae.wakeup.channel import WakeupChannel, work
+from horae.types import LARGEST_ID, Registry, of_kind
+from horae.types.hooks import Hooks
+from horae.wakeup import WakeupChannel, work
 
 WORK: Final = work()
 

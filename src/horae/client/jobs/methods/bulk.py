@@ -11,21 +11,17 @@ from typing_extensions import Unpack
 from horae.client.changes import LoggedChange, recorded
 from horae.client.jobs import filters
 from horae.client.jobs.bulk_job import BulkOrder
-from horae.client.jobs.creating.creation import create
+from horae.client.jobs.creating import create
 from horae.client.jobs.creating.new_job import new_job
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
-from horae.domain.jobs.bulk import BULK_TYPE, BulkAction, BulkPreview
-from horae.domain.jobs.job import Job
-from horae.domain.jobs.owner import EVERYBODY, Whose
-from horae.domain.jobs.query import parse_query
+from horae.domain.jobs import BULK_TYPE, EVERYBODY, BulkAction, BulkPreview, Job, Whose, parse_query
 from horae.domain.names import foreign_id
-from horae.domain.times.duration import Duration
+from horae.domain.times import Duration
 from horae.errors import InvalidRequest
-from horae.storage.jobs import reading
-from horae.storage.jobs.reading import JobFilter
+from horae.storage.jobs import JobFilter, reading
 from horae.storage.jobs.search import bulk, searching
-from horae.types.rules.start_options import StartOptions
+from horae.types.rules import StartOptions
 
 SHOWN: Final = 10
 """Jobs that a preview shows."""

@@ -6,20 +6,18 @@ from functools import partial
 
 from horae.client.changes import LoggedChange, recorded
 from horae.client.jobs import filters
-from horae.client.jobs.creating.creation import create_once
-from horae.client.jobs.creating.new_job import repetition_of
+from horae.client.jobs.creating import create_once, repetition_of
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
-from horae.domain.jobs.job import Job, JobId, JobState
-from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs import EVERYBODY, Job, JobId, JobState, Whose
 from horae.domain.names import foreign_id
-from horae.domain.times.duration import Duration
+from horae.domain.times import Duration
 from horae.errors import InvalidRequest, JobNotDeletable, JobNotReschedulable, JobNotRetryable
 from horae.storage.jobs import owed_hooks, reading, rescheduling
 from horae.storage.outcomes import deletion
 from horae.storage.schedules import retrying
-from horae.types.rules.start_options import StartOptions
-from horae.wakeup.channel import Hint, HintKind
+from horae.types.rules import StartOptions
+from horae.wakeup import Hint, HintKind
 
 
 class ChangesJobs(JobsBase):

@@ -11,24 +11,33 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.client.changes import LoggedChange, recorded
-from horae.client.jobs.creating.contention import with_retries
-from horae.client.jobs.creating.creation import create, create_many
-from horae.client.jobs.creating.members import (
+from horae.client.jobs.creating import (
     INSERTED_AT_ONCE,
     Batch,
     Member,
     MemberParser,
+    NewJob,
+    create,
+    create_many,
     size_of,
+    with_retries,
 )
-from horae.client.jobs.creating.new_job import NewJob
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.methods.reading import ReadsJobs
 from horae.client.jobs.methods.starting import StartsJobs, Within
 from horae.client.jobs.waiting import of_group, until_ended
-from horae.domain.jobs.groups import Group, GroupId, GroupState, OnFailure, progress_of
-from horae.domain.jobs.job import Job, JobId
-from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs import (
+    EVERYBODY,
+    Group,
+    GroupId,
+    GroupState,
+    Job,
+    JobId,
+    OnFailure,
+    Whose,
+    progress_of,
+)
 from horae.domain.names import foreign_id, owner_id
 from horae.errors import (
     DatabaseBusy,
@@ -38,16 +47,14 @@ from horae.errors import (
     InvalidRequest,
 )
 from horae.quoting import quoted
+from horae.storage.engine import conflicts_as_busy
 from horae.storage.engine.after_commit import after_commit
-from horae.storage.engine.failures import conflicts_as_busy
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
-from horae.storage.outcomes import follow_ups
-from horae.storage.outcomes.follow_ups import FollowUps
-from horae.types.arguments import LARGEST_ID, Timeout, of_kind, seconds_of
-from horae.types.groups import GroupCanceller
-from horae.types.rules.start_options import StartOptions
-from horae.wakeup.channel import work
+from horae.storage.outcomes import FollowUps, follow_ups
+from horae.types import LARGEST_ID, GroupCanceller, Timeout, of_kind, seconds_of
+from horae.types.rules import StartOptions
+from horae.wakeup import work
 
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
 ATOMIC: Final = 10_000

@@ -12,19 +12,26 @@ from horae.client.jobs.live_reports import with_live_reports
 from horae.client.jobs.methods.base import JobsBase
 from horae.client.jobs.searching import SEARCH_TIME, search_for
 from horae.client.jobs.waiting import of_job, until_ended
-from horae.domain.jobs.job import LEFT_OUT, Job, JobId, JobState
-from horae.domain.jobs.log_lines import LEVELS, LogPage, check_level, place_of
-from horae.domain.jobs.owner import EVERYBODY, Whose
-from horae.domain.jobs.query import Query
+from horae.domain.jobs import (
+    EVERYBODY,
+    LEFT_OUT,
+    LEVELS,
+    Job,
+    JobId,
+    JobState,
+    LogPage,
+    Query,
+    Whose,
+    check_level,
+    place_of,
+)
 from horae.errors import InvalidRequest, JobFailed, JobWasCancelled
 from horae.quoting import quoted
-from horae.storage.jobs import logs, reading
-from horae.storage.jobs.limits.own_limits import weight_of
-from horae.storage.jobs.reading import JobFilter, PastAttempt
-from horae.storage.jobs.search import searching
-from horae.storage.jobs.search.searching import Search
+from horae.storage.jobs import JobFilter, PastAttempt, logs, reading
+from horae.storage.jobs.limits import weight_of
+from horae.storage.jobs.search import Search, searching
 from horae.storage.jobs.waiting_reason import waiting_reason
-from horae.types.arguments import Timeout, of_kind, seconds_of
+from horae.types import Timeout, of_kind, seconds_of
 
 Attempts: TypeAlias = list[PastAttempt]
 MOST_AT_ONCE: Final = 10_000

@@ -13,25 +13,29 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from horae.client.changes import is_requested, recorded
-from horae.client.jobs.creating.creation import create, create_many, create_plain
-from horae.client.jobs.creating.inline import retried_inline
-from horae.client.jobs.creating.new_job import NewJob, NewJobs, listed, new_job
-from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
+from horae.client.jobs.creating import (
+    NewJob,
+    NewJobs,
+    create,
+    create_many,
+    create_plain,
+    listed,
+    refusal_by_position,
+    refusal_of_session,
+    retried_inline,
+)
+from horae.client.jobs.creating.new_job import new_job
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Claim, Job, JobId
-from horae.domain.jobs.uniqueness import Debounce, OnDuplicate, Unique
-from horae.domain.times.duration import Duration
+from horae.domain.jobs import Claim, Debounce, Job, JobId, OnDuplicate, Unique
+from horae.domain.times import Duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.storage.engine import POSTGRESQL, conflicts_as_busy
 from horae.storage.engine.after_commit import after_commit
-from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.engine.failures import conflicts_as_busy
-from horae.types.arguments import of_kind
-from horae.types.registry import JobTypeReference
-from horae.types.rules.start_options import OPTIONS, DependencyFailure, StartOptions
-from horae.types.rules.uniqueness import check_batch
-from horae.wakeup.channel import work
+from horae.types import JobTypeReference, of_kind
+from horae.types.rules import OPTIONS, DependencyFailure, StartOptions, check_batch
+from horae.wakeup import work
 
 Within: TypeAlias = Session | Connection
 

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from horae.errors import DatabaseReadOnly
 from horae.storage.engine.dialect import SQLITE
-from horae.storage.engine.sqlite.opening import take_write_lock
+from horae.storage.engine.sqlite import take_write_lock
 
 WAS_IDLE: Final = "horae_was_idle"
 

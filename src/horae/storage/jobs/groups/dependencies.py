@@ -5,9 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
 
-from horae.domain.jobs.groups import AWAITED_BY_JOBS, OnDependencyFailure
-from horae.domain.jobs.job import JobId, JobState
-from horae.storage.engine.dialect import IdList, PerDialect, among, member_of
+from horae.domain.jobs import AWAITED_BY_JOBS, JobId, JobState, OnDependencyFailure
+from horae.storage.engine import IdList, PerDialect, among, member_of
 from horae.storage.jobs.group_tables import dependencies
 from horae.storage.jobs.groups.groups import HOLD_BACK
 from horae.storage.jobs.tables import jobs

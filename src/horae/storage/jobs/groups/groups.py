@@ -26,11 +26,16 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.groups import REPORTED, Group, GroupId, OnFailure
-from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
-from horae.storage.engine.constants import constant
-from horae.storage.engine.dialect import POSTGRESQL, PerDialect, database_now, seconds_ago
-from horae.storage.engine.unreadable_rows import read, readable
+from horae.domain.jobs import REPORTED, Group, GroupId, Job, JobId, JobState, OnFailure, WaitsFor
+from horae.storage.engine import (
+    POSTGRESQL,
+    PerDialect,
+    constant,
+    database_now,
+    read,
+    readable,
+    seconds_ago,
+)
 from horae.storage.jobs.group_tables import group_parts, groups
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import IS_HELD, jobs, nodes

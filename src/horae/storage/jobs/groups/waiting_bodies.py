@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, bindparam, false, null, select, union_all
 
-from horae.domain.jobs.job import JobId, JobState
-from horae.domain.jobs.waits import Prerequisite, Wait, WaitTarget
+from horae.domain.jobs import JobId, JobState, Prerequisite, Wait, WaitTarget
 from horae.quoting import quoted
-from horae.storage.engine.dialect import IdList, PerDialect, member_of
+from horae.storage.engine import IdList, PerDialect, member_of
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs, queues

@@ -26,9 +26,8 @@ from sqlalchemy import (
     true,
 )
 
-from horae.domain.limits.limit import OWNER, key_of
-from horae.domain.limits.numbers import LimitNumbers
-from horae.storage.engine.dialect import (
+from horae.domain.limits import OWNER, LimitNumbers, key_of
+from horae.storage.engine import (
     INSERT,
     Json,
     PerDialect,

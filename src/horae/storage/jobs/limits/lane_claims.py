@@ -23,12 +23,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from horae.domain.jobs.job import Claim
-from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
-from horae.domain.limits.numbers import LimitNumbers
-from horae.domain.limits.rate import may_gather, state_now
-from horae.storage.engine.dialect import EPOCH, MICROSECOND, microseconds_now
-from horae.storage.engine.value_limits import LATEST
+from horae.domain.jobs import Claim
+from horae.domain.limits import Bucket, Choice, Chooser, Lane, LimitNumbers, may_gather, state_now
+from horae.storage.engine import EPOCH, LATEST, MICROSECOND, microseconds_now
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
 from horae.storage.jobs.limits import lane_statements as sql
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Integer, Select, and_, bindparam, delete, select
 
-from horae.storage.engine.dialect import IdList, PerDialect, member_of, microseconds_now
+from horae.storage.engine import IdList, PerDialect, member_of, microseconds_now
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs
 

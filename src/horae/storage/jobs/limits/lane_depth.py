@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Text, and_, cast, func, select
 
-from horae.domain.limits.numbers import LimitNumbers
-from horae.storage.engine.dialect import database_now, microseconds_now, seconds_since
+from horae.domain.limits import LimitNumbers
+from horae.storage.engine import database_now, microseconds_now, seconds_since
 from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,
     IS_UNFILED,

@@ -25,8 +25,10 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import JobState, WaitsFor
-from horae.storage.engine.dialect import (
+from horae.domain.jobs import JobState, WaitsFor
+from horae.storage.engine import (
+    MOST_ATTEMPTS,
+    MOST_LEASES,
     SQLITE,
     IdList,
     Instant,
@@ -39,7 +41,6 @@ from horae.storage.engine.dialect import (
     microseconds_of,
     one_of,
 )
-from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.claims import CLAIMED, IS_CLOSED, due_jobs, is_readable, start
 from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Executable, Select, Subquery, func, or_, select
 
-from horae.domain.jobs.job import Claim
-from horae.storage.engine.dialect import PerDialect, member_of
+from horae.domain.jobs import Claim
+from horae.storage.engine import PerDialect, member_of
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import (
     IS_CLOSED,

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs.job import JobId
-from horae.domain.limits.numbers import LARGEST_AMOUNT
+from horae.domain.jobs import JobId
+from horae.domain.limits import LARGEST_AMOUNT
 from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import is_storable
 from horae.storage.jobs import reading

@@ -33,8 +33,7 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.bulk import BulkAction
-from horae.domain.jobs.job import JobId, JobState
+from horae.domain.jobs import BulkAction, JobId, JobState
 from horae.errors import LeaseLost
 from horae.storage.jobs.owed_hooks import BEFORE_DELETE
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, metadata, row_id

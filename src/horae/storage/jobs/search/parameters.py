@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs import JobId
 from horae.errors import JobDoesNotExist
-from horae.storage.engine.dialect import IdList, member_of
+from horae.storage.engine import IdList, member_of
 from horae.storage.jobs.search.mapped import MappedTable
 
 M = TypeVar("M")

@@ -38,8 +38,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from horae.domain.jobs.job import JobId, JobState
-from horae.domain.jobs.query import (
+from horae.domain.jobs import (
     Bound,
     Condition,
     Field,
@@ -47,12 +46,14 @@ from horae.domain.jobs.query import (
     HasParameter,
     InTime,
     Is,
+    JobId,
+    JobState,
     Lasted,
     Literal,
     Query,
     Term,
 )
-from horae.storage.engine.dialect import (
+from horae.storage.engine import (
     POSTGRESQL,
     SQLITE,
     Instant,

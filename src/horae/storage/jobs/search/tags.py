@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Text, bindparam, cast, delete, insert, select, update
 
-from horae.domain.jobs.job import JobId
-from horae.storage.engine.dialect import Json, PerDialect, among, json_rows
+from horae.domain.jobs import JobId
+from horae.storage.engine import Json, PerDialect, among, json_rows
 from horae.storage.jobs.tables import job_tags, jobs
 
 SET: Final = among(

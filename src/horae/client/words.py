@@ -16,11 +16,9 @@ from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[
     Options,
 )
 
-from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.fields import Field
-from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
-from horae.domain.times.interval import Interval
-from horae.domain.times.zone import load_zone
+from horae.domain.cron import CronExpression, Field
+from horae.domain.schedules import CronTrigger, IntervalTrigger, Trigger
+from horae.domain.times import Interval, load_zone
 
 _MICROSECONDS: Final = {
     "day": 86_400_000_000,
