@@ -102,7 +102,7 @@ def bounds_from(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def raw_bounds(given: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the statement that sets `bounds_from`, with its values as text, for a raw connection."""
+    """Return the statement that sets `bounds_from`, with values as text, for a raw connection."""
     bounds = bounds_from(given)
     return SET_BOUNDS.format("$1", "$2"), [
         f"{{{','.join(each)}}}" for each in (bounds.keys(), bounds.values())
