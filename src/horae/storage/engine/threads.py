@@ -42,9 +42,7 @@ class Threads(Executor):
 
     @override
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run the call on one of the threads; raises RuntimeError after `shutdown` or without a
-        thread.
-        """
+        """Run the call on a thread; raises RuntimeError after `shutdown`, or if none can start."""
         future = Future[T]()
         self._accept(partial(_run_for_future, future, partial(fn, *args, **kwargs)))
         return future

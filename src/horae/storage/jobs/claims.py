@@ -61,14 +61,14 @@ from horae.storage.engine import (
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, has_not_expired, jobs, queues, ready_order
 
-_AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed where they are needed
+_AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # they are parsed where they are needed
 CLAIMED: Final = tuple(
     cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields
 )
 
 
 class Part(Enum):
-    """The jobs that a claim may take, seen from the last one that was claimed (ADR 0008).
+    """The part of the due jobs that a claim may take, relative to the last claimed job (ADR 0008).
 
     All parts except the first are for PostgreSQL only.
     """
@@ -80,12 +80,11 @@ class Part(Enum):
 
 
 class NextWork(NamedTuple):
-    """When the next job becomes due, which queues have a concurrency limit, and whether jobs wait
-    in lanes.
+    """When the next job is due, which queues have a concurrency limit, and whether lanes have jobs.
 
     `due_in`: seconds until the next pending job becomes due; infinite if there is none, None if too
     many are pending to find it cheaply; `due_at`: the same moment in whole microseconds, None if
-    `due_in` is no number.
+    `due_in` is not a finite number.
     """
 
     due_in: float | None
@@ -96,9 +95,7 @@ class NextWork(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimScope:
-    """The jobs that a node may claim: of the types it knows, in the queues it serves (None: all
-    queues).
-    """
+    """The jobs that a node may claim, by their types and queues (None: all queues)."""
 
     node: NodeId
     types: Sequence[str]
@@ -108,7 +105,7 @@ class ClaimScope:
 IS_CLOSED: Final = or_(
     queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, OWN_BACKEND) != OWN_BACKEND
 )
-"""No node may claim from the queue: it is paused, or a backend runs its jobs."""
+"""No node may claim from the queue, because it is paused or a backend runs its jobs."""
 STARTED: Final = {
     "state": state_after(JobEvent.CLAIM),
     "lease": jobs.c.lease + 1,
@@ -123,7 +120,7 @@ def is_readable(dialect: str) -> ColumnElement[bool]:
     """Return the condition that no CHECK rejects a row; SQLite lets CHECKs be switched off."""
     if dialect != SQLITE:
         return true()
-    # A CHECK accepts null.
+    # The CHECK accepts null.
     return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())
 
 
@@ -149,10 +146,10 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
             is_readable(dialect),
         )
         .order_by(*ready_order)
-        # A subquery, so that the plan does not depend on its value: PostgreSQL then estimates a
-        # tenth of the ready jobs and follows the index in its order. With a number that is large
-        # compared with its estimate of the ready jobs, it would read and sort all of them for each
-        # claim.
+        # The limit is a subquery, so that the plan does not depend on its value: PostgreSQL then
+        # estimates a tenth of the ready jobs and follows the index in its order. With a number that
+        # is large compared with its estimate of the ready jobs, it would read and sort all of them
+        # for each claim.
         .limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
     )
 
@@ -165,7 +162,7 @@ def start(*where: ColumnElement[bool], **changes: Any) -> Update:
 def start_in_order(dialect: str, chosen: Select[Any]) -> Executable:
     """Start the jobs with the chosen ids, and return their claims in order."""
     claimed = start(one_of(dialect, jobs.c.id, chosen))
-    if dialect == SQLITE:  # cannot order the rows of RETURNING; `execute_claim` does
+    if dialect == SQLITE:  # SQLite cannot order the rows of RETURNING; `execute_claim` does
         return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
     return select(*(rows.c[name] for name in Claim._fields)).order_by(
@@ -177,12 +174,12 @@ _last = jobs.alias("last")
 
 
 def _of_last(value: ColumnElement[Any]) -> Any:
-    """Select a value of the job `last`, the last one that was claimed."""
+    """Select a value of the job `last`, the one that was claimed last."""
     return select(value).where(_last.c.id == bindparam("last")).scalar_subquery()
 
 
 # A transaction that commits late may create jobs that are due before the last claimed one, so jobs
-# that have been due for less than a second come after it, too.
+# that have been due for less than a second count as coming after it, too.
 _lately: Final = seconds_from_now(-1.0)
 _place_of_last: Final = tuple_(
     _of_last(func.least(_last.c.run_at, _lately)),
@@ -223,7 +220,7 @@ CLAIM_ONE: Final = start(
 
 
 MOST_SCANNED: Final = 1000
-"""How many pending jobs are read to find the next one to become due."""
+"""Maximum number of pending jobs that are read to find the next one to become due."""
 
 _waiting = select(jobs.c.run_at).where(IS_READY).limit(MOST_SCANNED).subquery("waiting")
 
@@ -283,9 +280,9 @@ def claim(
     part: Part = Part.ALL,
     last: JobId | None = None,
 ) -> list[Claim]:
-    """Claim up to `limit` due jobs, by priority, then those that have been due longest.
+    """Claim up to `limit` due jobs: by priority, then those that have been due longest.
 
-    `part`, `last`: only this part of them, seen from this job.
+    `part`: the part of the due jobs to claim from, relative to the job `last`.
     """
     parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope)}
     if part is Part.ALL:
@@ -294,7 +291,7 @@ def claim(
 
 
 def exists(connection: Connection, job_id: JobId) -> bool:
-    """Return whether there is a job with this id; it may have been deleted."""
+    """Return whether there is a job with this id, which may have been deleted."""
     return connection.execute(EXISTS, {"job_id": job_id}).first() is not None
 
 
@@ -317,9 +314,7 @@ def execute_claim(
 
 
 def next_work(connection: Connection) -> NextWork:
-    """Return when the next job becomes due, which queues have limits, and whether jobs wait in
-    lanes.
-    """
+    """Return when the next job is due, which queues have limits, and whether lanes have jobs."""
     row = connection.execute(NEXT_WORK.on(connection)).one()
     waiting, seconds, limited, lanes, due_at = cast_type(
         "tuple[int, float | None, list[str] | None, bool, int | None]", row
@@ -337,24 +332,20 @@ def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | No
 
 
 def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
-    """Hand back jobs whose bodies have not begun, without counting an attempt; return those that
-    are pending again.
-    """
+    """Hand back jobs that have not begun, uncounted; return those that are pending again."""
     held = json.dumps([{"id": claim.id, "lease": claim.lease} for claim in claims])
     rows = connection.execute(HAND_BACK.on(connection), {"claims": held})
     return {JobId(id_) for id_ in rows.scalars()}
 
 
 def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) -> set[JobId]:
-    """Hand back jobs that have not begun, to become due again after some seconds."""
+    """Hand back jobs that have not begun; they become due again after some seconds."""
     returned = hand_back(connection, claims)
     connection.execute(POSTPONE.on(connection), {"ids": list(returned), "seconds": seconds})
     return returned
 
 
 def orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
-    """Return the claims that the node holds and does not know of, because the reply to a claim was
-    lost.
-    """
+    """Return the node's claims that it does not know of, because the reply to a claim was lost."""
     rows = connection.execute(ORPHANED.on(connection), {"node": node, "known": known})
     return [Claim._make(row) for row in rows]

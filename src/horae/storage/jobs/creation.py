@@ -1,6 +1,4 @@
-"""Create jobs: one, or thousands in one statement; count limits and unique keys are checked
-atomically.
-"""
+"""Create jobs, singly or thousands in one statement, with atomic checks of limits and keys."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -76,9 +74,9 @@ class JobRow:
 
     @property
     def is_guarded(self) -> bool:
-        """Return whether `add_guarded` has to insert the job, even if no number of jobs is limited.
+        """Return whether `add_guarded` has to insert the job, even without a limit on open jobs.
 
-        It has a unique key, expires, or repeats another one.
+        That is so if it has a unique key, expires, or repeats another job.
         """
         return (
             self.unique_key is not None
@@ -89,14 +87,14 @@ class JobRow:
 
 
 _ONE_AT_A_TIME: Final = "serializable, one at a time"
-"""The isolation of SQLite, where a transaction that writes holds the only write lock."""
+"""SQLite's isolation: a transaction that writes holds the only write lock."""
 _SEES_COMMITTED_ROWS: Final = (*SEES_COMMITTED, _ONE_AT_A_TIME)
 
 
 class Contended(DatabaseBusy):
     """An open transaction creates a job under the same limit or unique key.
 
-    `holder`: tells that transaction from others, None if it has just ended.
+    `holder`: identifies that transaction; None if it has just ended.
     """
 
     def __init__(self, message: str, holder: str | None = None) -> None:
@@ -117,8 +115,8 @@ class Inserted(NamedTuple):
 class QueueRules(NamedTuple):
     """What decides whether a job may start in a queue.
 
-    `backend`: what runs its jobs, None if nothing was named; `has_lanes`: it has limits by key, or
-    owners take turns.
+    `backend`: what runs its jobs, None if nothing was named; `has_lanes`: whether the queue has
+    limits by key, or its owners take turns.
     """
 
     backend: str | None = None
@@ -142,11 +140,11 @@ RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
     seconds_from_now(func.coalesce(bindparam("delay", type_=Float()), 0.0)),
 )
-"""When a job may start: at the parameter `run_at`, or `delay` seconds from now, or now."""
+"""When a job may start: at `run_at`, or `delay` seconds from now, or now."""
 
 
 def expiry(run_at: ColumnElement[datetime]) -> ColumnElement[datetime]:
-    """Return when a job expires that may start at `run_at`; null if it never does."""
+    """Return when a job that may start at `run_at` expires; null if it never does."""
     after = cast(bindparam("expires_after", type_=Float()), Float())
     return func.coalesce(
         cast(bindparam("expires_at", type_=Instant()), Instant()), seconds_after(run_at, after)
@@ -158,13 +156,13 @@ def value_of(name: str) -> Any:
     kind = jobs.c[name].type
     if isinstance(kind, Json):
         return cast(bindparam(name, type_=Text()), kind)
-    # As text of any length: PostgreSQL would cut a text that is too long instead of rejecting it.
+    # The value is a text of any length: PostgreSQL would cut a text that is too long instead of
+    # rejecting it.
     return cast(bindparam(name, type_=kind), Text() if isinstance(kind, String) else kind)
 
 
 def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnElement[Any]:
-    """Return whether a new job of this queue is claimed through a lane; null if neither it nor the
-    queue has limits.
+    """Return whether a new job is claimed through a lane; null if nothing limits it.
 
     A queue with limits, or with owners that take turns, has a row; for any other queue this is one
     look at its key.
@@ -194,14 +192,16 @@ COUNT_OPEN: Final = select(func.count()).where(
     jobs.c.type == bindparam("type"),
     IS_OPEN,
 )
-# Without waiting: the other transaction belongs to a caller, and may stay open for any time.
+# The lock is not waited for: the other transaction belongs to a caller, and may stay open for any
+# time.
 TRY_LOCK: Final = select(
     func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label(
         "taken"
     ),
     func.current_setting("transaction_isolation").label("isolation"),
 )
-# A virtual transaction, which all roles may see. Two columns hold the halves of the key.
+# A virtual transaction identifies the holder, because all roles may see it. Two columns hold the
+# halves of the key.
 LOCK_HOLDER: Final = text("""
     SELECT virtualtransaction FROM pg_locks
     WHERE locktype = 'advisory' AND objsubid = 1 AND granted
@@ -214,7 +214,7 @@ _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = (
     select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
 )
-# One statement in place of two. As a guard of `ADD` it would cost plain jobs a tenth of it, and
+# This replaces two statements. A guard in `ADD` would make plain jobs a tenth slower, and
 # `ADD_GUARDED` costs a third more.
 ADD_LIMITED: Final = (
     insert(jobs)
@@ -223,7 +223,7 @@ ADD_LIMITED: Final = (
     )
     .returning(*_INSERTED)
 )
-# Plain jobs do not pay for it.
+# The expiry is separate, so that jobs without one do not pay for it.
 _EXPIRES_AT: Final = {"expires_at": expiry(RUN_AT)}
 
 
@@ -245,18 +245,18 @@ def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
 
 
 ADD_GUARDED: Final = PerDialect(partial(_guarded, more={}))
-# A role that may only start jobs may not write these columns: a row with `retry_of` is in the way
-# of the real retry.
+# A role that may only start jobs may not write these columns: a row with `retry_of` would block the
+# real retry.
 ADD_RETRY: Final = PerDialect(
     partial(_guarded, more={name: value_of(name) for name in _OF_RETRIES})
 )
 
 
 def _many(dialect: str, more: Mapping[str, Any]) -> Any:
-    """Insert one job for each element of a JSON array: its parameters, or if the parameter
-    `has_limits` is true, a pair of its parameters and its limits.
+    """Insert one job for each element of a JSON array of parameters.
 
-    `more`: columns that other jobs do not have.
+    If the parameter `has_limits` is true, each element is a pair of a job's parameters and its
+    limits. `more`: columns that other jobs do not have.
     """
     batch = bindparam("batch", type_=Text())
     # Taking a pair apart costs a fifth of the statement, so only jobs with limits come as pairs.
@@ -274,7 +274,7 @@ def _many(dialect: str, more: Mapping[str, Any]) -> Any:
         elements = func.jsonb_array_elements(cast(batch, Json()))
         each = elements.table_valued("value", with_ordinality="position").render_derived()
         order = each.c.position
-        # A JSON null would be an entry in the index of parameters, for each job without any.
+        # A JSON null would be an entry in the index of parameters, for each job without parameters.
         null: ColumnElement[Any] = literal_column("'null'::jsonb")
         first, second = (each.c.value.op("->")(literal_column(f"{index}")) for index in (0, 1))
         params = func.nullif(case((has_limits, first), else_=each.c.value), null)
@@ -334,7 +334,8 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
 
 def add(connection: Connection, job: JobRow) -> Inserted:
     """Insert a job that has neither a guard nor an expiry, and repeats none."""
-    # No others: SQLAlchemy also inserts parameters that are named like columns of the table.
+    # Other values are left out, because SQLAlchemy also inserts parameters that are named like
+    # columns.
     parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
     inserted = Inserted(*connection.execute(ADD, parameters).one())
     if job.tags:
@@ -343,9 +344,7 @@ def add(connection: Connection, job: JobRow) -> Inserted:
 
 
 def add_limited(connection: Connection, job: JobRow) -> Inserted | None:
-    """Do the same for a job with limits, unless something else than Horae's nodes runs the jobs of
-    its queue.
-    """
+    """Insert a job with limits, unless a backend such as Celery runs the jobs of its queue."""
     row = connection.execute(ADD_LIMITED, parameters_of(job)).one_or_none()
     return None if row is None else Inserted(*row)
 
@@ -353,9 +352,7 @@ def add_limited(connection: Connection, job: JobRow) -> Inserted | None:
 def add_guarded(
     connection: Connection, job: JobRow, max_count: int | None = None
 ) -> Inserted | None:
-    """Insert a job unless its owner has `max_count` open jobs of the type, or an active job has its
-    unique key.
-    """
+    """Insert a job unless its owner has `max_count` open jobs, or an active job has its key."""
     if max_count is not None:
         lock_limit(connection, job.owner, job.type)
     if job.unique_key is not None:
@@ -372,11 +369,10 @@ def add_guarded(
 
 
 def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None:
-    """Let only one transaction at a time count and insert for this owner and type (SQLite has one
-    writer anyway).
+    """Let only one transaction at a time count and insert for this owner and type.
 
-    Raises `Contended`, and `InvalidRequest` for a transaction that does not see what others have
-    committed meanwhile.
+    SQLite has only one writer anyway. Raises `Contended`, and `InvalidRequest` for a transaction
+    that does not see what others have committed since it began.
     """
     isolation = _try_lock(
         connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}"
@@ -392,12 +388,12 @@ def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None
 def lock_key(
     connection: Connection, job_type: str, unique_key: str, *, latest_rows: bool = False
 ) -> None:
-    """Let only one transaction at a time insert with this key; the index would wait for it.
+    """Let only one transaction at a time insert with this key, where the index would wait.
 
     Raises `Contended`.
 
-    `latest_rows`: rows that no index guards decide; raises `InvalidRequest` for a transaction that
-    does not see them.
+    `latest_rows`: whether the decision depends on rows that no index guards; raises
+    `InvalidRequest` for a transaction that does not see the latest ones.
     """
     key, about = (
         f"horae:{job_type}:key:{unique_key}",
@@ -424,9 +420,7 @@ def _try_lock(connection: Connection, key: str, about: str) -> str:
 
 
 def count_open(connection: Connection, owner: str | None, job_type: str) -> int:
-    """Return the number of jobs of this owner and type that are pending, running, or not stopped
-    yet.
-    """
+    """Return how many jobs of this owner and type are pending, running, or not stopped yet."""
     return connection.execute(COUNT_OPEN, {"owner": owner, "type": job_type}).scalar_one()
 
 
@@ -438,8 +432,7 @@ def add_many(
     *,
     limits: Sequence[str | None] | None = None,
 ) -> list[JobId]:
-    """Insert one job for each of these parameters, as JSON text, in one statement; return the ids
-    in their order.
+    """Insert a job for each of these JSON texts in one statement; return the ids in order.
 
     `group_id`: the group of which they are members; `limits`: the limits of each, as JSON text.
     """
@@ -464,14 +457,14 @@ def add_many(
 
 
 def latest_retry(connection: Connection, job_id: JobId) -> JobId | None:
-    """Lock this job, so that no other transaction retries it, and return its newest retry."""
+    """Lock this job, so that no other transaction retries it; return its newest retry."""
     connection.execute(LOCK_JOB, {"job_id": job_id})
     found = connection.execute(LATEST_RETRY, {"job_id": job_id}).scalar_one_or_none()
     return None if found is None else JobId(found)
 
 
 def active_with_key(connection: Connection, job_type: str, unique_key: str) -> JobId | None:
-    """Return the active job that has this unique key to itself."""
+    """Return the active job that holds this unique key alone."""
     found = connection.execute(
         ACTIVE_WITH_KEY, {"type": job_type, "unique_key": unique_key}
     ).scalar_one_or_none()

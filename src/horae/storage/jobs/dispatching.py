@@ -1,8 +1,8 @@
-"""Jobs that a backend runs: a message is sent about each, and its workers claim the job by its id.
+"""Jobs that a backend runs: it gets a message about each, and its workers claim the job by its id.
 
-`sent_at` is set before the message is sent, so that no node claims the job meanwhile. A message is
-only a hint: a job whose message was lost is sent again, and one that was delivered twice finds the
-job claimed.
+`sent_at` is set before the message is sent, so that no node claims the job in the meantime. A
+message is only a hint: a job whose message was lost is sent again, and one whose message was
+delivered twice is found to be claimed.
 """
 
 from collections.abc import Collection, Sequence
@@ -44,7 +44,7 @@ from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, 
 
 @dataclass(frozen=True, slots=True)
 class SentScope:
-    """Jobs of these types, or in these queues unless their type is one of `other_types`."""
+    """The jobs of these types, or in these queues unless their type is one of `other_types`."""
 
     types: Collection[str]
     queues: Collection[str] = ()
@@ -52,9 +52,7 @@ class SentScope:
 
 
 class Dispatched(NamedTuple):
-    """A job about which a message is to be sent; `max_runtime`: the limit of its schedule in
-    seconds.
-    """
+    """A job whose message is to be sent; `max_runtime`: its schedule's limit in seconds."""
 
     id: JobId
     type: str
@@ -63,8 +61,9 @@ class Dispatched(NamedTuple):
 
 
 class SentJobs(NamedTuple):
-    """Jobs of one type and queue that were sent and are still pending; `oldest`: seconds since the
-    oldest message.
+    """Sent jobs of one type and queue that are still pending.
+
+    `oldest`: seconds since the oldest message was sent.
     """
 
     type: str
@@ -220,16 +219,12 @@ RUNNING: Final = select(func.count()).where(
 
 
 def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatched]:
-    """Mark up to `limit` due jobs as sent, and return them; jobs of queues with a limit have
-    `send_limited`.
-    """
+    """Mark up to `limit` due jobs as sent and return them; `send_limited` is for limited queues."""
     return _mark_sent(connection, SEND, scope, limit)
 
 
 def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
-    """Return the queues with a limit in which due jobs wait, and for how many of these each has
-    room.
-    """
+    """Return the limited queues in which due jobs wait, each with the number it has room for."""
     found = connection.execute(LIMITED_AND_DUE.on(connection), _parameters(scope))
     return {row.name: row.room for row in found}
 
@@ -237,10 +232,11 @@ def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
 def send_limited(
     connection: Connection, scope: SentScope, limit: int, *, queue: str
 ) -> list[Dispatched]:
-    """Mark due jobs of a queue with a limit as sent, as many as have room besides those that run or
-    were sent, and return them.
+    """Mark as many due jobs of a limited queue as sent as have room, and return them.
+
+    Running jobs and those that were sent before take up room.
     """
-    # Without the lock two nodes would both fill the same room.
+    # Without the lock two nodes would fill the same room twice.
     connection.execute(LOCK_LIMITED, {"queue": queue})
     room = connection.execute(ROOM, {"queue": queue}).scalar_one_or_none() or 0
     if room <= 0:
@@ -251,38 +247,33 @@ def send_limited(
 def send_again(
     connection: Connection, scope: SentScope, limit: int, *, seconds: float
 ) -> list[Dispatched]:
-    """Mark jobs as sent now whose last message is older than `seconds`, and return them, the oldest
-    first.
-    """
+    """Mark jobs whose last message is older than `seconds` as sent now; return them by age."""
     return _mark_sent(connection, SEND_AGAIN, scope, limit, seconds=seconds)
 
 
 def withdraw_messages(connection: Connection, job_ids: Collection[JobId]) -> int:
-    """Unmark jobs as sent, as after an error, so that they get other messages; return how many are
-    still pending.
-    """
+    """Unmark jobs as sent, for example after an error; return how many are still pending."""
     return len(connection.execute(WITHDRAW.on(connection), {"ids": list(job_ids)}).all())
 
 
 def withdraw_messages_of(connection: Connection, job_type: str, queue: str) -> int:
-    """Unmark the jobs of a type in a queue, so that nodes claim them, unless a backend runs the
-    queue's jobs; return how many there were.
+    """Unmark the sent jobs of a type in a queue, so that nodes claim them; return their number.
+
+    Jobs stay marked if a backend runs the queue's jobs.
     """
     return connection.execute(WITHDRAW_OF, {"of_type": job_type, "of_queue": queue}).rowcount
 
 
 def sent_jobs(connection: Connection) -> list[SentJobs]:
-    """Return the jobs about which messages were sent and which no worker has claimed yet, by type
-    and queue.
-    """
+    """Return the jobs that were sent and that no worker has claimed yet, by type and queue."""
     return [SentJobs._make(row) for row in connection.execute(SENT)]
 
 
 def held_in_lanes(connection: Connection, scope: SentScope) -> list[tuple[str, str, int]]:
-    """Return how many jobs of this scope, or of queues that have a backend, wait under limits by
-    key or turns.
+    """Return how many of these jobs wait under limits by key or turns, by type and queue.
 
-    By type and queue. No message is sent about these, and no node claims them.
+    It counts jobs of this scope, and those in queues that have a backend. No message is sent about
+    them, and no node claims them.
     """
     return [
         (type_, queue, number)
@@ -295,8 +286,7 @@ def held_in_lanes(connection: Connection, scope: SentScope) -> list[tuple[str, s
 def claim_sent(
     connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]
 ) -> Claim | None:
-    """Claim a job about which a message was sent; None if it is not to be run now, for example
-    after a second message.
+    """Claim a sent job; None if it is not to be run now, for example after a second message.
 
     A job in a queue with a limit is claimed by `claim_limited`.
     """
@@ -306,9 +296,7 @@ def claim_sent(
 def claim_limited(
     connection: Connection, job_id: JobId, node: NodeId, types: Sequence[str]
 ) -> Claim | None:
-    """Claim a job of a queue with a limit if there is room, else unmark it, so that it gets another
-    message.
-    """
+    """Claim a job of a limited queue if there is room; otherwise unmark it, to be sent again."""
     queue = connection.execute(LOCK_QUEUE, {"job_id": job_id}).one_or_none()
     if queue is None:
         return None

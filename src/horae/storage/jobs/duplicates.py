@@ -1,8 +1,7 @@
-"""Find the jobs that a new one would duplicate, and move a pending job in place of starting another
-one.
+"""Find the jobs that a new one would duplicate, or move a pending job instead of adding one.
 
 Both run while the transaction holds the lock of the key, so that no other transaction starts a job
-with it meanwhile.
+with it in the meantime.
 """
 
 from typing import Any, Final, NamedTuple
@@ -25,8 +24,7 @@ from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
 MOST_READ: Final = 100
-"""Duplicates of one job that are read; several exist only if a rule lets active jobs share a key.
-"""
+"""Maximum number of duplicates that are read; there are several only if jobs may share a key."""
 REPLACED_COLUMNS: Final = (
     "queue",
     "priority",
@@ -36,7 +34,7 @@ REPLACED_COLUMNS: Final = (
     "meta",
     "limits",
 )
-"""What a later call of a debounced job replaces in the pending one."""
+"""The columns of the pending job that a later call of a debounced job replaces."""
 
 
 class Duplicate(NamedTuple):
@@ -86,13 +84,13 @@ def _move() -> Update:
     newest = select(func.max(jobs.c.id)).where(*same).scalar_subquery()
     return (
         update(jobs)
-        # The state again: a claim that has locked the row meanwhile keeps it, with the parameters
-        # that it has read.
+        # Check the state again: if a node has claimed the row in the meantime, it runs with the old
+        # parameters.
         .where(jobs.c.id == newest, jobs.c.state == JobState.PENDING)
         .values(
             {
                 **{name: value_of(name) for name in REPLACED_COLUMNS},
-                "lane_id": None,  # its keys follow from the new parameters
+                "lane_id": None,  # the keys of the lane follow from the new parameters
                 "waits_for": case((is_limited, WaitsFor.LIMIT.value), else_=jobs.c.waits_for),
                 "run_at": run_at,
                 "expires_at": expiry(run_at),
@@ -119,9 +117,7 @@ def duplicates(connection: Connection, job_type: str, key: UniqueKey) -> list[Du
 
 
 def move(connection: Connection, new: JobRow, debounce: Debounce) -> Job | None:
-    """Give a pending job with the same key the parameters of `new`, and a later time; None if there
-    is none.
-    """
+    """Give a pending job with the same key the parameters of `new` and a later time."""
     values = parameters_of(new)
     parameters = {
         **{name: values[name] for name in (*REPLACED_COLUMNS, "expires_at", "expires_after")},

@@ -1,6 +1,4 @@
-"""Find jobs that changed lately, by indexes only: new ones, those that a node holds, and those that
-ended.
-"""
+"""Find recently changed jobs by indexes only: new ones, those that a node holds, and ended ones."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -15,9 +13,7 @@ from horae.storage.jobs.tables import jobs
 
 
 class JobVersion(NamedTuple):
-    """The columns that identify a version of a job: any change of its state or lease makes a new
-    one.
-    """
+    """The columns that identify a version of a job; a new state or lease makes a new version."""
 
     id: JobId
     state: JobState
@@ -27,7 +23,7 @@ class JobVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeScan:
-    """The result of a scan. `truncated`: there were more jobs than its limit."""
+    """The result of a scan. `truncated`: whether there were more jobs than its limit."""
 
     now: datetime
     newest: JobId
@@ -61,7 +57,8 @@ def scan_start(connection: Connection) -> tuple[datetime, JobId]:
 def scan(connection: Connection, *, after: JobId, since: datetime, limit: int) -> ChangeScan:
     """Find jobs that are newer than `after`, held now, or ended later than `since`.
 
-    Several statements without a transaction: a job that changes in between is found by a later one.
+    It runs several statements without a transaction: a job that changes between them is found by a
+    later scan.
     """
     now, newest = scan_start(connection)
     created = _versions(connection.execute(CREATED, {"after": after, "limit": limit}))
@@ -72,7 +69,7 @@ def scan(connection: Connection, *, after: JobId, since: datetime, limit: int) -
 
 
 def versions_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobVersion]:
-    """Return the versions of those of these jobs that exist."""
+    """Return the versions of these jobs; jobs that do not exist are left out."""
     return _versions(connection.execute(VERSIONS_OF.on(connection), {"ids": list(job_ids)}))
 
 

@@ -1,6 +1,6 @@
 """The tables of groups, and of jobs that wait for other jobs.
 
-A group counts the ends of its members in its row: one update for all members that a transaction
+A group counts its ended members in its own row, with one update for all members that a transaction
 ends.
 """
 
@@ -38,7 +38,7 @@ groups = Table(
     Column("created_at", Instant, nullable=False),
     Column(
         "inserting_at", Instant
-    ),  # when the call that starts the group inserted members last; null when it is done
+    ),  # when the call that starts the group last inserted members; null when it is done
     Column("cancelled_at", Instant),
     Column("cancelled_by", String(200)),
     Column("ended_at", Instant),
@@ -62,7 +62,7 @@ _unsettled = text("ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_a
 partial_index("horae_groups_unsettled", groups.c.id, where=_unsettled)
 Index("horae_groups_ended_at", groups.c.ended_at)
 
-# Ids between which the members of a group are, with jobs of others among them. An index of
+# Ranges of ids that contain all members of a group, and also jobs of others. An index of
 # `jobs.group_id` would be written with each claim and each end of a member, which took a third of
 # the time of a group on PostgreSQL.
 group_parts = Table(
@@ -81,7 +81,7 @@ dependencies = Table(
     Column("on_failure", String(16), nullable=False),
     Column(
         "ended", Boolean, nullable=False, server_default=false()
-    ),  # whether the job `after_id` has ended
+    ),  # the job `after_id` has ended
     CheckConstraint("on_failure IN ('cancel', 'fail', 'run')", name="on_failure"),
 )
 

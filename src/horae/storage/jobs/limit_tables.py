@@ -2,8 +2,8 @@
 
 A job with limits, or in a fair queue, waits in a lane, together with the jobs that are like it: a
 limit that holds back the first job of a lane holds back all of them. So a claim reads the first
-jobs of a few lanes, however many wait. Moments are whole microseconds since 1970, because rates are
-computed from them in Python.
+jobs of a few lanes, however many jobs wait. Moments are whole microseconds since 1970, because
+rates are computed from them in Python.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ limits = Table(
     Column("changed", Json),  # the numbers that replace them, set at run time
     Column(
         "concurrency", Integer
-    ),  # the one in force, for the statement that finds limits with room
+    ),  # the concurrency in force, for the statement that finds limits with room
 )
 
 buckets = Table(
@@ -48,14 +48,14 @@ buckets = Table(
     Column("id", row_id, primary_key=True, autoincrement=True),
     Column("limit_name", String(200), nullable=False),
     Column("key", String(200), nullable=False),
-    Column("state", Json),  # of a rate: see `domain/limits/rate.py`
+    Column("state", Json),  # the state of a rate: see `domain/limits/rate.py`
     Column("waiting", Boolean, nullable=False, server_default=false()),  # it holds lanes back
     Column(
         "opens_at", BigInteger
-    ),  # when a rate allows the next start; null where a job has to end first
+    ),  # when a rate allows the next start; null if a job has to end first
     Column(
         "fresh_at", BigInteger, nullable=False, server_default=text("0")
-    ),  # from then on `state` means nothing
+    ),  # the time from which `state` means nothing any more
     UniqueConstraint("limit_name", "key"),
     sqlite_autoincrement=True,
 )
@@ -76,19 +76,20 @@ lanes = Table(
     Column("priority", Integer, nullable=False),
     Column("owner", String(200)),  # who takes turns in a fair queue; null in other queues
     Column("weight", Integer, nullable=False),
-    # When the first job is due, or the place of the owner among the others; null: no job waits.
+    # The time at which the first job is due, or the place of the owner among the others; null: no
+    # job waits.
     Column("place", BigInteger),
     Column(
         "turn", BigInteger, nullable=False, server_default=text("0")
-    ),  # when a job of the lane was claimed last
-    Column("held_by", row_id),  # the bucket that holds the lane back, as far as is known
+    ),  # when a job of the lane was last claimed
+    Column("held_by", row_id),  # the bucket that is known to hold the lane back
     sqlite_autoincrement=True,
 )
 _free = text("held_by IS NULL AND place IS NOT NULL")
 
 
 def lane_order(lane: FromClause) -> tuple[ColumnElement[Any], ...]:
-    """Return the order in which lanes are claimed: `lane` is their table or an alias of it."""
+    """Return the order in which lanes are claimed; `lane` is their table or an alias of it."""
     return lane.c.priority.desc(), lane.c.place, lane.c.id
 
 
@@ -110,7 +111,7 @@ lane_buckets = Table(
     Index("horae_lane_buckets_bucket_id", "bucket_id"),
 )
 
-# Literals, not parameters: SQLite uses a partial index only for a condition that is written out.
+# These are literals, because SQLite uses a partial index only for a condition that is written out.
 WAITS_FOR_LIMIT = and_(
     jobs.c.state == literal_column("'pending'"), jobs.c.waits_for == literal_column("'limit'")
 )
@@ -121,12 +122,10 @@ IS_UNFILED = and_(
     jobs.c.finished_at.is_(None),
     func.coalesce(jobs.c.state, "") == "pending",
 )
-"""The job was not yet put into a lane; in a form that fits the index of such jobs only."""
+"""The job is not in a lane yet; the condition fits only the index of such jobs."""
 WAITS_IN_LANE = and_(jobs.c.state == literal_column("'pending'"), jobs.c.lane_id.is_not(None))
 """The job is pending and was put into a lane."""
 HOLDS_LANES = text("horae_limit_buckets.waiting")
-"""The bucket holds lanes back; as the condition of its indexes is written, which SQLite compares by
-its text.
-"""
+"""The bucket holds lanes back; SQLite compares this text with the condition of its indexes."""
 IS_FREE = and_(lanes.c.held_by.is_(None), lanes.c.place.is_not(None))
 """Jobs wait in the lane, and no limit is known to hold it back."""

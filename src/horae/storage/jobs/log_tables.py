@@ -16,7 +16,7 @@ from horae.storage.engine import Instant
 from horae.storage.jobs.tables import metadata, row_id
 
 # The key is known before a line is written, so a batch that is written twice, because the answer to
-# the first attempt was lost, leaves each line once.
+# the first attempt was lost, stores each line once.
 job_logs = Table(
     "horae_job_logs",
     metadata,
@@ -28,7 +28,7 @@ job_logs = Table(
     Column("level", SmallInteger, nullable=False),
     Column("logger", String(200), nullable=False),
     Column("message", Text, nullable=False),
-    # A row that stands for so many lines that were not kept; NULL for a line.
+    # Number of dropped lines that this row stands for; NULL for an ordinary line.
     Column("dropped", Integer),
     CheckConstraint("dropped > 0", name="dropped"),
 )

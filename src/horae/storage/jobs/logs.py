@@ -48,8 +48,8 @@ _COLUMNS: Final[dict[str, TypeEngine[Any]]] = {
 
 def _write(dialect: str) -> Any:
     rows = json_rows(dialect, "lines", **_COLUMNS)
-    # Lines of a job that was deleted meanwhile are not written: nothing would ever delete them with
-    # their job.
+    # Lines of a job that was deleted in the meantime are not written: nothing would ever delete
+    # them.
     kept = select(*(rows.c[name] for name in _COLUMNS)).where(
         exists().where(jobs.c.id == rows.c.job_id)
     )
@@ -88,13 +88,11 @@ FORGET: Final = delete(job_logs).where(
 
 
 def write(connection: Connection, lines: Sequence[LogLine]) -> None:
-    """Write lines; those that are written already stay as they are, but for the number of dropped
-    lines.
-    """
+    """Write lines; of lines that exist already, only the number of dropped lines changes."""
     dialect = connection.dialect.name
     latest = {
         (line.job_id, line.lease, line.line): line for line in lines
-    }  # PostgreSQL refuses two for one row
+    }  # PostgreSQL refuses two updates of one row
     rows = [
         {**line._asdict(), "at": json_moment(dialect, line.at), "dropped": line.dropped or None}
         for line in latest.values()
@@ -105,14 +103,14 @@ def write(connection: Connection, lines: Sequence[LogLine]) -> None:
 def read(
     connection: Connection, job_id: JobId, after: tuple[int, int], level: int, limit: int
 ) -> list[LogLine]:
-    """Return the lines of a job from this level on, that follow a place (lease, line)."""
+    """Return the lines of a job, from this level on, that follow a place (lease, line)."""
     values = {"job_id": job_id, "lease": after[0], "line": after[1], "level": level, "limit": limit}
     rows = connection.execute(READ, values).mappings()
     return [LogLine(**{**row, "dropped": row["dropped"] or 0}) for row in rows]
 
 
 def dropped(connection: Connection, job_id: JobId) -> int:
-    """Return how many lines of the job were not kept."""
+    """Return how many lines of the job were dropped."""
     return int(connection.execute(DROPPED, {"job_id": job_id}).scalar_one())
 
 
@@ -122,5 +120,5 @@ def delete_logs(connection: Connection, job_ids: Collection[JobId]) -> None:
 
 
 def forget(connection: Connection, seconds: float, limit: int) -> int:
-    """Delete up to `limit` lines that are older than so many seconds; return their number."""
+    """Delete up to `limit` lines that are older than `seconds`; return their number."""
     return connection.execute(FORGET, {"seconds": seconds, "limit": limit}).rowcount

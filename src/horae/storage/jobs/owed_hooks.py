@@ -1,5 +1,4 @@
-"""Hooks that are owed: noted when a job ends, taken by one process that knows the type, called, and
-then cleared.
+"""Owed hooks: noted when a job ends, taken and called by one process that knows the type, cleared.
 
 `hook_taken_at` is set while a process calls the hook; if it is older than a number of seconds, that
 process has died, and another one may take the hook. A row is taken in the same way for its
@@ -46,7 +45,7 @@ from horae.storage.jobs.reading import COLUMNS, job_from, job_of
 from horae.storage.jobs.tables import jobs
 
 EVER: Final = LONGEST_DURATION.total_seconds()
-"""Seconds that no job is older than."""
+"""An age in seconds that no job exceeds."""
 ON_ERROR: Final = "on_error"
 ON_CANCELLED: Final = "on_cancelled"
 BEFORE_DELETE: Final = "before_delete"
@@ -57,16 +56,14 @@ OWED_BY: Final[Mapping[JobState, str]] = {
 
 
 class OwedHook(NamedTuple):
-    """A job with the hook that is owed to it; the first one, if two are."""
+    """A job with the hook that is owed to it, or the first of two."""
 
     job: Job
     hook: str
 
 
 class LeftoverJobs(NamedTuple):
-    """The numbers of ended jobs of one type that should have been deleted, and of those whose hooks
-    are owed.
-    """
+    """The numbers of ended jobs of one type that should be deleted, or whose hooks are owed."""
 
     type: str
     past_keeping: int
@@ -79,9 +76,7 @@ def _free() -> ColumnElement[bool]:
 
 
 def _due(dialect: str) -> ColumnElement[bool]:
-    """Return the condition that the body has stopped, the type is known here, and no process calls
-    the hook now.
-    """
+    """Return the condition that a body has stopped, its type is known, and its hook is free."""
     return and_(
         jobs.c.hook_owed.is_not(None),
         jobs.c.node_id.is_(None),
@@ -109,7 +104,7 @@ def _past_keeping(dialect: str) -> ColumnElement[bool]:
         jobs.c.finished_at < seconds_ago("seconds"),
         jobs.c.finished_at >= seconds_ago("oldest"),
         member_of(dialect, jobs.c.state, "states"),
-        # The job after a group reads the results of its members.
+        # The job after a group still has to read the results of its members.
         or_(jobs.c.group_id.is_(None), ~awaited.exists()),
         jobs.c.node_id.is_(None),
         jobs.c.hook_owed.is_(None),
@@ -119,8 +114,7 @@ def _past_keeping(dialect: str) -> ColumnElement[bool]:
 
 
 _by_id: Final = (jobs.c.id,)
-# The latest ends are found by the index of ends. In the order of ids, all older jobs would be read
-# first.
+# The latest ends are found by the index of ends. Ordered by id, all older jobs would be read first.
 _by_end: Final = (jobs.c.finished_at, jobs.c.id)
 
 
@@ -148,7 +142,7 @@ TAKE: Final = PerDialect(
 )
 _one = select(jobs.c.id).where(
     jobs.c.id == bindparam("job_id", type_=BigInteger()),
-    jobs.c.hook_owed != BEFORE_DELETE,  # called by the process that deletes the row
+    jobs.c.hook_owed != BEFORE_DELETE,  # the process that deletes the row calls it
 )
 TAKE_ONE: Final = PerDialect(lambda dialect: _taken(_one.where(_due(dialect)), jobs.c.hook_owed))
 TAKE_PAST_KEEPING: Final = PerDialect(
@@ -226,8 +220,10 @@ LEFTOVER_JOBS: Final = PerDialect(_leftover_jobs)
 
 
 def due(connection: Connection, types: Collection[str], again: float) -> dict[str, int]:
-    """Return the number of owed hooks by type; `again`: seconds after which one may be taken from a
-    dead process.
+    """Return the number of owed hooks by type.
+
+    `again`: seconds after which a hook that was taken may be taken again, because its process is
+    dead.
     """
     rows = connection.execute(DUE.on(connection), {"types": list(types), "again": again})
     return {row.type: row.waiting for row in rows}
@@ -248,7 +244,7 @@ def take(
 
 
 def _without_hook(row: Row[Any]) -> Job:
-    # The public name of a Row's mapping
+    # `_mapping` is the public name of a row's mapping.
     values = row._mapping  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     return job_of({name: value for name, value in values.items() if name != "hook_owed"})
 
@@ -264,9 +260,7 @@ def take_past_keeping(
     states: Collection[JobState] = ENDED,
     oldest: float = EVER,
 ) -> list[Job]:
-    """Take ended jobs that have been kept for `seconds`, by id, for their `before_delete`; see
-    `past_keeping`.
-    """
+    """Take ended jobs older than `seconds`, by id, for `before_delete`; see `past_keeping`."""
     parameters = {
         "types": list(types),
         "seconds": seconds,
@@ -292,8 +286,8 @@ def past_keeping(
 ) -> list[JobId]:
     """Return ended jobs that have been kept for `seconds` and need no hook.
 
-    `states`: those in which they ended; `oldest`: only those that ended less than so many seconds
-    ago, in the order of their ends; otherwise in the order of their ids.
+    `states`: the states in which they ended; `oldest`: limits them to those that ended less than so
+    many seconds ago, in the order of their ends; otherwise they are in the order of their ids.
     """
     parameters = {
         "types": list(types),
@@ -310,9 +304,7 @@ def past_keeping(
 
 
 def take_for_deletion(connection: Connection, job_id: JobId, again: float) -> bool:
-    """Take one ended job for its `before_delete`; return False if another process is deleting
-    it.
-    """
+    """Take one ended job for its `before_delete`; return False if another process deletes it."""
     return (
         connection.execute(TAKE_FOR_DELETION, {"job_id": job_id, "again": again}).one_or_none()
         is not None
@@ -320,9 +312,7 @@ def take_for_deletion(connection: Connection, job_id: JobId, again: float) -> bo
 
 
 def request_deletion(connection: Connection, job_id: JobId) -> bool:
-    """Request the deletion of an ended job by a process that knows its type; return False if
-    nothing was changed.
-    """
+    """Request that a process that knows the type deletes an ended job; return whether it is new."""
     return connection.execute(REQUEST_DELETION, {"job_id": job_id}).one_or_none() is not None
 
 
@@ -332,9 +322,7 @@ def mark_called(connection: Connection, job_id: JobId, hook: str) -> None:
 
 
 def forget(connection: Connection, types: Collection[str]) -> list[JobId]:
-    """Drop all hooks that are owed to jobs of these types, and return the jobs whose deletion was
-    requested.
-    """
+    """Drop all hooks owed to jobs of these types; return the jobs whose deletion was requested."""
     wanted = (
         connection.execute(DELETION_REQUESTED.on(connection), {"types": list(types)})
         .scalars()

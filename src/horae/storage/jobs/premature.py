@@ -1,6 +1,4 @@
-"""Pending jobs that wait for a moment which the database's clock had shown before it was set
-back.
-"""
+"""Pending jobs whose start time lies in the future because the database's clock was set back."""
 
 from typing import Any, Final
 
@@ -24,7 +22,7 @@ from horae.storage.engine import database_now, microseconds_now, seconds_between
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, WAITS_IN_LANE, buckets, lanes
 from horae.storage.jobs.tables import IS_READY, jobs, ready_order
 
-# As started, and as handed back by a node that stopped.
+# A job is due at once if it was just started, or handed back by a node that stopped.
 _at_once = jobs.c.run_at <= jobs.c.updated_at
 # The due time of a further attempt is a delay, counted from the last change; that of a new job may
 # be a date that its caller chose, which is left alone.
@@ -48,11 +46,11 @@ def _make_due(held_back: ColumnElement[bool], *order: ColumnElement[Any]) -> Upd
     )
 
 
-# In the order of their indexes; by id, SQLite would read the whole table.
+# The order is that of the indexes; by id, SQLite would read the whole table.
 MAKE_DUE: Final = _make_due(IS_READY, *ready_order)
 MAKE_DUE_IN_LANES: Final = _make_due(WAITS_FOR_LIMIT, jobs.c.run_at, jobs.c.id)
-# Places in the future of lanes with due jobs, and rates that would stay closed until the clock had
-# caught up.
+# These lanes have due jobs and a place in the future, and these rates would stay closed until the
+# clock had caught up.
 _due = (
     select(jobs.c.id)
     .where(jobs.c.lane_id == lanes.c.id, WAITS_IN_LANE, jobs.c.run_at <= database_now())
@@ -62,9 +60,9 @@ _is_ahead = and_(lanes.c.place > microseconds_now(), _due)
 CALL_UP_LANES: Final = (
     update(lanes).where(_is_ahead, lanes.c.owner.is_(None)).values(place=microseconds_now())
 )
-# Owners keep their order: the latest turn counts as made now, the others as much earlier as they
-# were. A turn in the future would put its owner behind all others, again and again, until the clock
-# had caught up.
+# Owners keep their order: the latest turn counts as made now, and the others as much earlier as
+# they were. A turn in the future would put its owner behind all others, again and again, until the
+# clock had caught up.
 _latest_place = (
     select(func.max(lanes.c.place)).where(_is_ahead, lanes.c.owner.is_not(None)).scalar_subquery()
 )
@@ -87,9 +85,7 @@ OPEN_BUCKETS: Final = (
 
 
 def make_due(connection: Connection, limit: int) -> int:
-    """Make up to `limit` jobs due that were due at once, or after a back-off, by the clock before
-    it was set back.
-    """
+    """Make up to `limit` jobs due that were due at once, or after a back-off, by the old clock."""
     made = sum(
         connection.execute(each, {"limit": limit}).rowcount
         for each in (MAKE_DUE, MAKE_DUE_IN_LANES)
@@ -99,9 +95,7 @@ def make_due(connection: Connection, limit: int) -> int:
 
 
 def call_up(connection: Connection) -> None:
-    """End the waits in lanes and for rates that the clock has prolonged by being set back; owners
-    take turns again.
-    """
+    """End the waits in lanes and for rates that setting the clock back has prolonged."""
     for statement in (CALL_UP_LANES, OPEN_BUCKETS):
         connection.execute(statement)
     place, turn, now = connection.execute(LATEST).one()

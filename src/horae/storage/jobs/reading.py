@@ -1,4 +1,4 @@
-"""Read jobs: one by its id, several, pages of them; their states, leases and attempts."""
+"""Read jobs: one by its id, several, or pages of them; also their states, leases and attempts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -87,16 +87,16 @@ OPEN_PARTS: Final = {
     JobState.PENDING: (IS_READY, IS_SENT, IS_WAITING),
     JobState.STARTED: (and_(IS_HELD, jobs.c.finished_at.is_(None)),),
 }
-"""Conditions of which each open job meets exactly one, and for each of which there is an index."""
+"""Conditions of which each open job meets exactly one; each of them has an index."""
 NEWEST: Final = 10_000
-"""Ids that a list of open jobs reads first: where most jobs are open, they fill the page."""
+"""Number of newest ids that a list of open jobs reads first; often most of these are open."""
 
 
 def _counted(*where: ColumnElement[bool]) -> Any:
     return select(func.count()).select_from(jobs).where(*where).scalar_subquery()
 
 
-# By indexes only, of which that of the ended jobs is large.
+# Only indexes are read, of which that of the ended jobs is large.
 COUNTS: Final = select(
     (_counted(IS_READY) + _counted(IS_SENT) + _counted(IS_WAITING)).label(JobState.PENDING),
     _counted(IS_HELD, jobs.c.finished_at.is_(None)).label(JobState.STARTED),
@@ -110,8 +110,8 @@ COUNTS: Final = select(
 class JobFilter:
     """Which jobs to list; None means any, an empty collection means none.
 
-    `most_bytes`: bytes of JSON in the whole page; each value may take an equal share, and a longer
-    one is replaced by `LEFT_OUT`.
+    `most_bytes`: maximum bytes of JSON in the whole page; each value may take an equal share, and a
+    longer one is replaced by `LEFT_OUT`.
     """
 
     states: Collection[JobState] | None = None
@@ -132,9 +132,7 @@ class JobFilter:
 
     @property
     def may_be_rare(self) -> bool:
-        """Whether few ended jobs may match, so that to read all from the newest on could take
-        long.
-        """
+        """Whether few ended jobs may match, so that reading from the newest on could take long."""
         if self.is_open_only:
             return False
         only_some = self.states is not None and JobState.FINISHED not in self.states
@@ -142,7 +140,7 @@ class JobFilter:
 
     @property
     def longest(self) -> int | None:
-        """How many bytes one JSON value may take."""
+        """The maximum number of bytes of one JSON value."""
         rows = self.limit if self.ids is None else len(self.ids)
         return (
             None
@@ -153,7 +151,7 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """An attempt at a job that has ended."""
+    """An ended attempt at a job."""
 
     job_id: JobId
     lease: int
@@ -184,19 +182,19 @@ def limits(connection: Connection, job_id: JobId) -> str | None:
 
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
-    """Return those of these jobs that exist, in no particular order."""
+    """Return these jobs in no particular order; jobs that do not exist are left out."""
     return readable(
         jobs.name, connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)}), job_from
     )
 
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
-    """Return the states of those of these jobs that exist."""
+    """Return the states of these jobs; jobs that do not exist are left out."""
     return {job_id: state for job_id, (state, _) in leases(connection, job_ids).items()}
 
 
 def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:
-    """Return the states and leases of those of these jobs that exist."""
+    """Return the states and leases of these jobs; jobs that do not exist are left out."""
     rows = connection.execute(LEASES.on(connection), {"ids": list(job_ids)})
     return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
 
@@ -210,9 +208,7 @@ def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
-    """Return a page of jobs, the newest first; `before` continues after the last one of the
-    previous page.
-    """
+    """Return a page of jobs, the newest first; `before` is the last id of the previous page."""
     lists = lists_of(wanted)
     longest = wanted.longest
 
@@ -235,8 +231,8 @@ def _open_page(
 ) -> list[Job]:
     """Return a page of open jobs without reading those that have ended.
 
-    If most jobs are open, the newest ids have enough of them; if few are, the small indexes of open
-    jobs have all.
+    If most jobs are open, the newest ids contain enough of them; if few are open, the small indexes
+    of open jobs contain all.
     """
     lists, longest = lists_of(wanted), wanted.longest
     given: dict[str, Any] = lists if longest is None else {**lists, "longest": longest}
@@ -264,9 +260,7 @@ def _open_page(
 
 
 def _newest_of(found: CompoundSelect[int]) -> Select[tuple[int]]:
-    """Sort jobs by their ids only after they were found: otherwise PostgreSQL would read the
-    primary key backwards.
-    """
+    """Sort jobs by id after they are found, or PostgreSQL reads the primary key backwards."""
     rows = found.cte("found").prefix_with("MATERIALIZED")
     return select(rows.c.id).order_by(rows.c.id.desc())
 
@@ -289,7 +283,7 @@ def newest(connection: Connection, states: Collection[JobState] | None, limit: i
 
 
 def attempts(connection: Connection, job_id: JobId) -> list[PastAttempt]:
-    """Return the attempts of a job that have ended, the oldest first."""
+    """Return the ended attempts of a job, the oldest first."""
     rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
     return readable(job_attempts.name, rows, _attempt)
 
@@ -305,19 +299,19 @@ def counts(connection: Connection) -> dict[JobState, int]:
 
 def job_from(row: Row[Any]) -> Job:
     """Return a row of `COLUMNS` as a job."""
-    # The public name of a Row's mapping
+    # `_mapping` is the public name of a row's mapping.
     return job_of(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 def job_of(row: Mapping[Any, Any]) -> Job:
-    """Return the mapping of such a row as a job."""
+    """Return a job from the mapping of a row of `COLUMNS`."""
     values = dict(row)
     values["state"] = JobState(values["state"])
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is not a JSON object")
     if values["state"] is not JobState.PENDING:
         values["retry_reason"] = values["waits_for"] = (
-            None  # the claim leaves them, and so writes less
+            None  # the claim leaves the old values, which saves writing
         )
     elif values["waits_for"] is not None:
         values["waits_for"] = WaitsFor(values["waits_for"])
@@ -337,7 +331,7 @@ def _listed_from(row: Row[Any]) -> Job:
 
 
 def lists_of(wanted: JobFilter) -> dict[str, list[Any]]:
-    """Return the lists of a filter, as the parameters of a statement with `conditions_of` it."""
+    """Return the lists of a filter: parameters of a statement with its `conditions_of`."""
     return {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
 
 

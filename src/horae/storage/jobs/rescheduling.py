@@ -1,6 +1,6 @@
 """Move pending jobs to another time.
 
-A claim takes a job either as it was before the move, or after it.
+A claim takes a job either as it was before the move, or as it is after it.
 """
 
 from collections.abc import Collection
@@ -32,9 +32,7 @@ RESCHEDULE_AND_READ: Final = among(_move.returning(*COLUMNS), jobs.c.id)
 
 
 def reschedule(connection: Connection, job_ids: Collection[JobId], run_at: datetime) -> list[JobId]:
-    """Make those of these jobs that are pending due at `run_at`, and return their ids; others are
-    left as they are.
-    """
+    """Make the pending ones among these jobs due at `run_at`, and return their ids."""
     parameters = {"ids": list(job_ids), "run_at": run_at, "delay": None}
     rows = connection.execute(RESCHEDULE.on(connection), parameters)
     return sorted(JobId(row.id) for row in rows)
@@ -43,9 +41,7 @@ def reschedule(connection: Connection, job_ids: Collection[JobId], run_at: datet
 def reschedule_one(
     connection: Connection, job_id: JobId, run_at: datetime | None, delay: float | None
 ) -> list[Job]:
-    """Make a pending job due at `run_at`, or `delay` seconds from now, and return it; nothing if it
-    is not pending.
-    """
+    """Make a pending job due at `run_at`, or in `delay` seconds, and return it in a list."""
     parameters = {"ids": [job_id], "run_at": run_at, "delay": delay}
     rows = connection.execute(RESCHEDULE_AND_READ.on(connection), parameters)
     return readable(jobs.name, rows, job_from)

@@ -1,8 +1,7 @@
 """The tables of jobs, nodes and queues.
 
-CHECKs list the states, and constraints hold all invariants that SQL can.
-
-Their names begin with `horae_`, because they are in the application's own database (ADR 0002).
+CHECKs list the states, and constraints hold all invariants that SQL can express. Table names begin
+with `horae_`, because they are in the application's own database (ADR 0002).
 """
 
 from collections.abc import Mapping
@@ -45,9 +44,7 @@ from horae.storage.engine import (
 )
 
 SLOW_SECONDS: Final = 1
-"""Seconds of a run from which it is in the index that searches of long runs read; most runs are
-shorter.
-"""
+"""Minimum seconds of a run in the index for searches of long runs; most runs are shorter."""
 IS_SLOW: Final[Mapping[str, str]] = {
     POSTGRESQL: f"finished_at - started_at > interval '{SLOW_SECONDS} seconds'",
     SQLITE: f"finished_at - started_at > {SLOW_SECONDS * 1_000_000}",
@@ -120,11 +117,11 @@ jobs = Table(
     Column("deployment_id", row_id),
     Column(
         "max_runtime", Float, CheckConstraint("max_runtime > 0", name="max_runtime")
-    ),  # seconds; set by the schedule of the job
+    ),  # the limit in seconds that the schedule of the job sets
     Column("run_reason", String(32)),  # why its schedule started it
     Column("retry_of", row_id),
     Column(
-        "hook_owed",  # `before_delete` last, if the job is to be deleted after its hook
+        "hook_owed",  # `before_delete` comes last, if the job is to be deleted after its hook
         String(32),
         is_one_of(
             "hook_owed",
@@ -136,39 +133,37 @@ jobs = Table(
         ),
     ),
     Column(
-        "hook_taken_at",  # when a process began to call the hook; it may have died since
+        "hook_taken_at",  # when a process began to call the hook; the process may have died since
         Instant,
-        # A CHECK of the whole row, added here because SQLite can add one to a table only with a
+        # This CHECK of the whole row is here because SQLite can add one to a table only with a
         # column.
         CheckConstraint(JOB_IS_READABLE, name="readable"),
     ),
     Column("retry_reason", Text),  # why the job is pending again; meaningless once it is claimed
-    # What holds a pending job back, so that no claim reads it; meaningless once it is claimed.
+    # The reason that holds a pending job back, so that no claim reads it; meaningless once claimed.
     Column(
         "waits_for", String(16), CheckConstraint("waits_for IN ('jobs', 'limit')", name="waits_for")
     ),
     Column(
         "limits", Json
     ),  # the limits that the job was created under, with its keys and its weight
-    Column(
-        "lane_id", row_id
-    ),  # where it waits, or waited last; null: it was not yet put into a lane
+    Column("lane_id", row_id),  # the lane where it waits, or waited last; null: none yet
     Column("group_id", row_id),  # the group of which the job is a member
-    # 1 while its group waits for its end, 2 while other jobs do; 0 after they were notified, as a
-    # rule in the transaction that ended it; null if none waits, so that the shortest statement may
-    # end it.
+    # The value is 1 while its group waits for its end, 2 while other jobs do; 0 after they were
+    # notified, usually in the transaction that ended it; null if none waits, so that the shortest
+    # statement may end it.
     Column("awaited", SmallInteger),
-    # Other active jobs may have the same unique key; null: none may. Written once, when the job is
-    # created.
+    # Whether other active jobs may have the same unique key; null means no. It is written once,
+    # when the job is created.
     Column("key_is_shared", Boolean),
-    # When the job fails if it has not begun; null again once it has begun and is to run another
-    # time.
+    # The time at which the job fails if it has not begun; null again once it has begun and is to
+    # run another time.
     Column("expires_at", Instant, CheckConstraint(EXPIRY_IS_READABLE, name="expiry")),
     Column(
         "tags", Json
     ),  # a list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
-    # When the last message about a pending job was sent to a backend, such as Celery; only its
-    # workers may claim the job then. Null: none was sent since the job became pending.
+    # The time at which the last message about a pending job was sent to a backend, such as Celery;
+    # then only its workers may claim the job. Null: none was sent since the job became pending.
     Column("sent_at", Instant),
     is_one_of("state", "pending", "started", "finished", "failed", "cancelled"),
     CheckConstraint(
@@ -191,8 +186,8 @@ jobs = Table(
 
 ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)
 
-# PostgreSQL checks the conditions of all indexes for each row that it writes. What is null for
-# plain jobs comes first, so that one comparison decides.
+# PostgreSQL checks the conditions of all indexes for each row that it writes. The columns that are
+# null for plain jobs come first, so that one comparison decides.
 _ready = text("state = 'pending' AND waits_for IS NULL AND sent_at IS NULL")
 partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=_ready)
 _waiting = text("waits_for IS NOT NULL AND state = 'pending'")
@@ -234,7 +229,7 @@ Index(
     postgresql_where=_ended,
 ).ddl_if(dialect="postgresql")
 partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS NOT NULL"))
-# One job for each nominal time, and retries of it.
+# The index allows one job for each nominal time, and retries of it.
 _tick = text("nominal_time IS NOT NULL AND retry_of IS NULL")
 partial_index("horae_jobs_tick", jobs.c.schedule_id, jobs.c.nominal_time, unique=True, where=_tick)
 _retried_tick = text("retry_of IS NOT NULL AND nominal_time IS NOT NULL")
@@ -256,8 +251,8 @@ Index(
     jobs.c.params,
     postgresql_using="gin",
     postgresql_ops={"params": "jsonb_path_ops"},
-    # Entries are written in batches; small ones, as the transaction that fills a batch waits until
-    # it is written.
+    # Entries are written in batches; these are small, because the transaction that fills a batch
+    # waits until it is written.
     postgresql_with={"gin_pending_list_limit": 512},
     postgresql_where=text("params IS NOT NULL AND finished_at IS NOT NULL"),
 ).ddl_if(dialect="postgresql")
@@ -276,19 +271,17 @@ ENDED_NOW = {
     "finished_at": now_or_later(jobs.c.updated_at),
     "updated_at": now_or_later(jobs.c.updated_at),
 }
-"""The values of a job that ends now, other than by a settlement."""
+"""The values of a job that ends now, except by a settlement."""
 IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
 """The job has not ended, or its body has not stopped yet."""
 IS_HELD = jobs.c.node_id.is_not(None)
-"""A node holds the job, as of every started one (`horae_jobs_held`)."""
+"""A node holds the job, which is true of every started one (`horae_jobs_held`)."""
 IS_READY = and_(
     jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None), jobs.c.sent_at.is_(None)
 )
 """The job may be claimed when it is due (`horae_jobs_ready`)."""
 IS_SENT = and_(jobs.c.state == JobState.PENDING, jobs.c.sent_at.is_not(None))
-"""The job is pending, and only a worker of a backend may claim it, by its id
-(`horae_jobs_sent`).
-"""
+"""The job is pending, and only a worker of a backend may claim it (`horae_jobs_sent`)."""
 IS_WAITING = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_not(None))
 """The job is pending and held back (`horae_jobs_waiting`).
 
@@ -298,9 +291,7 @@ A statement that finds open jobs names one of these four conditions: for `state 
 
 
 def has_not_expired(row: FromClause = jobs) -> ColumnElement[bool]:
-    """Return the condition that a job may still begin: each claim has it, as the node that fails
-    jobs may be late.
-    """
+    """Return the condition that a job may still begin; the node that fails it may be late."""
     return or_(row.c.expires_at.is_(None), row.c.expires_at > database_now())
 
 
@@ -356,7 +347,7 @@ queues = Table(
     Column("opened_at", Instant),  # when a pause ended; time limits of pending jobs count from then
     Column(
         "fair_by", String(200)
-    ),  # who takes turns in the queue: "owner", or the name of a parameter
+    ),  # what takes turns in the queue: "owner", or the name of a parameter
     Column("limits", Json),  # limits of the whole queue, by name
     Column(
         "declared", Json
@@ -367,12 +358,11 @@ queues = Table(
 )
 
 HAS_LANES = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
-"""The jobs of the queue are claimed through lanes: its owners take turns, or it has limits by key.
-"""
+"""The queue's jobs are claimed through lanes: its owners take turns, or it has limits by key."""
 
-# Reports of running jobs, requests to cancel them, and what their bodies wait for, each in a table
-# of its own, so that no report overwrites a request. The tables are unlogged on PostgreSQL; on
-# SQLite they are in a side-car file.
+# Reports of running jobs, requests to cancel them, and what their bodies wait for are each in a
+# table of their own, so that no report overwrites a request. The tables are unlogged on PostgreSQL;
+# on SQLite they are in a side-car file.
 live_metadata = MetaData(naming_convention=metadata.naming_convention)
 
 live_jobs = Table(
@@ -399,7 +389,7 @@ live_waits = Table(
     live_metadata,
     Column("job_id", row_id, nullable=False),
     Column("lease", BigInteger, nullable=False),
-    Column("group_id", row_id),  # to which the job belongs
+    Column("group_id", row_id),  # the group to which the job belongs
     Column("awaited_job", row_id),
     Column("awaited_group", row_id),
 )

@@ -1,4 +1,4 @@
-"""Why a pending job has not started, in one sentence: the one place where that is decided."""
+"""The one place that decides why a pending job has not started, in one sentence."""
 
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from horae.storage.jobs.limits import running_weights
 from horae.storage.jobs.tables import jobs, nodes, queues
 
 MOST_NAMED: Final = 5
-"""Jobs that a sentence names."""
+"""Maximum number of jobs that a sentence names."""
 
 _of_job = jobs.c.id == bindparam("job_id")
 FACTS: Final = (
@@ -73,9 +73,7 @@ def waiting_reason(connection: Connection, job: Job) -> str | None:
 
 
 def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None:
-    """Return why no node that runs would ever start a job of this type in this queue; None if one
-    would.
-    """
+    """Return why no running node would ever start a job of this type and queue, or None."""
     registered = [Capabilities(**row) for row in connection.execute(NODES).mappings()]
     if not any(node.is_worker and node.knows(job_type) for node in registered):
         return "no node that runs knows its type"
@@ -85,7 +83,7 @@ def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None
 
 
 def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
-    """Return what keeps the job from being claimed."""
+    """Return what keeps the job from being claimed, or None."""
     if not facts.is_due:
         return f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
     if facts.paused_at is not None:
@@ -99,7 +97,7 @@ def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
 
 
 def _dispatched(job: Job, facts: Any) -> str | None:
-    """Return what a job waits for that a backend runs."""
+    """Return what a job that a backend runs waits for."""
     if facts.sent is not None:
         return (
             f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type"
@@ -114,7 +112,7 @@ def _dispatched(job: Job, facts: Any) -> str | None:
 
 
 def _next_in_line(connection: Connection, job: Job, facts: Any) -> str:
-    """Return what a job waits for that any node may claim."""
+    """Return what a job that any node may claim waits for."""
     if (why := why_no_node(connection, job.type, job.queue)) is not None:
         return f"It cannot start: {why}."
     if job.waits_for is WaitsFor.LIMIT and facts.lane_id is None:
@@ -143,9 +141,7 @@ def _of_limit(connection: Connection, facts: Any) -> str:
 
 
 def _shown_key(facts: Any) -> str:
-    """Return a key without secrets: of a queue's limit the format, as its parameters may be secret
-    in some type.
-    """
+    """Return a key without secrets: of a queue's limit the format, because values may be secret."""
     of_queue = (facts.queue_limits or {}).get(facts.limit_name)
     shown: str = facts.key if of_queue is None else of_queue["key"]
     return MASK if shown.startswith(MASK) else shown

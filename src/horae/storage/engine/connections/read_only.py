@@ -29,9 +29,7 @@ def is_read_only(error: BaseException | None) -> bool:
 
 
 def leave_read_only(engine: Engine) -> None:
-    """Close an engine's connections to a server that refuses a write; bodies get the driver's
-    error.
-    """
+    """Close connections to a server that refuses a write; bodies get the driver's error."""
     event.listen(engine, "handle_error", _leave)
 
 

@@ -69,15 +69,11 @@ class DatabaseFile:
         self._next_check = moment + self._check_interval
 
     def forget_companions(self) -> None:
-        """Stop checking companions: in a forked child the parent's descriptors look like open
-        files.
-        """
+        """Stop checking companions: a forked child seems to have its parent's files open."""
         self._companions = {}
 
     def _check_companions(self) -> None:
-        """Raise if a companion was removed while it is open; the last connection removes them
-        itself.
-        """
+        """Raise if a companion was removed while open; only the last connection may do so."""
         for file, known in self._companions.items():
             found = _identity_of(file)
             if found == known:

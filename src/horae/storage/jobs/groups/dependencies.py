@@ -1,4 +1,4 @@
-"""Jobs that wait for other jobs: which ones, and what happens if one of those does not finish."""
+"""Jobs that wait for other jobs, and what happens if one of these does not finish."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
@@ -20,8 +20,7 @@ class Dependency(NamedTuple):
     state: JobState
 
 
-# In the order of the ids, as settling does, so that two transactions wait for each other only in
-# one direction.
+# Rows are locked in the order of their ids, as in settling, so that transactions cannot deadlock.
 AWAIT: Final = PerDialect(
     lambda dialect: (
         select(jobs.c.id)
@@ -48,10 +47,9 @@ FORGET: Final = among(delete(dependencies), dependencies.c.after_id)
 
 
 def await_jobs(connection: Connection, job_ids: Collection[JobId]) -> list[Dependency]:
-    """Have the transactions that end these jobs notify those that wait; return the jobs as they are
-    now.
+    """Return these jobs, and have the transactions that end them notify the jobs that wait.
 
-    Their rows stay locked until this transaction ends, so none of them ends meanwhile.
+    Their rows stay locked until this transaction ends, so none of them ends in the meantime.
     """
     ids: dict[str, Any] = {"ids": sorted(job_ids)}
     if connection.execute(AWAIT.on(connection), ids).all():
@@ -87,5 +85,5 @@ def of_job(connection: Connection, job_id: JobId) -> list[JobId]:
 
 
 def forget(connection: Connection, job_ids: Collection[JobId]) -> None:
-    """Delete which jobs have waited for these, which are deleted."""
+    """Delete the record of what these deleted jobs have waited for."""
     connection.execute(FORGET.on(connection), {"ids": list(job_ids)})

@@ -42,7 +42,7 @@ from horae.storage.jobs.tables import IS_HELD, jobs, nodes
 
 
 class Unsettled(NamedTuple):
-    """What is left to do for groups.
+    """The unfinished work on groups that a process which died may have left.
 
     `unreported`: whether jobs have ended whose ends are not reported; `cancelled`: groups with
     members that have not ended; `abandoned`: groups whose members were not inserted completely.
@@ -54,7 +54,7 @@ class Unsettled(NamedTuple):
 
 
 class RunningMember(NamedTuple):
-    """A member that a node is running; `progress_percentage` is the stored one."""
+    """A member that a node is running; `progress_percentage` is the stored value."""
 
     id: JobId
     lease: int
@@ -94,7 +94,7 @@ _repeats = (
 _repeated = _repeats.union(select(jobs.c.retry_of).where(jobs.c.id == _repeats.c.id))
 OF_JOB: Final = union_all(
     select(groups.c.id).where(or_(groups.c.then_id == _job_id, groups.c.id == _its_group)),
-    # A retry of the job after the group, which reads the same results.
+    # A retry of the job after the group counts as well, because it reads the same results.
     select(groups.c.id).where(
         groups.c.then_id.in_(select(_repeated.c.id)), groups.c.ended_at.is_not(None)
     ),
@@ -119,15 +119,13 @@ _last = select(func.max(group_parts.c.last_id)).where(_parts).scalar_subquery()
 IS_MEMBER_AFTER: Final = and_(
     jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id >= _first, jobs.c.id <= _last
 )
-"""The job is a member of the group, and has a larger id than `after`; reads only the ids among
-which members are.
-"""
+"""The job is a member with a larger id than `after`; only the group's ranges of ids are read."""
 IS_MEMBER_BETWEEN: Final = and_(
     jobs.c.group_id == _group_id,
     jobs.c.id > _after,
     jobs.c.id <= bindparam("last", type_=BigInteger()),
 )
-"""The job is a member of the group, with an id in this range; for `read_members`."""
+"""The job is a member of the group, with an id in a given range; for `read_members`."""
 _next_parts = (
     select(group_parts.c.first_id, group_parts.c.last_id)
     .where(group_parts.c.group_id == _group_id, group_parts.c.last_id > _after)
@@ -137,7 +135,7 @@ _next_parts = (
 )
 NEXT_PARTS: Final = select(func.min(_next_parts.c.first_id), func.max(_next_parts.c.last_id))
 MOST_PARTS: Final = 256
-"""Parts of a group whose members one statement reads."""
+"""Maximum number of ranges of a group whose members one statement reads."""
 ADD_PART: Final = insert(group_parts)
 MEMBERS: Final = (
     select(*COLUMNS)
@@ -149,11 +147,11 @@ FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
 
 
 def _running(dialect: str) -> Executable:
-    """Select the running members by the index of claimed jobs, which are few; a group may have a
-    million members.
+    """Select running members by the index of claimed jobs, which are few, unlike members.
 
-    Without statistics PostgreSQL takes every job for claimed, and would read all of them. So it
-    reads the jobs of one node at a time; OFFSET keeps it from merging the two queries.
+    Without statistics PostgreSQL assumes that every job is claimed, and would read all of them. So
+    the statement reads the jobs of one node at a time; OFFSET keeps PostgreSQL from merging the two
+    queries.
     """
     running = select(jobs.c.id, jobs.c.lease, jobs.c.progress_percentage).where(
         jobs.c.state == JobState.STARTED, jobs.c.group_id == _group_id
@@ -208,8 +206,7 @@ STILL_HELD: Final = (
 def create(
     connection: Connection, owner: str | None, on_failure: OnFailure, then_id: JobId | None
 ) -> GroupId:
-    """Insert a group without members; it stays open until the call that starts it has inserted all
-    of them.
+    """Insert an open group without members; it stays open until its starter has inserted them all.
 
     `then_id`: a new job of the same transaction, which waits for the members.
     """
@@ -224,8 +221,8 @@ def count_added(
 ) -> bool:
     """Count members that this transaction inserts; return False if the group is not open.
 
-    The row of the group stays locked until the transaction ends. `by_starter`: the call that starts
-    the group.
+    The row of the group stays locked until the transaction ends. `by_starter`: whether the call
+    that starts the group inserts them.
     """
     statement = INSERT_MORE if by_starter else ADD
     return (
@@ -235,7 +232,7 @@ def count_added(
 
 
 def add_part(connection: Connection, group_id: GroupId, job_ids: Sequence[JobId]) -> None:
-    """Record between which ids new members are."""
+    """Record the range of ids of new members."""
     part = {"group_id": group_id, "first_id": min(job_ids), "last_id": max(job_ids)}
     connection.execute(ADD_PART, part)
 
@@ -254,9 +251,7 @@ def get(connection: Connection, group_id: GroupId) -> Group | None:
 
 
 def page(connection: Connection, owner: str | None, before: GroupId, limit: int) -> list[Group]:
-    """Return groups, the newest first; `before` continues after the last one of the previous
-    page.
-    """
+    """Return groups, the newest first; `before` is the last id of the previous page."""
     values: Mapping[str, Any] = {"before": before, "limit": limit}
     statement = LIST if owner is None else LIST_OF_OWNER
     rows = connection.execute(statement, values if owner is None else {**values, "owner": owner})
@@ -264,7 +259,7 @@ def page(connection: Connection, owner: str | None, before: GroupId, limit: int)
 
 
 def of_job(connection: Connection, job_id: JobId) -> GroupId | None:
-    """Return the group of which a job is a member, or after which it runs."""
+    """Return the group that a job is a member of, or after which it runs."""
     found = connection.execute(OF_JOB, {"job_id": job_id}).scalar_one_or_none()
     return None if found is None else GroupId(found)
 
@@ -272,9 +267,7 @@ def of_job(connection: Connection, job_id: JobId) -> GroupId | None:
 def members(
     connection: Connection, group_id: GroupId, *, after: JobId, limit: int, finished: bool = False
 ) -> list[Job]:
-    """Return a page of members in the order in which they were added; `finished`: only those that
-    have finished.
-    """
+    """Return a page of members in the order they were added; `finished`: only finished ones."""
     rows = read_members(
         connection, FINISHED_MEMBERS if finished else MEMBERS, group_id, after=after, limit=limit
     )
@@ -284,10 +277,9 @@ def members(
 def read_members(
     connection: Connection, statement: Select[Any], group_id: GroupId, *, after: JobId, limit: int
 ) -> list[Row[Any]]:
-    """Return rows of members, in the order of their ids, from a statement about `IS_MEMBER_BETWEEN`
-    and a `limit`.
+    """Return rows of members by id, from a statement with `IS_MEMBER_BETWEEN` and a `limit`.
 
-    It reads some parts of the group at a time: without statistics PostgreSQL would read and sort
+    It reads some ranges of the group at a time: without statistics PostgreSQL would read and sort
     all members that are left, for each batch.
     """
     found: list[Row[Any]] = []
@@ -319,9 +311,7 @@ def running(connection: Connection, group_id: GroupId) -> list[RunningMember]:
 
 
 def have_all_ended(connection: Connection, group_id: GroupId) -> bool | None:
-    """Return whether all members and the job after them have ended; None if there is no such
-    group.
-    """
+    """Return whether all members and the job after them have ended; None without such a group."""
     row = connection.execute(ENDS, {"group_id": group_id}).one_or_none()
     if row is None:
         return None
@@ -330,9 +320,9 @@ def have_all_ended(connection: Connection, group_id: GroupId) -> bool | None:
 
 
 def unsettled(connection: Connection, seconds: float) -> Unsettled:
-    """Return what a process that died has left undone.
+    """Return the work on groups that a process which died has left undone.
 
-    `seconds`: after which no more members are expected from a call that starts a group.
+    `seconds`: how long after its last insert a call that starts a group is given up.
     """
     rows = connection.execute(UNSETTLED, {"seconds": seconds}).all()
     found = {
@@ -343,16 +333,14 @@ def unsettled(connection: Connection, seconds: float) -> Unsettled:
 
 
 def forget_ended(connection: Connection, seconds: float) -> None:
-    """Delete groups that ended longer ago, and whose jobs are deleted."""
+    """Delete groups that ended more than `seconds` ago, and whose jobs are deleted."""
     connection.execute(FORGET_ENDED, {"seconds": seconds})
     connection.execute(FORGET_PARTS)
 
 
 def group_from(row: Row[Any], *more: str) -> Group:
-    """Return a row of `GROUP_COLUMNS` as a group; `more`: columns of the row that are no part of
-    it.
-    """
-    # The public name of a Row's mapping
+    """Return a row of `GROUP_COLUMNS` as a group; `more`: further columns, which are ignored."""
+    # `_mapping` is the public name of a row's mapping.
     values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     for name in more:
         del values[name]

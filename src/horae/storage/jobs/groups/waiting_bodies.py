@@ -1,6 +1,4 @@
-"""What keeps the jobs from ending for which bodies wait: jobs that come first, and limits that
-other bodies take up.
-"""
+"""What keeps awaited jobs from ending: jobs that come first, and limits full of waiting bodies."""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -15,11 +13,11 @@ from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, buckets, lane_bucke
 from horae.storage.jobs.tables import jobs, queues
 
 MOST_NAMED: Final = 5
-"""Jobs that a sentence names."""
+"""Maximum number of jobs that a sentence names."""
 
 
 def _prerequisites(dialect: str) -> Any:
-    """Select what jobs wait for, what those wait for, and so on, as far as none of it has ended."""
+    """Select what jobs wait for, directly and indirectly, leaving out what has ended."""
     unended = dependencies.c.ended == false()
     first = select(jobs.c.id.label("job_id")).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
     reached = first.cte("reached", recursive=True)
@@ -76,9 +74,7 @@ IN_FORCE: Final = select(jobs.c.id).where(
 
 
 def prerequisites(connection: Connection, awaited: Collection[WaitTarget]) -> list[Prerequisite]:
-    """Return what these jobs wait for before they begin, and what that waits for, unless it has
-    ended.
-    """
+    """Return what these jobs wait for before they begin, directly and indirectly, unless ended."""
     ids = sorted({each.id for each in awaited if each.kind == "job"})
     rows = connection.execute(PREREQUISITES.on(connection), {"ids": ids}) if ids else ()
     return [
@@ -95,7 +91,7 @@ def prerequisites(connection: Connection, awaited: Collection[WaitTarget]) -> li
 
 
 def is_in_force(connection: Connection, wait: Wait) -> bool:
-    """Return whether the attempt still runs whose body waits."""
+    """Return whether the attempt whose body waits still runs."""
     return (
         connection.execute(IN_FORCE, {"job_id": wait.job_id, "lease": wait.lease}).first()
         is not None
@@ -105,10 +101,7 @@ def is_in_force(connection: Connection, wait: Wait) -> bool:
 def why_held_by_waiting(
     connection: Connection, job_id: JobId, waiting: Collection[JobId]
 ) -> str | None:
-    """Return why a job cannot start: a limit whose jobs at a time are all bodies that wait.
-
-    None otherwise.
-    """
+    """Return why a job cannot start: only bodies that wait use up one of its limits; else None."""
     holders: dict[tuple[str | None, int | None], list[JobId]] = {}
     for name, most, holder in connection.execute(HOLDERS, {"job_id": job_id}):
         holders.setdefault((name, most), []).append(holder)

@@ -43,9 +43,9 @@ from horae.storage.jobs.limits.own_limits import object_in, own_limits
 from horae.storage.jobs.tables import jobs, queues
 
 MOST_FILED: Final = 1000
-"""Jobs that one transaction puts into lanes."""
+"""Maximum number of jobs that one transaction puts into lanes."""
 NEWEST: Final = 200
-"""The newest jobs, of which those in fair queues do not wait until all older ones are in lanes."""
+"""Number of newest jobs among which those in fair queues are put into lanes early."""
 
 
 class _Unfiled(NamedTuple):
@@ -169,9 +169,7 @@ _LANE: Final = ("identity", "queue", "type", "priority", "owner", "weight", "pla
 
 
 def _put_lanes(dialect: str) -> Any:
-    """Create lanes, or let those that exist be read when their new jobs are due; in one order,
-    against deadlocks.
-    """
+    """Create lanes, or let existing ones be read when their new jobs are due; deadlock-free."""
     kinds = {
         name: lanes.c[name].type if name in ("priority", "weight", "place") else Text()
         for name in _LANE
@@ -208,8 +206,7 @@ FILE: Final = PerDialect(_file)
 
 
 def file(connection: Connection, most: int = MOST_FILED) -> int:
-    """Put up to so many jobs into their lanes, the oldest ones, and a few more; return their
-    number.
+    """Put up to `most` of the oldest unfiled jobs, and a few more, into lanes; return their number.
 
     If that leaves some, the newest ones in fair queues are put into lanes as well: an owner who
     starts a hundred thousand jobs must not delay the turn of the next owner until all of these are
@@ -231,7 +228,7 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
     for number, (_, lane) in enumerate(newest_first):
         if (
             lane.owner is not None
-        ):  # they begin to wait now, one after the other, whenever their jobs were due
+        ):  # the owners begin to wait now, one after the other, whenever their jobs were due
             lane.place = max(lane.place, found[0].now - number)
     by_identity: dict[str, _LaneOfJob] = {}
     identity_of: dict[int, str] = {}
@@ -260,7 +257,7 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
 
 
 def _put_declared(connection: Connection, declared: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the numbers of limits that are new, or that newer code declares otherwise."""
+    """Store the declared numbers of limits that are new, or that newer code has changed."""
     if not declared:
         return
     rows = connection.execute(LIMITS.on(connection), {"names": sorted(declared)})
@@ -275,7 +272,7 @@ def _put_declared(connection: Connection, declared: Mapping[str, Mapping[str, An
 
 
 def _buckets_of(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int]:
-    """Return the ids of these buckets, and create those that are new."""
+    """Return the ids of these buckets; new ones are created."""
     if not pairs:
         return {}
     given = {"pairs": json.dumps([{"name": name, "key": key} for name, key in pairs])}
@@ -292,7 +289,7 @@ def _buckets_of(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int
 def _lane_of(job: _Unfiled) -> _LaneOfJob:
     """Return the lane of a job.
 
-    What cannot be read limits nothing: no bad row may stop the others.
+    A limit that cannot be read limits nothing: no bad row may stop the others.
     """
     weight, entries = own_limits(job.limits)
     params = object_in(job.params)
@@ -319,14 +316,14 @@ def _lane_of(job: _Unfiled) -> _LaneOfJob:
 
 
 def _turn_taker(job: _Unfiled, params: Mapping[str, Any]) -> str:
-    """Return in whose place the job waits in a fair queue."""
+    """Return the owner or key for which the job waits in a fair queue."""
     if job.fair_by == OWNER:
         return job.owner or ""
     return key_of(f"{{{job.fair_by}}}", None, params, job.owner) or ""
 
 
 def _readable(numbers: Any) -> dict[str, Any] | None:
-    """Return the numbers of a limit and nothing else, None if they cannot be read."""
+    """Return only the numbers of a limit, or None if they cannot be read."""
     try:
         return LimitNumbers.from_json(numbers).to_json()
     except (AttributeError, TypeError, ValueError):

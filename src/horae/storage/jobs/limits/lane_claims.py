@@ -1,13 +1,13 @@
-"""Claims of jobs that have limits by key, or that wait in a fair queue; limits hold for the jobs of
-all nodes together.
+"""Claims of jobs that have limits by key, or that wait in a fair queue.
 
-Two nodes that decide at the same time would both find room. So a node locks the lanes that come
-first, and the buckets of their limits; then it reads in further statements, whose snapshots show
-all that earlier holders of these locks have committed, what runs and what was started. It waits for
-no lock: lanes and buckets that another node has locked are left to a later claim.
+Limits hold for the jobs of all nodes together. Two nodes that decide at the same time would both
+find room. So a node locks the lanes that come first, and the buckets of their limits. Further
+statements, whose snapshots show all that earlier holders of these locks have committed, read what
+runs and what was started. The node waits for no lock: lanes and buckets that another node has
+locked are left to a later claim.
 
 A lane that a limit holds back is marked with the bucket that does so, and is not read again before
-that bucket allows another start: at a moment that is known, for a rate, or when fewer jobs run than
+that bucket allows another start: at a known moment, for a rate, or when fewer jobs run than
 allowed, which is counted from the rows of the jobs. So nothing has to be written when a job ends,
 and no crash can leave a limit closed.
 
@@ -30,25 +30,20 @@ from horae.storage.jobs.claims import ClaimScope, scope_parameters
 from horae.storage.jobs.limits import lane_statements as sql
 
 FEWEST_LANES: Final = 200
-"""Lanes that a claim reads at least: so many can be found to be held back at once."""
+"""Minimum number of lanes that a claim reads; so many can be found held back at once."""
 MOST_ROUNDS: Final = 5
-"""How often a claim reads the first lanes again after it has moved back owners who had a turn
-through another lane.
-"""
+"""How often a claim reads the first lanes again after it has moved owners back."""
 LATEST_MOMENT: Final = (LATEST - EPOCH) // MICROSECOND
-"""Of a rate: a start of the heaviest job under the slowest one would be paid off later than a
-column can hold.
-"""
+"""The latest moment of a rate: a heavier start under a slower rate would not fit its column."""
 _SECOND: Final = 1_000_000
 _NOW: Final = select(microseconds_now())
 
 
 class LanesAhead(NamedTuple):
-    """Whether jobs wait to be put into lanes, and the seconds until a lane may be claimed: infinite
-    if none waits.
+    """Whether jobs wait to be put into lanes, and the seconds until a lane may be claimed.
 
-    `next_in`: the seconds until further lanes become due or a rate allows starts again, whatever is
-    due already.
+    The seconds are infinite if no lane waits. `next_in`: the seconds until further lanes become due
+    or a rate allows starts again, whatever is due already.
     """
 
     unfiled: bool
@@ -87,9 +82,7 @@ class _Locked:
 
 
 def ahead(connection: Connection) -> LanesAhead:
-    """Return whether a claim from lanes may find something, with one statement that reads the ends
-    of indexes.
-    """
+    """Return whether a claim may find something; one statement reads the ends of indexes."""
     unfiled, has_room, place, opens_at, now = connection.execute(sql.AHEAD).one()
     moments = [moment for moment in (place, opens_at) if moment is not None]
     seconds = 0.0 if has_room else (min(moments) - now) / _SECOND if moments else math.inf
@@ -98,25 +91,20 @@ def ahead(connection: Connection) -> LanesAhead:
 
 
 def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> LaneClaims:
-    """Claim up to `most` jobs of lanes; `room`: how many jobs of both kinds the node has room
-    for.
-    """
+    """Claim up to `most` jobs of lanes; `room`: how many jobs of both kinds the node can take."""
     locked = _lock(connection, scope, most)
     if not locked.rows:
         return LaneClaims([], room, skipped=True)
     rows = connection.execute(
         sql.PLAIN_PLACES.on(connection), {"limit": room, **scope_parameters(scope)}
     )
-    plain = [
-        (-priority, due) for priority, due in rows
-    ]  # not in SQL, where the least priority has no opposite
+    plain = [(-priority, due) for priority, due in rows]  # SQL cannot negate the least priority
     choice = Chooser(locked.lanes, locked.buckets, locked.now).choose(
         room, plain, most=most, once=locked.truncated
     )
     claims = _start(connection, scope, choice, locked.now)
     _write(connection, locked, choice)
-    # If fewer plain jobs than there is room for were found, others may become due until they are
-    # claimed.
+    # If fewer plain jobs than there is room for were found, others may become due before the claim.
     plain_room = room - len(choice.jobs) if len(plain) < room else choice.plain
     took_all = (
         len(choice.jobs) < most
@@ -133,10 +121,9 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
 
 
 def _is_new(locked: _Locked, choice: Choice) -> bool:
-    """Return whether this claim stored something new about a full limit, so that the next claim
-    finds another state.
+    """Return whether this claim stored something new about a full limit, for the next claim to see.
 
-    New is which limit holds a lane back, or until when. Nothing is stored about the limit of a
+    That is which limit holds a lane back, or until when. Nothing is stored about the limit of a
     queue, which has a negative id. A lane whose first job is too heavy for the room under a
     concurrency is read, and held, each time.
     """
@@ -148,16 +135,15 @@ def _is_new(locked: _Locked, choice: Choice) -> bool:
 
 
 def _leaves_jobs(locked: _Locked, choice: Choice) -> bool:
-    """Return whether jobs were not read that might start now: of a lane with many, or of a lane
-    that comes later.
+    """Return whether jobs that might start now were not read.
+
+    They may be in a lane with many jobs, or in a lane that comes later.
     """
     return locked.truncated or any(taken >= locked.each for taken in choice.taken.values())
 
 
 def _rest(locked: _Locked, choice: Choice) -> float:
-    """Return for how many seconds starts may gather; 0 if a limit opens when a job ends, or if none
-    is closed.
-    """
+    """Return the seconds for which starts may gather; 0 if no limit is full or an end opens one."""
     gathering: list[int] = []
     for bucket_id, wait in choice.closed.items():
         bucket = locked.buckets[bucket_id]
@@ -207,7 +193,8 @@ def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
 def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[Sequence[Any], bool]:
     """Lock the lanes that come first; return them, and whether more may wait than were read.
 
-    Owners are moved back who come first only in lanes that had no turn lately.
+    An owner whose place in this lane is out of date, because another of its lanes had a turn, is
+    moved back.
     """
     count = max(FEWEST_LANES, most)
     parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
@@ -225,7 +212,7 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
 
 
 def _had_turn(lane: Any) -> bool:
-    """Return whether the owner of a lane had a turn since, through another lane."""
+    """Return whether the owner of a lane has had a turn through another lane since."""
     return lane.owner is not None and lane.place is not None and lane.turn > lane.place
 
 
@@ -241,13 +228,13 @@ def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int
         return {}
     ids = sorted({bucket_id for each in under.values() for bucket_id in each})
     rows = connection.execute(sql.LOCK_BUCKETS.on(connection), {"buckets": ids}).all()
-    # By a further statement: the snapshot of the one that locks may be older than the last change
-    # under the lock.
+    # A further statement reads this, because the snapshot of the one that locks may be older than
+    # the last change under the lock.
     held = connection.execute(sql.RUNNING.on(connection), {"buckets": [row.id for row in rows]})
     running: dict[int, int] = {bucket_id: int(weight) for bucket_id, weight in held}
     locked.now = (
         connection.scalar(_NOW) or 0
-    )  # after the locks: no other claim has counted starts at a later moment
+    )  # the locks are held: no other claim has counted starts at a later moment
     for row in rows:
         numbers = LimitNumbers.from_json(row.declared if row.changed is None else row.changed)
         rate = state_now(numbers, row.state, locked.now) if numbers.is_rate else None
@@ -258,9 +245,7 @@ def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int
 
 
 def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[int]]) -> set[str]:
-    """Count the limits of whole queues as further buckets; return the queues whose limits another
-    node has locked.
-    """
+    """Count the limits of whole queues as further buckets; return the queues locked elsewhere."""
     names = sorted({row.queue for row in locked.rows.values()})
     limited = set(connection.execute(sql.LIMITED_QUEUES.on(connection), {"names": names}).scalars())
     if not limited:

@@ -1,8 +1,7 @@
-"""Deletes lanes in which nothing waits or runs, and buckets of limits that hold nothing back and
-remember nothing.
+"""Deletes lanes in which nothing waits or runs, and buckets of limits that are not needed.
 
-Rows are locked by one statement and deleted by the next, which sees what other transactions did
-until the lock.
+A bucket is not needed if it holds nothing back and remembers nothing. Rows are locked by one
+statement and deleted by the next, which sees what other transactions did before the lock.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs
 
 MOST_CLEANED: Final = 1000
-"""Rows that one transaction deletes."""
+"""Maximum number of rows that one transaction deletes."""
 
 _most = bindparam("limit", type_=Integer())
 _of_lane = jobs.c.lane_id == lanes.c.id
@@ -49,9 +48,7 @@ DELETE_BUCKETS: Final = PerDialect(
 
 
 def clean(connection: Connection, most: int = MOST_CLEANED) -> bool:
-    """Delete up to so many lanes and buckets that are not needed; return whether there may be
-    more.
-    """
+    """Delete up to `most` unneeded lanes and buckets; return whether there may be more."""
     idle = list(connection.execute(IDLE_LANES, {"limit": most}).scalars())
     if idle:
         lanes_statement, pairs_statement = DELETE_LANES.on(connection)

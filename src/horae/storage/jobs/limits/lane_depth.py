@@ -1,9 +1,9 @@
 """The due jobs with limits, or of fair queues, that could start now if there were slots for them.
 
-What limits allow is estimated from above, without locks: a rate that is open counts with as many
-starts as it allows at once. Jobs that no node has put into a lane yet count as well, else nothing
-would start the first node for them; of the limits, those that the job itself carries are known by
-then.
+What limits allow is estimated from above, without locks: an open rate counts with as many starts as
+it allows at once. Jobs that no node has put into a lane yet count as well, because otherwise
+nothing would start the first node for them; only the limits that such a job carries itself are
+known by then.
 """
 
 from collections import defaultdict
@@ -76,9 +76,7 @@ class _Group:
 
 
 def startable(connection: Connection) -> dict[tuple[str, str], tuple[int, float]]:
-    """Return how many jobs could start by queue and type, and for how many seconds the oldest of
-    them has been due.
-    """
+    """Return by queue and type how many jobs could start, and for how long the oldest is due."""
     room: dict[Pair, int] = {}
     groups = [*_filed(connection, room), *_unfiled(connection, room)]
     found: dict[tuple[str, str], tuple[int, float]] = {}
@@ -125,7 +123,7 @@ def _unfiled(connection: Connection, room: dict[Pair, int]) -> Iterator[_Group]:
 
 
 def _room(stored: Any, running: int) -> int:
-    """Return for what weight a limit has room; one that cannot be read limits nothing."""
+    """Return the weight for which a limit has room; a limit that cannot be read limits nothing."""
     try:
         numbers = LimitNumbers.from_json(stored)
     except (AttributeError, TypeError, ValueError):

@@ -56,10 +56,10 @@ from horae.storage.jobs.limit_tables import (
 from horae.storage.jobs.tables import has_not_expired, jobs, queues
 
 MOST_OPEN: Final = 100
-"""Buckets in one claim whose lanes are read because they allow starts again."""
+"""Maximum number of buckets in one claim whose lanes are read because they allow starts again."""
 
-# In a form that fits no index: PostgreSQL would read all jobs that wait for the few whose ids are
-# known.
+# The condition fits no index: otherwise PostgreSQL would read all jobs that wait to find the few
+# whose ids are known.
 _STILL_WAITS: Final = and_(
     func.coalesce(jobs.c.state, "") == JobState.PENDING.value,
     func.coalesce(jobs.c.waits_for, "") == WaitsFor.LIMIT.value,
@@ -71,9 +71,9 @@ _held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))
 
 
 def running_weights(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """Select what the jobs weigh that nodes hold, by bucket.
+    """Select the total weight of the jobs that nodes hold, by bucket.
 
-    Counted from the rows, so it cannot drift.
+    It is counted from the rows, so it cannot drift.
     """
     source = jobs.join(lanes, lanes.c.id == jobs.c.lane_id).join(
         lane_buckets, lane_buckets.c.lane_id == jobs.c.lane_id
@@ -88,7 +88,7 @@ def running_weights(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
 
 
 def _with_room() -> Select[*tuple[Any, ...]]:
-    """Select buckets of concurrency limits that hold lanes back although a job has ended since."""
+    """Select concurrency buckets that still hold lanes back although a job has ended."""
     running = running_weights().subquery("running")
     source = buckets.join(limits, limits.c.name == buckets.c.limit_name)
     has_room = func.coalesce(running.c.weight, 0) < func.coalesce(limits.c.concurrency, 1)
@@ -103,9 +103,7 @@ AHEAD: Final = select(
     select(func.min(buckets.c.opens_at)).where(_closed).scalar_subquery(),
     microseconds_now(),
 )
-"""Whether jobs wait to be put into lanes, whether a full limit has room again, and when a lane may
-be claimed next.
-"""
+"""Whether jobs wait for lanes, whether a full limit has room, and when a lane may be claimed."""
 
 
 def _is_served(dialect: str, lane: Any) -> ColumnElement[bool]:
@@ -148,7 +146,8 @@ def _opened_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
         return select(of_bucket.c.id).select_from(bucket.join(of_bucket, true()))
     found = lanes.alias(
         "found"
-    )  # SQLite has no LATERAL; for each bucket it looks up the ids of this subquery
+        # SQLite has no LATERAL; for each bucket it looks up the ids of this subquery.
+    )
     return select(found.c.id).select_from(bucket.join(found, found.c.id.in_(first)))
 
 
@@ -185,9 +184,7 @@ def _lock_lanes(dialect: str) -> Executable:
 
 
 LOCK_LANES: Final = PerDialect(_lock_lanes)
-"""Lock the lanes that come first, with the last turn of their owner; not those that another node
-has locked.
-"""
+"""Lock the first lanes, with their owners' last turns; skip those that another node has locked."""
 
 
 def _lanes_of(dialect: str) -> ColumnElement[bool]:
@@ -202,7 +199,7 @@ BUCKETS_OF: Final = PerDialect(
 
 
 def locked_buckets(dialect: str) -> Select[*tuple[Any, ...]]:
-    """Lock buckets and read their states; not those that another node has locked."""
+    """Lock buckets and read their states; buckets that another node has locked are skipped."""
     return (
         select(
             buckets.c.id, buckets.c.state, buckets.c.waiting, limits.c.declared, limits.c.changed
@@ -282,23 +279,21 @@ def _plain_places(dialect: str) -> Select[*tuple[Any, ...]]:
 
 
 PLAIN_PLACES: Final = PerDialect(_plain_places)
-"""The places of the plain jobs that come first, so that lanes and plain jobs have one order."""
+"""The places of the first plain jobs, by which lanes and plain jobs are put in one order."""
 
 START: Final = PerDialect(
     lambda dialect: start(
         member_of(dialect, jobs.c.id, "ids", of=IdList),
         _STILL_WAITS,
-        # The moment at which the rates were counted: from one statement to the next the clock
-        # advances.
+        # This is the moment at which the rates were counted: the clock advances from one statement
+        # to the next.
         started_at=bindparam("now", type_=Instant()),
     ).returning(*CLAIMED)
 )
 
 
 def _write_lanes(dialect: str) -> Update:
-    """Write what a claim has found out about lanes; the place of a lane follows from the job that
-    is first now.
-    """
+    """Write what a claim found out about lanes; a lane's place follows from its new first job."""
     row = json_rows(
         dialect,
         "rows",
@@ -337,12 +332,10 @@ def _write_buckets(dialect: str) -> Update:
 
 
 def by_rows(dialect: str, table: Table, row: Any) -> Update:
-    """Change the rows with these ids, which are found by the primary key, whatever the size of the
-    table is.
-    """
+    """Change the rows with these ids, which are always found by the primary key."""
     found = update(table).where(table.c.id == row.c.id)
     if dialect == SQLITE:
-        return found  # with a list of ids it would search the list of values for each of them
+        return found  # SQLite would search a list of ids for each row instead
     return found.where(one_of(dialect, table.c.id, select(row.c.id).correlate(None)))
 
 

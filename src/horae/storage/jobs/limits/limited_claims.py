@@ -30,7 +30,8 @@ from horae.storage.jobs.tables import jobs, queues
 class LimitedClaims(NamedTuple):
     """The claimed jobs.
 
-    `contended`: another node had locked one of the queues, so another claim soon may find more.
+    `contended`: whether another node had locked one of the queues, so that another claim soon may
+    find more.
     """
 
     claims: list[Claim]
@@ -97,7 +98,7 @@ CLAIM: Final = PerDialect(_claim)
 
 
 def limited_queues_with_room(connection: Connection, scope: ClaimScope, limit: int) -> list[str]:
-    """Return the queues with a limit and room that have a job among the next `limit` ones."""
+    """Return the limited queues with room that have a job among the next `limit` ones."""
     rows = connection.execute(
         LIMITED_QUEUES_WITH_ROOM.on(connection), {"limit": limit, **scope_parameters(scope)}
     )
@@ -107,8 +108,7 @@ def limited_queues_with_room(connection: Connection, scope: ClaimScope, limit: i
 def claim(
     connection: Connection, scope: ClaimScope, limit: int, names: Collection[str]
 ) -> LimitedClaims:
-    """Claim up to `limit` due jobs in their order, and from these queues no more than they have
-    room for.
+    """Claim up to `limit` due jobs in order, and from these queues only as many as have room.
 
     It may claim fewer jobs than possible: those behind a job without room are left to the next
     claim.

@@ -1,8 +1,7 @@
 """The limits that a job was created under, and its weight, as they are stored with it.
 
-A role of the database that may only start jobs writes them as well, and one statement puts the jobs
-of all programs into lanes. So each value is checked here, and what no limit can have limits
-nothing.
+A database role that may only start jobs writes them as well, and one statement puts the jobs of all
+programs into lanes. So each value is checked here, and an invalid limit limits nothing.
 """
 
 import json
@@ -17,13 +16,11 @@ from horae.domain.storable import is_storable
 from horae.storage.jobs import reading
 
 ENTRY: Final = 3
-"""Values of a stored limit: its name, its key and its numbers."""
+"""Number of values in a stored limit: its name, its key and its numbers."""
 
 
 def weight_of(connection: Connection, job_id: JobId) -> int:
-    """Return how much the job counts under its limits: 1 unless it was started with another
-    weight.
-    """
+    """Return how much the job counts under its limits: 1 unless another weight was given."""
     return own_limits(reading.limits(connection, job_id))[0]
 
 
@@ -41,7 +38,7 @@ def own_limits(stored: str | None) -> tuple[int, list[tuple[str, str, Any]]]:
 
 
 def _is_entry(stored: Any) -> bool:
-    """Return whether this has the form of one limit; whoever uses the numbers checks them."""
+    """Return whether this has the form of a limit; its numbers are checked where they are used."""
     if (
         not isinstance(stored, list)
         or len(stored) != ENTRY
@@ -58,7 +55,7 @@ def _is_entry(stored: Any) -> bool:
 
 
 def object_in(text: str | None) -> dict[str, Any]:
-    """Return a JSON object; an empty one for what is none."""
+    """Return a JSON object, or an empty one for anything else."""
     try:
         value = json.loads(text or "{}")
     except (RecursionError, ValueError):

@@ -1,12 +1,12 @@
-"""How far each change of many jobs has come, and which jobs it may change.
+"""The progress of each change of many jobs, and which jobs it may change.
 
-A job of this type changes nothing unless its row is here, which the call that creates the job
-writes with it: a role of the database that may only start jobs can insert a job with any
-parameters, but no row of this table.
+A bulk change runs as a job, and changes nothing unless that job has a row here, which the call that
+creates the job writes with it: a role of the database that may only start jobs can insert a job
+with any parameters, but no row of this table.
 
-A change of one job and the note of it are written in one transaction, so a job that runs again
-after a crash goes on behind the last job that was changed. The note also carries the lease: an
-attempt that was replaced by another changes nothing any more, because its transaction is rolled
+A change of one job and the note of it are written in one transaction, so a bulk change that runs
+again after a crash continues behind the last job that was changed. The note also carries the lease:
+an attempt that was replaced by another changes nothing any more, because its transaction is rolled
 back.
 """
 
@@ -48,7 +48,7 @@ bulk_runs = Table(
     Column("lease", BigInteger, nullable=False),
     Column(
         "reached", row_id, nullable=False
-    ),  # the last job that was looked at; those before it are still to come
+    ),  # the last job that was examined; jobs with smaller ids are still to come
     Column(
         "total", BigInteger
     ),  # the number of jobs at the start; null: they could not be counted in time
@@ -57,7 +57,7 @@ bulk_runs = Table(
 
 
 class BulkRun(NamedTuple):
-    """How far a change of many jobs has come."""
+    """The progress of a change of many jobs."""
 
     reached: JobId
     total: int | None
@@ -114,29 +114,23 @@ CHANGEABLE: Final[Mapping[BulkAction, Conditions]] = {
 
 
 def began_since(moment: datetime, unless_due_at: datetime | None = None) -> Conditions:
-    """Return the conditions of the jobs that began at a moment or later, but for those that are due
-    at another one.
-    """
+    """Return the conditions of jobs that began since a moment, except those due at another."""
     began = [jobs.c.started_at >= moment, or_(IS_HELD, jobs.c.finished_at >= moment)]
     return began if unless_due_at is None else [*began, jobs.c.run_at != unless_due_at]
 
 
 def order(connection: Connection, job_id: JobId) -> None:
-    """Write the row of a new job, in the transaction that creates it: without it the job changes
-    nothing.
-    """
+    """Write the row of a new bulk change; without it the job changes nothing."""
     connection.execute(ORDER, {"of_job": job_id})
 
 
 def last_lease(connection: Connection, job_id: JobId) -> int | None:
-    """Return the lease of the last attempt that has begun, 0 before the first; None if the job has
-    no row.
-    """
+    """Return the lease of the last attempt, 0 before the first; None if the job has no row."""
     return connection.execute(LEASE, {"of_job": job_id}).scalar_one_or_none()
 
 
 def begin(connection: Connection, job_id: JobId, lease: int, total: int | None) -> BulkRun:
-    """Begin, or go on where an earlier attempt has stopped. Raises `LeaseLost`."""
+    """Begin, or continue where an earlier attempt has stopped. Raises `LeaseLost`."""
     row = connection.execute(
         BEGIN, {"of_job": job_id, "of_lease": lease, "counted": total}
     ).one_or_none()
@@ -148,7 +142,7 @@ def begin(connection: Connection, job_id: JobId, lease: int, total: int | None) 
 def note(
     connection: Connection, job_id: JobId, lease: int, reached: JobId, **counts: int
 ) -> BulkRun:
-    """Add to the counts, in the transaction of what is counted.
+    """Add to the counts, in the transaction of the changes that are counted.
 
     Raises `LeaseLost` if another attempt has begun.
 

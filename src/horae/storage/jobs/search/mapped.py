@@ -11,9 +11,7 @@ from horae.errors import InvalidJobType
 
 @dataclass(frozen=True, slots=True)
 class MappedAttribute:
-    """A parameter: its column, the attribute it is mapped to, its type, and whether it may be null
-    or left out.
-    """
+    """A parameter: column, mapped attribute, type, and whether it may be null or left out."""
 
     column: str
     name: str
@@ -33,9 +31,7 @@ class MappedTable:
 
     @classmethod
     def of(cls, mapped: type[Any]) -> Self:
-        """Inspect the mapping; raises `InvalidJobType` if the primary key does not refer to a
-        job.
-        """
+        """Inspect the mapping; raises `InvalidJobType` if its primary key refers to no job."""
         mapper = mapping_of(mapped)
         table: Table = mapper.local_table
         key = _job_key(mapped.__name__, table)
@@ -48,7 +44,7 @@ class MappedTable:
 
 
 def is_mapped(declared: Any) -> bool:
-    """Return whether this is a mapped class."""
+    """Return whether this is a class that SQLAlchemy maps to a table."""
     return mapping_of(declared, raiseerr=False) is not None
 
 
@@ -61,12 +57,13 @@ def _attribute(column: Column[Any], name: str) -> MappedAttribute:
 def _kind(column: Column[Any]) -> type[Any]:
     try:
         return column.type.python_type
-    except NotImplementedError:  # the application's own column type, which the database checks
+    except NotImplementedError:  # the application's own type; only the database checks it
         return object
 
 
 def _job_key(name: str, table: Table) -> Column[Any]:
-    # Few job types are mapped; `import horae` is lighter
+    # This import is late because few job types are mapped, and `import horae` is lighter without
+    # it.
     from horae.storage.jobs.tables import jobs  # noqa: PLC0415
 
     key = list(table.primary_key)

@@ -30,9 +30,7 @@ def add(
 def load_many(
     connection: Connection, joined: MappedTable, job_ids: Sequence[JobId]
 ) -> dict[JobId, Any]:
-    """Load the parameters of many jobs in one statement, detached from any session; missing ones
-    are left out.
-    """
+    """Load the parameters of many jobs in one statement, detached; missing ones are left out."""
     key = joined.table.c[joined.key]
     wanted = select(joined.mapped, key).where(
         member_of(connection.dialect.name, key, "ids", of=IdList)

@@ -1,5 +1,4 @@
-"""The conditions of a search, and how its jobs are found: from the newest on, in ranges of ids that
-grow.
+"""The conditions of a search, and how its jobs are found: in growing ranges of ids, newest first.
 
 A search reads one range of ids after another until it has enough jobs, so that a search that
 matches many jobs is over after the first, small range. Each statement is planned for its own range,
@@ -65,16 +64,12 @@ from horae.storage.jobs.reading import OPEN_PARTS, JobFilter, conditions_of, lis
 from horae.storage.jobs.tables import IS_SLOW, SLOW_SECONDS, job_tags, jobs
 
 RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
-"""Ids in a range: the first one takes some milliseconds; long ones let PostgreSQL read a table in
-parallel.
-"""
+"""Lengths of ranges: the first takes some milliseconds, long ones are read in parallel."""
 SLOW: Final = 0.5
-"""Seconds after which a range is followed by a shorter one, so that the last one ends soon after
-the deadline.
-"""
+"""Seconds after which the next range is shorter, so that the search ends near its deadline."""
 _WILDCARD: Final = re.compile(r"[\\%_]")
 EXPONENTS_FROM: Final = 10**15
-"""Floats from a little above on may be written with an exponent."""
+"""Floats slightly above this may be written with an exponent."""
 _COLUMNS: Final = {
     Field.TYPE: jobs.c.type,
     Field.STATE: jobs.c.state,
@@ -84,27 +79,24 @@ _COLUMNS: Final = {
     Field.CREATED: jobs.c.created_at,
     Field.FINISHED: jobs.c.finished_at,
 }
-# Two queries in one: for both values in one query SQLite would read the whole table.
+# These are two queries in one: for both values in one query SQLite would read the whole table.
 BOUNDS: Final = select(
     select(func.min(jobs.c.id)).scalar_subquery(), select(func.max(jobs.c.id)).scalar_subquery()
 )
-# Written into the statement: PostgreSQL would reuse a plan that was made for a range of another
-# length.
+# The range is written into the statement: PostgreSQL would reuse a plan that was made for a range
+# of another length.
 _low: Final = bindparam("low", type_=BigInteger(), literal_execute=True)
 _high: Final = bindparam("high", type_=BigInteger(), literal_execute=True)
 _IS_ENDED: Final = jobs.c.finished_at.is_not(None)
 _IN_RANGE: Final = and_(jobs.c.id >= _low, jobs.c.id < _high)
 _plain_id = literal_column("+horae_jobs.id", BigInteger())
 _AFTER_INDEX: Final = and_(_plain_id >= _low, _plain_id < _high)
-"""The range for SQLite where a small index fits: to a plain column it would prefer the primary key.
-"""
+"""The range in a form for small indexes; with a plain column SQLite prefers the primary key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A query, and for the path of each parameter in it the job types in which that parameter may
-    be searched.
-    """
+    """A query, and the job types in which each of its parameters may be searched, by path."""
 
     query: Query
     types: Mapping[tuple[str, ...], Sequence[str]]
@@ -112,8 +104,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Jobs, the newest first; `reached`: where the search stopped for lack of time, None if it was
-    complete.
+    """Jobs, the newest first.
+
+    `reached`: where the search stopped for lack of time, None if it was complete.
     """
 
     ids: list[JobId]
@@ -168,7 +161,7 @@ def count(
 
 
 def moment_in(connection: Connection, seconds: float) -> datetime:
-    """Return the moment that is so many seconds from now, by the clock of the database."""
+    """Return the moment that is `seconds` from now, by the clock of the database."""
     return connection.execute(select(seconds_from_now(seconds))).scalar_one()
 
 
@@ -179,9 +172,7 @@ def _read_ranges(
     read: Callable[[Mapping[str, int]], bool],
     seconds: float | None,
 ) -> JobId | None:
-    """Read one range of ids after another while `read` returns True; return the last id if the time
-    ran out.
-    """
+    """Read ranges of ids while `read` returns True; return the last id if the time ran out."""
     first, high = _bounds(connection, wanted, search)
     deadline = None if seconds is None else time.monotonic() + seconds
     level = 0
@@ -226,7 +217,7 @@ def _matching(
         parts = [*_open_parts(states), *_unsuccessful(dialect, states)] or [false()]
     elif (
         dialect == POSTGRESQL and is_narrow
-    ):  # the indexes hold ended jobs; each of the others is in a small one
+    ):  # the indexes hold ended jobs; the states of open jobs have small indexes of their own
         parts = [_IS_ENDED, *_open_parts(states)]
     in_range = _AFTER_INDEX if parts and dialect == SQLITE else _IN_RANGE
     chosen = select(jobs.c.id).where(in_range, *conditions)
@@ -237,9 +228,7 @@ def _matching(
 
 
 def _possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobState]:
-    """Return the states that the filter and the terms allow; none: no job matches, whatever its
-    state.
-    """
+    """Return the states that the filter and the terms allow; if there are none, no job matches."""
     possible = frozenset(JobState) if wanted.states is None else frozenset(wanted.states)
     for condition, negated in ((term.condition, term.negated) for term in terms):
         if isinstance(condition, Is) and condition.field is Field.STATE:
@@ -251,37 +240,30 @@ def _possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobS
 
 
 def _open_parts(states: Collection[JobState]) -> list[ColumnElement[bool]]:
-    """Return the conditions of the indexes that have the jobs in these states that have not ended,
-    each once.
-    """
+    """Return the conditions of the indexes of open jobs in these states, each once."""
     return [part for state, parts in OPEN_PARTS.items() if state in states for part in parts]
 
 
 def _as_indexed(condition: str) -> ColumnElement[bool]:
-    """Return the condition of an index in the words of the index, which SQLAlchemy would compare
-    with 1 on SQLite.
-    """
+    """Return an index's condition word for word; SQLAlchemy would compare it with 1 on SQLite."""
     return and_(text(f"({condition})"))
 
 
 def _unsuccessful(dialect: str, states: Collection[JobState]) -> list[ColumnElement[bool]]:
-    """Return the condition of the index of jobs that failed or were cancelled, for those of these
-    states.
-    """
+    """Return the condition of the index of failed and cancelled jobs, for these states."""
     named = " OR ".join(
         f"state = '{state}'" for state in (JobState.FAILED, JobState.CANCELLED) if state in states
     )
     if not named:
         return []
     condition = _as_indexed(named)
-    # So PostgreSQL can choose an index of ended jobs; SQLite would always choose it.
+    # With this condition PostgreSQL can choose an index of ended jobs; SQLite would always choose
+    # it.
     return [condition if dialect == SQLITE else and_(condition, _IS_ENDED)]
 
 
 def _has_own_index(terms: Sequence[Term]) -> bool:
-    """Return whether a term can be met by few ended jobs, which PostgreSQL finds by an index of
-    ended jobs.
-    """
+    """Return whether few ended jobs can meet a term, which PostgreSQL finds by their index."""
     return any(
         isinstance(term.condition, HasParameter)
         or (isinstance(term.condition, Is) and term.condition.field in {Field.TYPE, Field.QUEUE})
@@ -293,7 +275,7 @@ def _has_own_index(terms: Sequence[Term]) -> bool:
 
 def _of_term(dialect: str, term: Term, search: Search) -> ColumnElement[bool]:
     condition = _of_condition(dialect, term.condition, search)
-    # Not `NOT`: a job without the value, for which the condition is null, does not meet it.
+    # `NOT` would not match a job without the value, for which the condition is null.
     return case((condition, false()), else_=true()) if term.negated else condition
 
 
@@ -322,12 +304,12 @@ def _is(dialect: str, condition: Is, search: Search) -> ColumnElement[bool]:
     if condition.field is Field.ERROR:
         return _has_error(wanted, technical=search.query.technical)
     if condition.field is Field.TAG:
-        # The range again: PostgreSQL does not conclude it, and would read all jobs that have the
+        # The range is repeated: PostgreSQL does not infer it, and would read all jobs that have the
         # tag.
         having = select(job_tags.c.job_id).where(
             job_tags.c.tag == wanted, job_tags.c.job_id >= _low, job_tags.c.job_id < _high
         )
-        # SQLite would look the tag up for each job in the range.
+        # For a subquery SQLite would look the tag up for each job in the range.
         return (
             jobs.c.id.in_(having)
             if dialect == SQLITE
@@ -336,7 +318,7 @@ def _is(dialect: str, condition: Is, search: Search) -> ColumnElement[bool]:
     column = _COLUMNS[condition.field]
     if not condition.prefix:
         return column == wanted
-    if dialect == SQLITE:  # where LIKE does not tell capitals from small letters
+    if dialect == SQLITE:  # LIKE ignores case on SQLite
         return func.substr(column, 1, len(wanted)) == wanted
     return column.like(_WILDCARD.sub(r"\\\g<0>", wanted) + "%")
 
@@ -351,7 +333,7 @@ def _has_error(part: str, *, technical: bool) -> ColumnElement[bool]:
     columns = (
         (jobs.c.error, jobs.c.human_readable_error) if technical else (jobs.c.human_readable_error,)
     )
-    # The state is that of the index of failed jobs.
+    # This state condition is that of the index of failed jobs.
     return and_(
         jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
         or_(*(column.icontains(part, autoescape=True) for column in columns)),
@@ -405,15 +387,13 @@ def _parameter_on_sqlite(path: Sequence[str], value: Literal) -> ColumnElement[b
             matches = and_(kind.in_(["integer", "real"]), found == value)
     skipped = [(func.json_valid(jobs.c.params) == 0, false())]
     if (written := _as_written(value)) is not None:
-        # To search for a text is cheaper than to parse the parameters of each job.
+        # Searching for the text is cheaper than parsing the parameters of each job.
         skipped.insert(0, (func.instr(jobs.c.params, written, type_=Integer()) == 0, false()))
     return case(*skipped, else_=matches)
 
 
 def _as_written(value: Literal) -> str | None:
-    """Return a text that occurs in any JSON that contains the value, None if there may be several
-    forms of it.
-    """
+    """Return a text that any JSON with the value contains; None if it has several forms."""
     if (
         isinstance(value, str)
         and value.isascii()
@@ -421,5 +401,5 @@ def _as_written(value: Literal) -> str | None:
     ):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < EXPONENTS_FROM:
-        return str(value)  # also within 4711.0, which is equal
+        return str(value)  # the text also occurs in 4711.0, which is equal
     return None

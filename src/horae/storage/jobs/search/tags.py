@@ -1,7 +1,7 @@
 """The tags of jobs: in the job's row to be shown, and in a table of their own to be searched.
 
-They are written after the job, in its transaction, so that the insert of a job without tags does
-nothing for them.
+They are written after the job, in its transaction, so that the insert of a job without tags needs
+no work for them.
 """
 
 import json
