@@ -36,15 +36,13 @@ PYTHON: Final = "python"
 KEEP: Final = timedelta(days=365)
 """How long entries are kept."""
 TIDY_EVERY: Final = 500
-"""Entries after which old ones are deleted, by the call that writes the last of them: rarely enough
-to cost nothing.
-"""
+"""Number of entries after which a call also deletes old ones: rare enough to cost nothing."""
 LONGEST_ACTOR: Final = 200
-"""Characters of an actor: the length of the column."""
+"""Maximum number of characters of an actor: the length of the column."""
 LONGEST_TARGET: Final = 300
-"""Characters of a target: the length of the column."""
+"""Maximum number of characters of a target: the length of the column."""
 LONGEST_VALUE: Final = 1_000
-"""Characters of one value before or after; the log is for reading, not a backup."""
+"""Maximum number of characters of one value; the log is for reading, not a backup."""
 
 
 @dataclass(slots=True)
@@ -77,7 +75,7 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """A change as the call that makes it knows it, such as `queue.pause` of queue `mail`.
+    """A change as described by the call that makes it, such as `queue.pause` of queue `mail`.
 
     `before` reads the values that may change; `after` reads them again, or takes them from the
     result of the call. Both run in the transaction of the change. `actor`: the `by` or `owner` of
@@ -110,7 +108,9 @@ _caller: ContextVar[Caller | None] = ContextVar("horae_caller", default=None)
 
 
 def is_requested() -> bool:
-    """Return whether the running call came over HTTP, so that it is recorded whatever it does."""
+    """Return whether the running call came over HTTP, so that even a call without effect is
+    recorded.
+    """
     return _asked.get() is not None
 
 
@@ -120,7 +120,7 @@ def noted_by(note: Callable[[Connection], None]) -> AbstractContextManager[None]
 
 
 def requested(asked: ChangeRequest) -> AbstractContextManager[None]:
-    """Record the changes made within the block, in this thread and in those it calls, under this
+    """Record the changes made within the block, in this thread and those it calls, under this
     request.
     """
     return _set(_asked, asked)
@@ -146,10 +146,10 @@ def recorded(
     *,
     changed: Callable[[T], bool] = lambda _: True,
 ) -> Callable[Concatenate[Connection, P], T]:
-    """Return the statement with its audit entry, in one transaction; written only if the statement
-    `changed` something.
+    """Wrap a statement so that its audit entry is written in the same transaction.
 
-    Without a `change` an entry is written only for a call over HTTP.
+    Nothing is written unless the statement `changed` something. Without a `change` an entry is
+    written only for a call over HTTP.
     """
 
     def make(connection: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -158,7 +158,7 @@ def recorded(
             return statement(connection, *args, **kwargs)
         before = None if change is None else change.before(connection)
         result = statement(connection, *args, **kwargs)
-        asked.written = None  # called again after a conflict, it may find nothing left to change
+        asked.written = None  # when it is repeated after a conflict, nothing may be left to change
         if changed(result):
             if (note := _noted.get()) is not None:
                 note(connection)
@@ -178,7 +178,7 @@ def write(connection: Connection, entry: Mapping[str, Any]) -> int:
 
 
 def difference(before: Values, after: Values) -> tuple[Values, Values]:
-    """Return the values that differ between the two; all of them if one side is missing."""
+    """Return the values that differ between the two, or all of them if one side is missing."""
     if before is None or after is None:
         return before, after
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
@@ -213,7 +213,7 @@ def _as_text(values: Values) -> str | None:
 
 
 def _bounded(value: Any) -> Any:
-    """Return a value that JSON can hold; a long one becomes a text that is cut."""
+    """Return a value that JSON can hold; a long one becomes a truncated text."""
     if isinstance(value, datetime):
         return value.isoformat()
     text = storable(

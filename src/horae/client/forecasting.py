@@ -27,7 +27,7 @@ from horae.storage.schedules import StoredSchedule, change_of, deployments, read
 from horae.types import Registry, Schedule, check_moment, module_schema, schema_hash
 
 DEFAULT_DURATION: Final = timedelta(seconds=1)
-"""How long a run takes of a schedule that has not succeeded yet."""
+"""Assumed duration of a run while its schedule has no successful one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def read_deployed(database: Database, module: str) -> DeployedSchedules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastOptions:
-    """A period, and how long runs take in it.
+    """A period, and the durations of runs in it.
 
-    `durations`, by the name of a schedule, take the place of the mean of its successful runs;
+    `durations`, by the name of a schedule, replace the mean of its successful runs;
     `default_duration` is for schedules that have none. Raises `InvalidRequest`.
     """
 
@@ -81,7 +81,9 @@ class ForecastOptions:
 
 
 class _Defined(NamedTuple):
-    """A schedule on one side of a comparison: as it is deployed, or will be; `row` is its past."""
+    """A schedule on one side of a comparison, as deployed or as declared; `row` is its stored
+    state.
+    """
 
     name: str
     rules: Rules
@@ -91,7 +93,7 @@ class _Defined(NamedTuple):
 
 
 class Forecasting:
-    """Forecasts of the declared schedules of one module, with what is deployed of it."""
+    """Forecasts of the declared schedules of one module, and of the deployed ones."""
 
     def __init__(
         self,
@@ -114,7 +116,7 @@ class Forecasting:
         return self._forecast(self._after, progress)
 
     def changes(self, progress: Progress | None = None) -> Comparison:
-        """Compare the schedules as they are deployed with those after a deployment of this code."""
+        """Compare the deployed schedules with those after a deployment of this code."""
         before, after = self._before, self._after
         return compare(
             self._forecast(before, None if progress is None else lambda share: progress(share / 2)),
@@ -143,7 +145,7 @@ class Forecasting:
         return forecast(schedules, options.start, end, progress)
 
     def _duration(self, name: str, row: StoredSchedule | None) -> timedelta:
-        """Return how long runs take: as given, else the mean of all that succeeded."""
+        """Return the duration of a run: the given one, or the mean of all successful runs."""
         if (given := self._options.durations.get(name)) is not None:
             return given
         if row is None or not row.total_successes:
@@ -157,10 +159,12 @@ class Forecasting:
 
     @property
     def _after(self) -> Sequence[_Defined]:
-        """The schedules after a deployment, which keeps what was changed of them at run time."""
+        """Return the schedules after a deployment, which keeps what was changed of them at run
+        time.
+        """
         schema = module_schema(self._module, list(self._declared), self._registry.queues.values())
         if self._deployed.schema_hash == schema_hash(schema):
-            return self._before  # the same schema is not deployed again
+            return self._before  # a deployment of the same schema changes nothing
         found: list[_Defined] = []
         for declared in self._declared:
             row = self._deployed.schedules.get(declared.name)
@@ -183,9 +187,9 @@ class Forecasting:
 
 
 def _begin(start: datetime, rules: Rules, row: StoredSchedule | None) -> ScheduleSnapshot:
-    """Return the idle state of a schedule at a moment; one that is paused, or has ended, stays so.
+    """Return the idle state of a schedule at a moment; a paused or ended one stays so.
 
-    Of its past only the last finish counts, from which an interval is counted.
+    The only part of its past that counts is the last finish, from which an interval is counted.
     """
     finish = None if row is None else row.last_finish
     statistics = Statistics(last_finish=finish if finish is not None and finish <= start else None)

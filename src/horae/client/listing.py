@@ -1,4 +1,4 @@
-"""Where lists are read: the database, or a replica of it."""
+"""The source of lists: the database, or a replica of it."""
 
 from copy import copy
 from typing import Self

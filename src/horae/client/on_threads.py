@@ -1,4 +1,4 @@
-"""Derives the methods of a client for coroutines from those of its client for threads."""
+"""Derives the coroutine methods of a client from its methods for threads."""
 
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
@@ -9,7 +9,7 @@ from horae.storage.engine import Database, Use
 C = TypeVar("C")
 C_co = TypeVar(
     "C_co", covariant=True
-)  # so that a method of a base class serves the clients that inherit it
+)  # covariant: a method of a base class also serves the clients that inherit it
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
-# Has none
+# cron-descriptor has no type hints
 from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
     CasingTypeEnum,
     ExpressionDescriptor,
@@ -32,7 +32,7 @@ _MICROSECONDS: Final = {
 def trigger_in_words(trigger: Trigger) -> str:
     """Describe when a trigger is due.
 
-    Cached, as lists show it often and many schedules have the same.
+    The result is cached, because lists show it often and many schedules have the same trigger.
     """
     if isinstance(trigger, CronTrigger):
         zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"

@@ -47,6 +47,6 @@ def audit(
         stuck.check_schedules(connection, findings, changes.now)
     if alive:
         stuck.check_runs(connection, findings, changes.now)
-    else:  # nothing is expected to happen
+    else:  # nothing is expected to happen without a node
         findings.notes.append("no node is alive, so due work is not reported as stuck")
     return findings.report(begin)

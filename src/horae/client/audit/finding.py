@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 MOST_KEPT: Final = 1_000
-"""Findings of each invariant that are reported; the others are only counted."""
+"""Maximum number of findings reported for each invariant; further ones are only counted."""
 TOLERANCE: Final = 1.0
-"""Seconds by which moments of different statements may differ before they contradict each other."""
+"""Seconds by which moments of two statements may differ before they contradict each other."""
 
 
 class Invariant(StrEnum):

@@ -1,6 +1,4 @@
-"""Check groups and dependencies: `then` runs once, after the last member, and no job waits for
-nothing.
-"""
+"""Check groups and dependencies: `then` runs once, after all members; no job waits in vain."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
@@ -121,8 +119,8 @@ def _then(group: Any) -> Iterator[str]:
 
 
 def _gone(connection: Connection, group: Any) -> Iterator[str]:
-    """Yield members that are gone although older jobs are kept: a clean-up deletes the oldest ones
-    first.
+    """Yield members that were deleted although older jobs are kept: a clean-up starts with the
+    oldest.
     """
     then_is_gone = group.then_id is not None and group.then_state is None
     if group.kept == group.total and not then_is_gone:

@@ -1,6 +1,4 @@
-"""Check jobs and their attempts: leases only grow, attempts do not overlap, and ended jobs have not
-changed since.
-"""
+"""Check jobs: leases only grow, attempts do not overlap, and ended jobs have not changed since."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -15,7 +13,7 @@ from horae.storage.operations import invariants
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
 IN_ONE_TRANSACTION: Final = timedelta(seconds=30)
-"""How far apart the moments of two statements in one transaction may be: on SQLite each reads the
+"""Longest time between the moments of two statements in one transaction: on SQLite each reads the
 clock, and on a busy machine the process may have to wait for a processor between them.
 """
 _RUNS_AGAIN: Final = frozenset(AttemptOutcome) - {AttemptOutcome.FINISHED, AttemptOutcome.CANCELLED}
@@ -24,7 +22,7 @@ _LAST_OUTCOMES: Final = {
     JobState.FAILED: _RUNS_AGAIN,
     JobState.CANCELLED: _RUNS_AGAIN | {AttemptOutcome.CANCELLED},
 }
-"""How the last attempt may have ended in each state; that of a finished job is checked with its
+"""The outcomes that the last attempt may have in each state; a finished job is checked with its
 result.
 
 A job may also fail or be cancelled later, while it waits for its next attempt.
@@ -36,9 +34,9 @@ _ENDING: Final = {
     ),
     JobState.CANCELLED: frozenset({AttemptOutcome.CANCELLED}),
 }
-"""The outcomes of the last attempt that show that the job ended with it."""
+"""Outcomes of the last attempt that show that the job ended with it."""
 CANCELS_AT_ONCE: Final = 500
-"""Cancels of the audit log that are compared with their jobs by one statement."""
+"""Number of cancels in the audit log that one statement compares with their jobs."""
 
 
 def check(connection: Connection, findings: Findings, since: datetime, now: datetime) -> None:
@@ -121,8 +119,8 @@ def check_keys(connection: Connection, findings: Findings, since: datetime) -> N
     rows = invariants.stream(connection, invariants.KEYED, since=since)
     for (kind, key), grouped in groupby(rows, key=lambda row: (row.type, row.unique_key)):
         for before, after in pairwise(grouped):
-            # One that waited for the commit of the other one's end was created by the clock a
-            # little before that.
+            # A job that waited for the other one's end to be committed has a `created_at` slightly
+            # before that end.
             if (
                 before.finished_at is not None
                 and after.created_at < before.finished_at - IN_ONE_TRANSACTION
@@ -139,7 +137,7 @@ def attempts_of(rows: Sequence[Any]) -> list[Any]:
 
 
 def check_job(rows: Sequence[Any], findings: Findings, now: datetime) -> None:
-    """Check one job, of which there is a row for each attempt."""
+    """Check one job, given one row for each of its attempts."""
     job, attempts = rows[0], attempts_of(rows)
     findings.checked["jobs"] += 1
     findings.checked["attempts"] += len(attempts)
@@ -178,9 +176,7 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
 
 
 def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
-    """Yield what contradicts that all attempts are kept, and that the job counts as many as there
-    were.
-    """
+    """Yield what contradicts that all attempts are kept and that the job counts each of them."""
     if attempts and attempts[0].its_number != 1:
         yield f"the first attempt that is recorded has the number {attempts[0].its_number}"
     last = attempts[-1] if attempts else None
@@ -196,7 +192,7 @@ def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     elif job.state == JobState.FAILED and not job.stopped:
         possible = {used}
     else:
-        # It may have been claimed and have ended before its body began, so that no attempt is
+        # A job may have been claimed and have ended before its body began, so that no attempt is
         # recorded
         possible = {used, used + 1}
     if job.attempt not in possible:
@@ -207,8 +203,8 @@ def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
 
 
 def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
-    """Yield what contradicts that the last attempt led to the state of the job, and those before it
-    to another one.
+    """Yield what contradicts that the last attempt led to the job's state, and earlier ones did
+    not.
     """
     for each in attempts:
         if each.its_lease < job.lease and each.its_outcome == AttemptOutcome.CANCELLED:

@@ -1,9 +1,9 @@
 """Check limits by key: no more attempts at a time, and no more starts in a period, than the jobs
 were created under.
 
-A limit that was changed at run time, or that newer code declares with other numbers, is left out:
-which numbers were in force at a moment is not recorded. Starts that were used up by jobs that never
-began are unknown, and only allow fewer.
+A limit that was changed at run time, or that newer code declares with other numbers, is left out,
+because the numbers in force at a moment are not recorded. Starts that were used up by jobs that
+never began are unknown, and only allow fewer.
 """
 
 import json
@@ -29,7 +29,7 @@ from horae.storage.operations import invariants
 class _Bucket:
     """What was started under one key; `tokens` of a rate in units of a start divided by its period.
 
-    `weight`: of what is in `running`, or in `starts`.
+    `weight`: the total weight of the attempts in `running`, or of those in `starts`.
     """
 
     numbers: LimitNumbers
@@ -67,7 +67,7 @@ class _Bucket:
 class _Limits:
     """What the kept jobs show of all limits.
 
-    `changed`: those whose numbers were not the same all the time.
+    `changed`: the limits whose numbers were not the same all the time.
     """
 
     changed: set[str]
@@ -77,7 +77,7 @@ class _Limits:
     found: dict[tuple[str, str], Any] = field(default_factory=dict[tuple[str, str], Any])
 
     def add(self, row: Any) -> None:
-        """Add an attempt, in the order of their starts, or a job without any."""
+        """Add an attempt, or a job without any; attempts are added in the order of their starts."""
         for name, key, weight, given in _limits_in(row.limits):
             if self.numbers.setdefault(name, given) != given:
                 self.changed.add(name)
@@ -119,9 +119,7 @@ def _under(key: str) -> str:
 def _check_bucket(
     row: Any, numbers: LimitNumbers, first_start: datetime, findings: Findings
 ) -> None:
-    """Check that a bucket holds no more than a burst, if the numbers were the same when that was
-    written.
-    """
+    """Check that a bucket holds at most a burst, if its numbers have not changed."""
     state = _bucket_in(row.state)
     if (
         numbers.window != "bucket"
@@ -146,9 +144,7 @@ def _bucket_in(stored: str) -> TokenBucket | None:
 
 
 def _limits_in(stored: str) -> Iterator[tuple[str, str, int, LimitNumbers]]:
-    """Yield name, key, weight and numbers of the limits of a job; nothing for what cannot be
-    read.
-    """
+    """Yield name, key, weight and numbers of each limit of a job that can be read."""
     weight, entries = own_limits(stored)
     for name, key, numbers in entries:
         with suppress(AttributeError, TypeError, ValueError):

@@ -1,4 +1,6 @@
-"""The rules of schedules, and since when they have been in force: earlier ones are not stored."""
+"""The rules of schedules and the moment since which they are in force; earlier rules are not
+stored.
+"""
 
 import json
 from collections.abc import Mapping
@@ -15,21 +17,19 @@ from horae.storage.operations import invariants
 from horae.storage.schedules import UNREADABLE, rules_from
 
 ONE_CHANGE: Final = timedelta(seconds=1)
-"""How far apart the moments of one change are at most: its entry in the record of changes is
-written after the rows.
-"""
+"""Longest time between the moments of one change: its audit entry is written after its rows."""
 _OF_RULES: Final = frozenset({"trigger", "timezone", "jitter", "exclude", "overlap", "catch_up"})
 
 
 class KnownRules(NamedTuple):
-    """The stored rules of a schedule, None if they are unreadable, and since when they hold."""
+    """The rules of a schedule (None: unreadable) and the moment since which they are in force."""
 
     rules: Rules | None
     since: datetime
 
     @property
     def for_life(self) -> bool:
-        """Whether the rules are the same ones as at the creation of the schedule."""
+        """Whether the rules have been the same since the schedule was created."""
         return self.rules is not None and self.since == EARLIEST
 
     def at(self, moment: datetime) -> Rules | None:
@@ -39,7 +39,9 @@ class KnownRules(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleChanges:
-    """When the rules of schedules changed last: by name or id, and by deployments of a module."""
+    """When the rules of schedules last changed, by name or id, and when each module was last
+    deployed.
+    """
 
     now: datetime
     alterations: Mapping[str, datetime]
@@ -60,7 +62,7 @@ class RuleChanges:
         return cls(invariants.now(connection), alterations, deployments)
 
     def rules_of(self, row: Any) -> KnownRules:
-        """Return the rules of a schedule. A deployment may have changed any of its module."""
+        """Return the rules of a schedule; each deployment of its module may have changed them."""
         try:
             rules: Rules | None = rules_from(
                 row.trigger_kind, row.trigger, row.timezone, json.dumps(row.rules)
@@ -70,7 +72,7 @@ class RuleChanges:
         changes = [self.alterations.get(row.name), self.alterations.get(str(row.id))]
         if row.deployment_id is not None:
             changes.append(self.deployments.get(row.module))
-        if row.created_at < self.now - KEEP:  # older entries of the record of changes are deleted
+        if row.created_at < self.now - KEEP:  # older entries of the audit log are deleted
             changes.append(self.now - KEEP)
         after_creation = [at for at in changes if at is not None and at > row.created_at]
         return KnownRules(rules, max(after_creation, default=EARLIEST))

@@ -89,7 +89,7 @@ class Ledger:
         """Compare a decision with the one before it, or with the creation of the schedule.
 
         No time is left out between two decisions, and none is in both. Backfilled times before all
-        others may be older than the schedule, or what followed them may have been deleted.
+        others may be older than the schedule, or the decisions after them may have been deleted.
         """
         backfilled, last = tick.reason == Reason.BACKFILL, tick.nominal_time - MICROSECOND
         if latest is None:
@@ -122,7 +122,7 @@ class Ledger:
             self._check_gap(created + SLACK, last)
 
     def _check_end(self, decided: datetime) -> None:
-        """Compare the last decision with the watermark, up to which all times are decided, and none
+        """Compare the last decision with the watermark: all times up to it are decided, and none
         after it.
         """
         mark, current = self.row.last_tick, self.rules.rules
@@ -138,7 +138,7 @@ class Ledger:
             self._add(missing)
 
     def _missing(self, after: datetime, until: datetime) -> str | None:
-        """Return the times of a range without decisions as a text; None if none is known."""
+        """Describe the times of a range that have no decision; None if no such time is known."""
         after = max(after, self.rules.since + ONE_CHANGE)
         rules = self.rules.rules
         if until <= after or rules is None or rules.finish_trigger is not None:
@@ -216,8 +216,9 @@ def _problem_of_times(tick: Any, rules: Rules) -> str | None:
 
 
 def _problem_of_exclusion(tick: Any, reason: Reason, rules: Rules) -> str | None:
-    """Return why a decision contradicts the exclusion calendar; None if it does not, or days of
-    functions matter.
+    """Return why a decision contradicts the exclusion calendar.
+
+    None if it does not contradict it, or if days of calendar functions matter.
     """
     if calendars_in(rules.exclude):
         return None

@@ -1,6 +1,4 @@
-"""Check the concurrency limits of queues: no more attempts at a time than the queue allowed when
-the last one began.
-"""
+"""Check that a queue never had more attempts at a time than it allowed when the last one began."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -22,7 +20,7 @@ LIMIT: Final = "concurrency_limit"
 
 
 class _LimitSpan(NamedTuple):
-    """A time during which a queue had one limit, None for no limit."""
+    """A period during which a queue had one limit; None is no limit."""
 
     start: datetime
     end: datetime
@@ -35,7 +33,7 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
     for row in invariants.stream(connection, invariants.LIMIT_CHANGES):
         before = row.before if isinstance(row.before, dict) else {}
         if row.action == "queue.reset" and LIMIT not in before:
-            continue  # it has changed other settings
+            continue  # the entry changed other settings
         changes[row.target].append((row.at, before.get(LIMIT)))
     current = {
         row.name: row.concurrency_limit for row in invariants.stream(connection, invariants.LIMITS)
@@ -66,10 +64,10 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
 
 
 def check_pauses(connection: Connection, findings: Findings, alive: Sequence[NodeView]) -> None:
-    """Check that no node which is alive has claimed from a queue since it was paused.
+    """Check that no live node has claimed from a queue since it was paused.
 
     Earlier pauses are no longer known. A node that has ended may have been a process that ran a job
-    with `sync=True`, which a pause does not concern.
+    with `sync=True`, which a pause does not affect.
     """
     workers = {node.id for node in alive if node.is_worker}
     attempts = invariants.stream(connection, invariants.ATTEMPTS_WHILE_PAUSED)

@@ -13,7 +13,7 @@ from horae.domain.jobs import AttemptOutcome, JobState
 from horae.domain.schedules import Overlap
 
 CRASH_SLACK: Final = timedelta(milliseconds=100)
-"""How far apart the ends of an attempt and of its job are at most, if the attempt ended the job."""
+"""Longest time between the end of an attempt and that of its job, if the attempt ended the job."""
 SLACK: Final = timedelta(seconds=TOLERANCE)
 _NO_TIME: Final = timedelta(0)
 
@@ -24,7 +24,7 @@ class Runs:
 
     A run does not count if it ended before its body began, or was stopped with its node; an open
     one counts as a crash. `perhaps`: runs that crashed last and failed later, which may have been
-    counted as either. `retries`: those of jobs that are kept as well; `jobs`: all others.
+    counted as either. `retries`: retries of jobs that are kept as well; `jobs`: all other jobs.
     """
 
     jobs: int = 0
@@ -38,19 +38,16 @@ class Runs:
     failure_time: timedelta = _NO_TIME
     success_waits: list[float] = field(default_factory=lambda: [0.0])
     failure_waits: list[float] = field(default_factory=lambda: [0.0])
-    """For how many seconds the first successful, and other, runs had waited for a slot: none, the
-    first, two, …
-    """
+    """Total seconds that the first 0, 1, 2, ... runs (successful, and others) waited for a slot."""
     unreported: bool = False
-    """The run that the schedule waits for has ended, so its end is not counted yet."""
+    """Whether the run that the schedule waits for has ended, so that its end is not counted yet."""
     last_end: datetime | None = None
     last_uncounted_end: datetime | None = None
-    """When a run last ended that does not count; it is a finish of the schedule all the same."""
+    """Last end of a run that does not count; the schedule still treats it as a finish."""
     last_start: datetime | None = None
-    """When the latest body began of the runs that have ended and count."""
+    """Latest start of a body among the runs that have ended and count."""
     stopped: bool = False
-    """A run was ended while its body ran, so that the statistics know its duration, but not when it
-    began.
+    """Whether a run ended while its body ran: the statistics know its duration, but not its start.
     """
 
     @property
@@ -148,7 +145,7 @@ class RunCheck:
         ):
             runs.last_uncounted_end = max(
                 end, runs.last_uncounted_end or end
-            )  # stopped with its node, not run again
+            )  # the run was stopped with its node, and not repeated
         else:
             runs.failed += 1
             runs.failure_time += took

@@ -1,6 +1,4 @@
-"""Check all schedules with their decisions and runs: three streams in the order of schedules, read
-side by side.
-"""
+"""Check all schedules with their decisions and runs, read as three streams in the same order."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,8 +21,8 @@ from horae.storage.operations import invariants
 class ScheduleAudit:
     """One pass over all schedules.
 
-    `unevenly_kept`: types whose jobs are kept for a time of their own, so that a newer one may be
-    deleted before older ones, and its decision stays.
+    `unevenly_kept`: types that set for how long their jobs are kept, so that a newer job may be
+    deleted before older ones while its decision stays.
     """
 
     connection: Connection
@@ -111,15 +109,15 @@ class ScheduleAudit:
 
 
 class Grouped:
-    """The rows of a stream that is ordered by a key, to be taken key by key in the same order."""
+    """The rows of a stream that is ordered by a key, taken key by key in the same order."""
 
     def __init__(self, rows: Iterator[Any], key: Callable[[Any], int]) -> None:
         self._rows, self._key = rows, key
         self._next: Any = next(rows, None)
 
     def of(self, wanted: int) -> Iterator[Any]:
-        """Yield the rows of a key; those of smaller keys, whose schedules are gone, are passed
-        over.
+        """Yield the rows of a key; rows of smaller keys belong to deleted schedules and are
+        skipped.
         """
         while self._next is not None and self._key(self._next) <= wanted:
             row, self._next = self._next, next(self._rows, None)
@@ -128,7 +126,7 @@ class Grouped:
 
 
 def _plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
-    """Yield what keeps a schedule from running, or lets it pass over times."""
+    """Yield what keeps a schedule from running, or makes it miss times."""
     if row.enabled and row.next_start is None and row.run_token is None:
         yield "it is enabled, but has no next start"
     if not row.enabled and row.next_start is not None:
@@ -154,5 +152,5 @@ def _plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
     expected = Timeline.of(rules).next_start(mark)
     if (
         row.consecutive_crashes == 0 and expected is not None and start > max(expected, now)
-    ):  # a crash may put it off
+    ):  # a crash may postpone the next start
         yield f"its next start is {shown(start)}, which passes over {shown(expected)}"

@@ -1,6 +1,4 @@
-"""Check the statistics of a schedule: that they add up, and that they count the runs that are
-kept.
-"""
+"""Check the statistics of a schedule: they add up, and they count the runs that are kept."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -12,11 +10,9 @@ from horae.client.audit.runs import Runs
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
 PER_RUN: Final = 0.001
-"""Seconds by which the stored sum of durations may differ, for each run."""
+"""Seconds per run by which the stored sum of durations may differ."""
 PER_OLD_RUN: Final = 0.1
-"""Seconds by which it may be larger for each run of an old release: to decide to run, and to commit
-the end.
-"""
+"""Further seconds for each run of an old release, which also counted deciding and committing."""
 
 
 def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
@@ -39,7 +35,7 @@ def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
 
 
 def _alone(row: Any) -> Iterator[str]:
-    """Yield what contradicts itself, whatever the runs were."""
+    """Yield contradictions within the statistics, whatever the runs were."""
     totals = (row.total_runs, row.total_successes, row.total_failures, row.total_crashes)
     if totals[0] != sum(totals[1:]):
         yield "total_runs is {}, but there were {} successes, {} failures and {} crashes".format(
@@ -69,9 +65,7 @@ def _alone(row: Any) -> Iterator[str]:
 
 
 def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
-    """Yield a last success that is not the last finish, unless a run that does not count has ended
-    later.
-    """
+    """Yield a last success that is not the last finish, unless an uncounted run has ended later."""
     success, finish = row.last_successful_finish, row.last_finish
     if not row.last_run_success or success is None or finish is None or finish - success <= SLACK:
         return  # not compared exactly, because SQLite reads its clock for each of the two
@@ -82,8 +76,8 @@ def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
 
 
 def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
-    """Yield a last start that is not that of the latest run; one that was stopped may have counted
-    as begun later.
+    """Yield a last start that is not the latest run's; a stopped run may have been counted with a
+    later start.
     """
     if runs.unreported:
         return
@@ -104,9 +98,7 @@ def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
 
 
 def _with_runs(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
-    """Yield what contradicts the runs; if older ones were deleted, the counts can only be
-    larger.
-    """
+    """Yield contradictions to the runs; the counts may be larger if older runs were deleted."""
     if runs.unreported:
         return
     if runs.last_end is not None and (
@@ -149,8 +141,7 @@ def _with_runs(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
 
 
 def _may_be_more(more: float, waits: Sequence[float], slack: float) -> bool:
-    """Return whether the first runs can be the reason for which a sum of durations is so much
-    larger.
+    """Return whether the waits of the first runs can explain such an excess in a sum of durations.
 
     Until revision 0006 a duration counted from the decision to run until its end was committed. An
     upgrade keeps these sums, and nothing tells how many of the first runs they include.

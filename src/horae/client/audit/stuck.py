@@ -1,6 +1,4 @@
-"""Check that nothing waits for ever: due jobs, jobs of nodes that are gone, owed hooks, and due
-schedules.
-"""
+"""Check that nothing waits for ever: due jobs, jobs of dead nodes, owed hooks, schedules."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,17 +11,14 @@ from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 DUE_FOR: Final = timedelta(minutes=10)
-"""How long a due job may wait while a node that could run it has a free slot; and how long a hook
-may be owed.
+"""How long a due job may wait while a node with a free slot could run it, and a hook may be owed.
 """
 RESCUED_WITHIN: Final = timedelta(minutes=2)
-"""How long a job may stay with a node that is gone: longer than a silent node keeps jobs on their
-last attempt.
+"""How long a job may stay with a dead node: longer than a silent node keeps jobs on their last
+attempt.
 """
 STARTED_WITHIN: Final = timedelta(minutes=2)
-"""How late a schedule may start while a node fires schedules, and how late the end of a run may be
-noticed.
-"""
+"""How late a schedule may start while a node fires schedules, and a run's end may be noticed."""
 
 
 def check_due(
@@ -104,7 +99,7 @@ def check_held(
 def check_hooks(
     connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
 ) -> None:
-    """Check that no hook stays owed whose type a node knows."""
+    """Check that no hook stays owed while a node knows its job type."""
     known = {name for node in workers for name in node.types}
     for row in invariants.stream(connection, invariants.HOOKS, before=now - DUE_FOR):
         if row.type in known:

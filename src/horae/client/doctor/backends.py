@@ -18,9 +18,7 @@ TAKEN_WITHIN: Final = 60.0
 def backend_findings(
     registry: Registry, queue_backends: Mapping[str, str], database: Database
 ) -> Iterator[Finding]:
-    """Check that each backend is set up, that its broker answers, and that its workers take the
-    messages.
-    """
+    """Check that each backend is set up, its broker answers, and its workers take the messages."""
     routes = Routes(registry, queue_backends)
     numbers, oldest = Counter[Destination](), dict[Destination, float]()
     for sent in database.autocommit(dispatching.sent_jobs):
@@ -55,8 +53,10 @@ def backend_findings(
 
 
 def _broker_finding(registry: Registry, destination: Destination, late: Finding | None) -> Finding:
-    """Return what is wrong with one queue of a backend: its configuration, or its broker, or else
-    that its messages are taken too late (`late`).
+    """Return what is wrong with one queue of a backend: its configuration, its broker, or its
+    workers.
+
+    `late` is the finding about messages that are taken too late.
     """
     name, queue = destination
     backend = registry.backends[name]

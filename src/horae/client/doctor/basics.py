@@ -28,13 +28,13 @@ from horae.storage.schedules import reading as schedule_reading
 from horae.wakeup import Hint, WakeupChannel
 
 MOST_ROWS: Final = 5_000
-"""Jobs and schedules that are checked, the newest ones."""
+"""Maximum number of jobs and schedules that are checked, newest first."""
 PAGE: Final = 250
-"""Audit entries that are checked."""
+"""Number of audit entries that are checked."""
 JOBS_AT_ONCE: Final = 25
-"""Jobs that are read at a time; each is read whole, and may be some megabytes long."""
+"""Jobs per statement; each is read with all its columns, and may be some megabytes large."""
 MOST_SHOWN: Final = 10
-"""Unreadable rows that are listed one by one; the others are only counted."""
+"""Maximum number of unreadable rows that are listed; further ones are only counted."""
 
 
 def check_connection(database: Database) -> Finding:
@@ -73,7 +73,10 @@ def check_migrations(database: Database) -> Finding:
 
 
 def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
-    """`owned`: the database is a file that the program migrates by itself."""
+    """Return the finding about the tables' version.
+
+    `owned`: the database is a file that the program migrates by itself.
+    """
     if status.ahead and status.usable:
         return warning(
             "migrations",
@@ -134,7 +137,10 @@ def check_clock(database: Database) -> Finding:
 
 
 def clock_finding(ahead: float, limits: Thresholds = USUAL) -> Finding:
-    """`ahead`: seconds that the database's clock is ahead of this machine's."""
+    """Return the finding about the clocks.
+
+    `ahead`: seconds by which the database's clock is ahead of this machine's.
+    """
     if abs(ahead) <= limits.clock_tolerance:
         return ok(
             "clock", f"this machine and the database agree within {limits.clock_tolerance:g} s"
@@ -150,7 +156,7 @@ def clock_finding(ahead: float, limits: Thresholds = USUAL) -> Finding:
 
 
 def check_pooler(database: Database) -> Finding:
-    """Check how the database is reached, and what does not work that way."""
+    """Check how the database is reached, and which features do not work that way."""
     if not database.pooled:
         return ok("pooler", "none: connections go directly to the server")
     if database.prepared_statements and not pooler.keeps_prepared_statements(
@@ -211,9 +217,7 @@ def first_checks(database: Database) -> Iterator[Finding]:
 
 
 def refused_finding(complaint: str) -> Finding:
-    """Return the finding about a statement of a check that the database has refused, with its error
-    text.
-    """
+    """Return the finding about a check whose statement the database refused (`complaint`)."""
     return problem(
         "tables",
         f"cannot be read: {complaint}",
@@ -223,11 +227,11 @@ def refused_finding(complaint: str) -> Finding:
 
 
 def _ignore(_hint: Hint) -> None:
-    """Do nothing: the check is whether hints can arrive, not what they are."""
+    """Do nothing: the check is only whether hints arrive."""
 
 
 def check_rows(database: Database) -> Finding:
-    """Read the jobs that have not ended, the newest ones, and all rows of small tables."""
+    """Read the newest jobs that have not ended, and all rows of small tables."""
     unreadable_rows.clear()
     for states in ([JobState.PENDING, JobState.STARTED], None):
         ids = database.autocommit(reading.newest, states, MOST_ROWS)

@@ -47,8 +47,8 @@ def lock_finding(
     registry: Registry,
     limits: Thresholds = USUAL,
 ) -> Finding:
-    """Report which process holds the write lock, and the jobs for which a node may hold it, as far
-    as that is known.
+    """Report which process holds the write lock, and the jobs for which a node may hold it, if
+    known.
     """
     held = (
         f"has held the write lock for longer than {limits.lock_timeout:g} s, so no job can start"

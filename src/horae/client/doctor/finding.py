@@ -1,6 +1,4 @@
-"""The result of a check of `horae doctor`, and the limits beyond which a check reports
-something.
-"""
+"""The result of a check of `horae doctor`, and the limits beyond which it reports something."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,23 +9,23 @@ GIGABYTE: Final = 1024**3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """When a check reports something; seconds and bytes."""
+    """The limits beyond which a check reports something, in seconds and bytes."""
 
     clock_tolerance: float = 1.0  # difference between two clocks that no user notices
     hints_timeout: float = 6.0  # time for a first hint to arrive
     redis_timeout: float = (
         2.0  # the same through Redis, which confirms a subscription after one round trip
     )
-    lock_timeout: float = 1.0  # time that a well-behaved writer may hold SQLite's write lock
-    little_space: float = 0.1 * GIGABYTE  # free on the disk: writes will fail soon
-    enough_space: float = GIGABYTE  # free on the disk: nothing to report
+    lock_timeout: float = 1.0  # time for which a well-behaved writer may hold SQLite's write lock
+    little_space: float = 0.1 * GIGABYTE  # free space on the disk below which writes will fail soon
+    enough_space: float = GIGABYTE  # free space on the disk that needs no report
     large_wal: float = (
         GIGABYTE / 4
-    )  # a write-ahead log of SQLite that was not checkpointed for long
+    )  # size of a write-ahead log of SQLite that was not checkpointed for long
     long_transaction: float = 60.0  # age of a transaction on PostgreSQL that delays vacuum
-    many_dead_rows: int = 10_000  # fewer are never a problem
-    share_of_dead_rows: float = 0.4  # of the live ones: twice the share at which autovacuum starts
-    share_of_connections: float = 0.8  # of the most that PostgreSQL accepts
+    many_dead_rows: int = 10_000  # number of dead rows below which they are never a problem
+    share_of_dead_rows: float = 0.4  # share of live rows, twice that at which autovacuum starts
+    share_of_connections: float = 0.8  # relative to PostgreSQL's maximum number of connections
 
 
 USUAL: Final = Thresholds()
@@ -69,5 +67,5 @@ def problem(check: str, message: str, advice: str) -> Finding:
 
 
 def counted(count: int, what: str) -> str:
-    """`1 job`, `3 jobs`."""
+    """Return a count with its noun, such as `1 job` or `3 jobs`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,4 +1,4 @@
-"""The check that nodes of one machine see each other's journals of what has begun."""
+"""The check that the nodes of one machine see each other's journals of begun jobs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,8 +13,8 @@ ADVICE = (
 def journal_findings(
     hidden: Sequence[tuple[str, int, str | None]], folder: str | None
 ) -> Iterator[Finding]:
-    """Report nodes (id, process, journal file) whose journals are not in the folder; None if there
-    is no folder.
+    """Report nodes (id, process, journal file) whose journals are missing in the folder, if there
+    is one.
     """
     for node, pid, file in hidden:
         where = (

@@ -10,7 +10,7 @@ from horae.storage.operations import database_error_of
 def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:
     """Say whether the replica answers and is a standby, and how far it is behind.
 
-    None of it is a problem.
+    No finding is a problem, because the primary answers as well.
     """
     if replica is None:
         return

@@ -1,6 +1,4 @@
-"""The checks of schedules: those that are late, fail, are disabled, or start a job type that no
-node knows.
-"""
+"""The checks of schedules that are late, fail, are disabled, or start a type that no node knows."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -16,7 +14,7 @@ from horae.storage.schedules import (
 
 CHECK: Final = "schedules"
 NAMED: Final = 5
-"""Schedules of one kind that are named; the others are only counted."""
+"""Maximum number of schedules of one kind that are named; further ones are only counted."""
 
 
 def schedule_findings(
@@ -37,8 +35,8 @@ def schedule_findings(
 
 
 def _without_scheduler(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
-    """Report that no live node fires schedules; once schedules are late, `_overdue` reports that as
-    a problem.
+    """Report that no live node fires schedules; once schedules are late, `_overdue` reports a
+    problem.
     """
     enabled = sum(troubles.job_types.values())
     if enabled and alive and troubles.overdue is None and not _fires(alive):
@@ -75,7 +73,9 @@ def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Ite
 
 
 def _waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
-    """Report schedules that wait because the clock was set back, those that need not wait apart."""
+    """Report schedules that wait because the clock was set back; those that need not wait come
+    apart.
+    """
     for is_interval, advice in (
         (
             False,
@@ -139,7 +139,7 @@ def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
 def _unknown(
     troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]
 ) -> Iterator[Finding]:
-    """Report types that no worker knows; if no worker runs at all, another check reports that."""
+    """Report types that no worker knows; another check reports that no worker runs at all."""
     workers = [view for view in alive if view.is_worker]
     if not workers:
         return

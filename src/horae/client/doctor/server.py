@@ -8,9 +8,9 @@ from horae.storage.engine import Database
 from horae.storage.operations import OpenTransaction, RowEstimate, Server, doctor
 
 SERVER: Final = "server"
-"""The check whether the server accepts writes."""
+"""Name of the check whether the server accepts writes."""
 SHOWN: Final = 5
-"""Open transactions that are listed one by one; the others are only counted."""
+"""Maximum number of open transactions that are listed; further ones are only counted."""
 SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
     "statement_timeout": (
         5.0,
@@ -27,7 +27,7 @@ SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
     "transaction_timeout": (10.0, "bodies whose transaction takes longer fail"),
     "idle_session_timeout": (20.0, "heartbeats and hints lose their connections all the time"),
 }
-"""The time limits of the server, the seconds below which they disturb nodes, and how."""
+"""Each time limit of the server, the seconds below which it disturbs nodes, and how it does so."""
 
 
 def examine_server(database: Database, limits: Thresholds = USUAL) -> Iterator[Finding]:

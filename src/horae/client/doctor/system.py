@@ -37,7 +37,7 @@ def system_findings(
     """
     alive = [
         view for view in alive if not {*ALL_ROLES, CELERY}.isdisjoint(view.roles)
-    ]  # not callers that run their own jobs
+    ]  # callers that run their own jobs are not nodes
     yield from node_findings(alive, dead)
     yield from queue_findings(queues)
     paused = {queue.name for queue in queues if queue.paused_at is not None}
@@ -50,9 +50,7 @@ def system_findings(
 
 
 def _with_backend(queues: Sequence[QueueView], routes: Routes | None) -> Callable[[DueWork], bool]:
-    """Return a function that tells whether a backend runs jobs, by this application or by
-    their stored queue.
-    """
+    """Return a function that tells whether a backend runs a job, by the routes or its queue."""
     stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
 
     def has_backend(work: DueWork) -> bool:

@@ -1,4 +1,4 @@
-"""The checks of what should be running: nodes, queues, and jobs that no node takes."""
+"""The checks of nodes and queues, and of jobs that no node takes."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from horae.storage.queues import QueueView
 Dead = tuple[NodeView, str]
 
 UNSENT_AFTER: Final = 10.0
-"""Seconds after which a message should have been sent about a due job that a backend runs."""
+"""Seconds within which a message about a due job of a backend should have been sent."""
 
 
 def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def work_findings(
 
 
 def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iterator[Finding]:
-    """Report due jobs that a backend runs and about which no message was sent for a while."""
+    """Report due jobs that a backend runs, but about which no message was sent in time."""
     for work in waiting:
         if work.queue not in paused and work.oldest >= UNSENT_AFTER:
             yield problem(
@@ -87,7 +87,7 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
 
 
 def wait_findings(hindrances: Iterable[str]) -> Iterator[Finding]:
-    """Report bodies that wait for what cannot end."""
+    """Report bodies that wait for something that cannot end."""
     for why in hindrances:
         yield problem(
             "waits",

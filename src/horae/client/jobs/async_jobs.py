@@ -1,6 +1,4 @@
-"""The methods of `Jobs` for coroutines: each runs on a database thread, or in the caller's
-AsyncSession.
-"""
+"""The methods of `Jobs` for coroutines: each runs on a database thread or in an AsyncSession."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -28,7 +26,7 @@ JobIds: TypeAlias = list[JobId]
 
 
 class AsyncJobs(AsyncChangesManyJobs):
-    """Start, watch, cancel jobs from coroutines.
+    """Start, watch and cancel jobs from coroutines.
 
     Meanings, options and errors are those of `Jobs`.
     """
@@ -119,8 +117,8 @@ class AsyncJobs(AsyncChangesManyJobs):
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel a job; see `Jobs.cancel`."""
-        # Run to the end even if the caller is cancelled: the body may have been asked to stop
-        # already.
+        # Shielded, because the body may have been asked to stop already when the caller is
+        # cancelled.
         return await asyncio.shield(
             self._cancel(partial(self.client.cancel, job_id, owner=owner, by=by))
         )

@@ -28,19 +28,17 @@ class BodyGroup:
         return self._jobs.get_group(self.id)
 
     def results(self) -> Iterator[Any]:
-        """Yield the results of the members that have finished, in the order in which they were
-        added.
-        """
+        """Yield the results of the members that have finished, in the order of their addition."""
         return self._jobs.results_of_group(self.id)
 
     def members(self) -> Iterator[Job]:
-        """Yield all members, in the order in which they were added."""
+        """Yield all members, in the order of their addition."""
         return self._jobs.members(self.id)
 
     def add(self, members: Iterable[Member]) -> list[JobId]:
         """Add members.
 
-        In a body with a transaction of its own, they exist if and only if that commits.
+        If the body has a transaction of its own, they exist if and only if that commits.
         """
         attempt = self._attempt
         if attempt.connection is not None:
@@ -51,7 +49,7 @@ class BodyGroup:
 
 
 class AsyncBodyGroup:
-    """The same for coroutines."""
+    """The group of a job as its coroutine body sees it."""
 
     def __init__(self, jobs: Jobs, aio: AsyncJobs, attempt: Attempt) -> None:
         self._jobs, self._aio, self._attempt = jobs, aio, attempt
@@ -62,21 +60,19 @@ class AsyncBodyGroup:
         return await self._aio.get_group(await self._find())
 
     async def results(self) -> AsyncIterator[Any]:
-        """Yield the results of the members that have finished, in the order in which they were
-        added.
-        """
+        """Yield the results of the members that have finished, in the order of their addition."""
         async for result in self._aio.results_of_group(await self._find()):
             yield result
 
     async def members(self) -> AsyncIterator[Job]:
-        """Yield all members, in the order in which they were added."""
+        """Yield all members, in the order of their addition."""
         async for job in self._aio.members(await self._find()):
             yield job
 
     async def add(self, members: Iterable[Member]) -> list[JobId]:
         """Add members.
 
-        In a body with a transaction of its own, they exist if and only if that commits.
+        If the body has a transaction of its own, they exist if and only if that commits.
         """
         attempt, group_id = self._attempt, await self._find()
         if attempt.async_connection is not None:
@@ -112,7 +108,8 @@ def _add_within(
 ) -> list[JobId]:
     """Insert members in the transaction of a body, and count them in its last statements.
 
-    The row of the group is locked only then: other members could not end as long as it is locked.
+    The row of the group is not locked before those, because no other member could end while it is
+    locked.
     """
     if (
         connection.dialect.name == POSTGRESQL

@@ -1,6 +1,4 @@
-"""Records what a body waits for while it waits, so that a circle is found, whatever the nodes of
-its bodies.
-"""
+"""Records what each body waits for, so that a deadlock of bodies on any nodes is detected."""
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,11 +25,10 @@ class BodyWaits:
     live: LiveStore
 
     def begin(self, attempt: Attempt | None, awaited: WaitTarget) -> Wait | None:
-        """Record that a body waits.
+        """Record that a body waits; return None if no body waits here.
 
-        Raises `InvalidRequest` if it closes a circle; None if no body waits here.
-
-        The last of the bodies that close a circle finds it, as each looks after it has written.
+        Raises `InvalidRequest` if the wait closes a circle. The last of the bodies in a circle
+        finds it, because each reads the waits after it has written its own.
         """
         if attempt is None:
             return None
@@ -62,12 +59,12 @@ class BodyWaits:
         try:
             self.live.end_wait(wait)
         except Exception as error:  # noqa: BLE001
-            # The wait is over in any case; what is left goes with the job
+            # The wait is over in any case; its record is removed with the job
             log.warning("cannot record that job %d waits no more: %s", wait.job_id, error)
 
     def _refuse_circle(self, wait: Wait, waits: Sequence[Wait]) -> None:
-        """Raise `InvalidRequest` for a wait that closes a circle; waits of attempts that have ended
-        do not count.
+        """Raise `InvalidRequest` for a wait that closes a circle; waits of ended attempts do not
+        count.
         """
         before = self.database.autocommit(prerequisites, {each.awaited for each in (*waits, wait)})
         left = list(waits)
@@ -81,7 +78,7 @@ class BodyWaits:
             left = [each for each in left if each not in ended]
 
     def hindrances(self) -> Iterator[str]:
-        """Yield why bodies wait for what cannot end, each sentence once."""
+        """Yield one sentence for each reason why a body's wait cannot end."""
         waits = [each for each in self.live.waits() if self.database.autocommit(is_in_force, each)]
         seen = set[frozenset[WaitTarget] | str]()
         before = self.database.autocommit(prerequisites, {each.awaited for each in waits})
@@ -98,11 +95,11 @@ class BodyWaits:
                 yield why
 
     def why_taken_up(self, awaited: WaitTarget) -> str | None:
-        """Return why an awaited job cannot start, if bodies that wait take up its limits."""
+        """Return why an awaited job cannot start, if bodies that wait use up its limits."""
         try:
             waiting = {each.job_id for each in self.live.waits()}
         except Exception as error:  # noqa: BLE001
-            # As above: the wait itself needs only the database
+            # The wait itself needs only the database, not the live store
             log.warning("cannot read what bodies wait for: %s", error)
             return None
         return self.database.autocommit(_taken_up, awaited, waiting)
@@ -120,7 +117,7 @@ def _taken_up(
 
 @contextmanager
 def recorded(waits: BodyWaits, attempt: Attempt | None, awaited: WaitTarget) -> Generator[None]:
-    """Record a wait for as long as it takes."""
+    """Record a wait within the block."""
     wait = waits.begin(attempt, awaited)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The job that changes many jobs: one after the other, each by the same call as for one job.
+"""The job that changes many jobs, one after the other, each by the same call as for one job.
 
 Each change is noted in its own transaction (`noted_by`), so an attempt that goes on after a crash
 changes no job a second time, and counts none twice.
@@ -47,19 +47,19 @@ from horae.storage.jobs.search import BulkRun, Conditions, Search, bulk, searchi
 from horae.types import LARGEST_NUMBER, JobContext, JobType, Registry
 
 BATCH: Final = 100
-"""Jobs that are found by one search, and rescheduled in one transaction."""
+"""Number of jobs that one search finds and one transaction reschedules."""
 COUNTING_TIME: Final = 10.0
-"""Seconds for counting the jobs at the start, without which there is no percentage, and those that
-began meanwhile.
+"""Seconds allowed for counting the jobs at the start; without a count there is no percentage, and
+no number of the jobs that began meanwhile.
 """
 MOST_ERRORS: Final = 10
-"""Errors that the result names."""
+"""Maximum number of errors that the result names."""
 MEANT_FOR_PENDING: Final = frozenset({BulkAction.CANCEL, BulkAction.RESCHEDULE})
 """The actions that change pending jobs."""
 
 
 class BulkOrder(BaseModel):
-    """What is to be done, and to which jobs."""
+    """What is to be done with which jobs."""
 
     action: BulkAction
     states: list[JobState] | None = None
@@ -177,13 +177,11 @@ class _Execution:
                 " the change with cancel_many, retry_many, delete_many or reschedule_many"
             )
         if last_lease:
-            return None  # it was counted when the first attempt began
+            return None  # the jobs were counted when the first attempt began
         return self._count(self._order.wanted(self._job.id), self._search, self._changeable)
 
     def _begun(self) -> int | None:
-        """Return how many jobs were pending when this was ordered, and began before it reached
-        them.
-        """
+        """Return how many of the jobs that were pending at first began before it reached them."""
         search, order = self._search, self._order
         states = JobState if order.states is None else order.states
         if order.action not in MEANT_FOR_PENDING or JobState.PENDING not in states:
@@ -222,7 +220,7 @@ class _Execution:
             yield self._change_one(job_id)
 
     def _reschedule(self, connection: Connection, /, ids: list[JobId]) -> BulkRun:
-        # Checked by the call that created this job
+        # The call that created this job has checked it
         assert self._order.run_at is not None  # noqa: S101
         moved = len(rescheduling.reschedule(connection, ids, self._order.run_at))
         return self._note(connection, ids[-1], changed=moved, skipped=len(ids) - moved)
@@ -235,7 +233,7 @@ class _Execution:
         except (DatabaseBusy, Unavailable, JobStopped):
             raise  # the next attempt goes on with this job
         except (JobNotCancellable, JobNotRetryable, JobNotDeletable, JobDoesNotExist):
-            pass  # it has ended, was retried or is gone meanwhile
+            pass  # the job has ended, was retried or is gone meanwhile
         except Exception as error:  # noqa: BLE001 - a hook of the application may raise anything
             return self._failed(job_id, error)
         return self._noted or self._database.transact(self._note, job_id, skipped=1)

@@ -1,6 +1,4 @@
-"""Cancels jobs: updates the row and stores the request to the body, in an order in which no cancel
-can be lost.
-"""
+"""Cancels jobs: updates the row and stores the request to the body, so that no cancel is lost."""
 
 from collections.abc import Callable
 from copy import copy
@@ -36,12 +34,11 @@ class JobCanceller:
         twin = copy(self)
         threads = HookThreads(self._hooks)
         twin._may_wait = False  # noqa: SLF001 - its own
-        # Its own
         twin._call_hook = lambda _job_id, type_name: threads.call_due(type_name)  # noqa: SLF001
         return twin
 
     def cancel(self, job: Job, who: str | None) -> Job:
-        """Cancel a job for `who` and return it as it is then.
+        """Cancel a job for `who` and return it in its state afterwards.
 
         Raises `JobNotCancellable`, `JobDoesNotExist`.
 
@@ -90,8 +87,8 @@ class JobCanceller:
     def _cancelled(
         self, job: Job, who: str | None, cancelled: Job | None, followed: FollowUps
     ) -> Job:
-        """Notify the body and the waiting callers after the row was updated; None: the job had
-        ended or is gone.
+        """Notify the body and the waiting callers after the update; None: the job had ended or is
+        gone.
         """
         if cancelled is None:
             return self._not_cancelled(job.id)
@@ -104,7 +101,7 @@ class JobCanceller:
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
         if (
             cancelled.schedule_id is not None and cancelled.node_id is None
-        ):  # its run has ended with it
+        ):  # the run of its schedule has ended with it
             self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
         return cancelled
 
@@ -116,7 +113,7 @@ class JobCanceller:
         job = self._database.autocommit(reading.get, job_id)
         if job is None:
             raise JobDoesNotExist(job_id)
-        if not job.occupied:  # else another caller's request has not reached the body yet
+        if not job.occupied:  # if occupied, another caller's request has not reached the body yet
             self._live.forget([job_id])
         if job.state is not JobState.CANCELLED:
             raise JobNotCancellable(job_id, job.state)

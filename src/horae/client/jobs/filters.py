@@ -1,6 +1,4 @@
-"""Parses the filters of a list of jobs; values that no row can have are refused before the database
-is asked.
-"""
+"""Parses the filters of a list of jobs; impossible values are refused without a query."""
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
@@ -24,9 +22,8 @@ def owner_of(whose: Whose) -> str | None:
 
 
 def before_cursor(cursor: str | None) -> JobId | None:
-    """Return the id below which a page begins.
-
-    Raises `InvalidRequest` for a text that is no cursor.
+    """Return the id below which a page begins. Raises `InvalidRequest` for a text that is no
+    cursor.
     """
     if cursor is None:
         return None
@@ -49,7 +46,7 @@ def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:
 
 
 def possible_id(given: int | None, name: str = "schedule_id") -> int | None:
-    """The id that a database can have; raises `InvalidRequest` for what is no id."""
+    """Return an id that a database can have. Raises `InvalidRequest` for anything else."""
     if given is None:
         return None
     of_kind(name, given, int, "a whole number")
@@ -57,9 +54,8 @@ def possible_id(given: int | None, name: str = "schedule_id") -> int | None:
 
 
 def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:
-    """Return the age in seconds from which jobs are deleted, by default that of `keep`.
-
-    Raises `InvalidRequest`.
+    """Return the age in seconds from which jobs are deleted, `keep` by default. Raises
+    `InvalidRequest`.
     """
     return (
         keep if older_than is None else parse_duration("older_than", older_than)

@@ -10,7 +10,7 @@ from horae.client.jobs.methods import ChangesJobs, ChangesManyJobs, GroupsJobs
 
 
 class Jobs(GroupsJobs, ChangesJobs, ChangesManyJobs):
-    """Start, watch, cancel jobs. See `AsyncJobs` for coroutines."""
+    """Start, watch and cancel jobs. See `AsyncJobs` for coroutines."""
 
     def without_waiting(self) -> "Jobs":
         """Return a copy for coroutines, which must not occupy the few threads of the database.

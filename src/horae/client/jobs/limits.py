@@ -10,11 +10,11 @@ class JobLimits:
     """When a call is cut short or refused."""
 
     listed_bytes: int = 16 * 1024 * 1024
-    """Bytes of JSON in one list of jobs; longer values are left out of it."""
+    """Bytes of JSON in one list of jobs; values that would exceed it are left out."""
     uncounted_jobs: int = 100_000
-    """Jobs of one call that gets an iterator, which may have no end."""
+    """Maximum number of jobs from an iterator in one call, because an iterator may have no end."""
     contention: timedelta = timedelta(seconds=3)
-    """How long a call is tried again before `DatabaseBusy`; most transactions take milliseconds."""
+    """How long a call is repeated before `DatabaseBusy`; most transactions take milliseconds."""
 
 
 USUAL: Final = JobLimits()

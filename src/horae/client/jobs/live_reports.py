@@ -9,7 +9,7 @@ from horae.storage.jobs.groups import RunningMember
 
 
 def live_percentages(live: LiveStore, running: Sequence[RunningMember]) -> Sequence[int]:
-    """Return how far these members are, by the latest reports of their bodies or else as stored."""
+    """Return the progress of these members by the latest reports of their bodies, or as stored."""
     reports = live.read([member.id for member in running]) if running else {}
     return [
         member.progress_percentage
@@ -20,9 +20,7 @@ def live_percentages(live: LiveStore, running: Sequence[RunningMember]) -> Seque
 
 
 def with_live_reports(live: LiveStore, jobs: Sequence[Job]) -> Sequence[Job]:
-    """Return the jobs with their live labels and percentages; a report under an earlier lease is
-    ignored.
-    """
+    """Return the jobs with live labels and percentages, except reports under earlier leases."""
     running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
     reports = live.read(list(running)) if running else {}
     current = {

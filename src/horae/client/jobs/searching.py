@@ -1,6 +1,4 @@
-"""Searches by what a query asks for, of the parameters only those that the job types of this
-program may show.
-"""
+"""Searches by a query, restricted to parameters that the job types of this program may show."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,9 +10,7 @@ from horae.types import Registry
 from horae.types.values import ModelParameters, Searchability, searchability
 
 SEARCH_TIME: Final = 2.0
-"""Seconds after which a list returns what a search has found so far, with the cursor from which to
-go on.
-"""
+"""Seconds after which a list returns what a search has found so far, and a cursor to go on from."""
 
 
 def search_for(query: str | Query | None, registry: Registry) -> Search | None:
@@ -31,8 +27,7 @@ def search_for(query: str | Query | None, registry: Registry) -> Search | None:
 def _types(registry: Registry, path: Sequence[str]) -> list[str]:
     """Return the types whose jobs may be searched by a parameter.
 
-    Those that are not declared here are not among them: which of their parameters are secret is not
-    known.
+    Types that are not declared here are left out, because their secret parameters are not known.
     """
     answers = {
         kind.type: searchability(kind.parameters.model, path)

@@ -1,5 +1,5 @@
-"""Waits for the end of a job or a group: woken by a hint, and polling with growing pauses in case
-no hint arrives.
+"""Waits for the end of a job or a group: a hint wakes the wait, which also polls in case none
+comes.
 """
 
 import asyncio
@@ -29,24 +29,24 @@ log = guarded_log("horae.jobs")
 GONE: Final = "was deleted before its result could be read; see the option keep of its type"
 """Completes the error of a caller that waits for a job and finds it deleted."""
 FIRST_POLL: Final = 0.05
-"""Seconds before the second look at the row; each further pause doubles."""
+"""Seconds before the second poll of the row; each further pause doubles."""
 LONGEST_POLL: Final = 1.0
-"""Seconds between two looks at the row at most."""
+"""Maximum number of seconds between two polls of the row."""
 HINDERED_AFTER: Final = 5.0
-"""Seconds of a wait between two looks whether the awaited job can start at all."""
+"""Seconds of a wait between two checks whether the awaited job can start at all."""
 CHECK_EVERY: Final = 0.1
-"""Seconds between checks whether the body that waits was told to stop itself."""
+"""Seconds between checks whether the waiting body was told to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """What is waited for: a job, or a group with the job after it."""
+    """The target of a wait: a job, or a group with the job after it."""
 
     target: WaitTarget
     has_ended: Callable[[Connection], bool]
     concerns: Callable[[Hint], bool]
     timed_out: Callable[[float], WaitTimeout]
-    hindrance: Callable[[Connection], str | None] = lambda _: None  # why it cannot even start
+    hindrance: Callable[[Connection], str | None] = lambda _: None  # why it cannot start
 
 
 class _Poll:
@@ -75,7 +75,7 @@ class _Poll:
 
 
 def of_job(job_id: JobId) -> Awaited:
-    """Wait for the end of a job; raises `JobDoesNotExist` if it is deleted meanwhile.
+    """Return the end of a job as a target. The wait raises `JobDoesNotExist` if the job is deleted.
 
     Raises `InvalidRequest` in the body of this job, which would wait for ever.
     """
@@ -102,7 +102,7 @@ def of_job(job_id: JobId) -> Awaited:
 
 
 def of_group(group_id: GroupId) -> Awaited:
-    """Wait for the end of all members and of the job after them."""
+    """Return the end of all members and of the job after them as a target."""
 
     def has_ended(connection: Connection) -> bool:
         ended = groups.have_all_ended(connection, group_id)
@@ -122,7 +122,7 @@ def of_group(group_id: GroupId) -> Awaited:
 def until_ended(
     waits: BodyWaits, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None
 ) -> None:
-    """Wait in this thread. Raises `WaitTimeout`, or that what is awaited was deleted.
+    """Wait in this thread. Raises `WaitTimeout`, or the error for a deleted target.
 
     Within the body of another job it also raises what stops that body: its cancel or its time
     limit.
@@ -147,7 +147,7 @@ def until_ended(
 async def _recorded_async(
     waits: BodyWaits, attempt: Attempt | None, target: WaitTarget
 ) -> AsyncGenerator[None]:
-    """Record the wait of a coroutine body, on a thread."""
+    """Record the wait of a coroutine body on a database thread."""
     if attempt is None:
         yield
         return
@@ -189,7 +189,7 @@ def _return_slot(slots: LendsSlots, loan: Loan, attempt: Attempt) -> None:
 
 @asynccontextmanager
 async def _slot_lent_async(attempt: Attempt | None) -> AsyncGenerator[None]:
-    """Do the same for a coroutine body, which runs on the event loop of the slots."""
+    """Lend the slot of a coroutine body, which runs on the event loop of the slots."""
     slots = None if attempt is None else attempt.slots
     if attempt is None or slots is None:
         yield
@@ -198,7 +198,7 @@ async def _slot_lent_async(attempt: Attempt | None) -> AsyncGenerator[None]:
     try:
         try:
             yield
-        except Exception:  # as above
+        except Exception:  # such as `WaitTimeout`, after which the body may go on
             await _return_slot_async(slots, loan)
             raise
         await _return_slot_async(slots, loan)

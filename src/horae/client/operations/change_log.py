@@ -27,8 +27,8 @@ class ChangeLog:
         self._database = database
 
     def settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
-        """Log the outcome, and write an entry if the request wrote none; a failure to write it is
-        only logged.
+        """Log the outcome, and write an entry if the request wrote none; if that fails, only log
+        it.
         """
         self.log(asked, outcome)
         entry = asked.entry(outcome)
@@ -58,9 +58,7 @@ class ChangeLog:
 
 
 def in_one_line(entry: Mapping[str, Any]) -> str:
-    """The entry as the log shows it; a control character in a name, such as a newline, is shown as
-    its escape.
-    """
+    """Return the entry as one line of the log, with control characters in names escaped."""
     text = "{actor}: {action} {target}: {outcome}".format_map(entry)
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text

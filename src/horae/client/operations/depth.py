@@ -13,7 +13,7 @@ from horae.storage.nodes import NodeView
 from horae.storage.queues import DueJobs, Durations, QueueView, depth, queues
 
 UNMEASURED: Final = 1.0
-"""Seconds that a job is taken to need while no job of any type has ended."""
+"""Assumed seconds of a job while no job of any type has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +24,9 @@ class Depth:
     many seconds the oldest due job has waited; `work_seconds`: how long one slot would need for the
     due jobs, by the mean durations of their types, zero while the queue is paused; `unmeasured`:
     due jobs whose types have no measured duration, so that the mean of all types is used; `slots`:
-    of live nodes that can run the due jobs, at most the limit of the queue; `seconds_ahead`: how
-    long these slots need for the due jobs, None if some have no slot; for all queues together it is
-    at least as long as for each of them.
+    slots of live nodes that can run the due jobs, at most the limit of the queue; `seconds_ahead`:
+    how long these slots need for the due jobs, None if some have no slot; for all queues together
+    it is at least as long as for each of them.
     """
 
     name: str
@@ -97,7 +97,7 @@ def depths_of(
 
 
 def depth_named(found: Depths, name: str) -> Depth:
-    """Return the work of a queue, which is none if the queue is unknown."""
+    """Return the work of a queue; an unknown queue has none."""
     empty = Depth(
         name=name,
         paused=False,
@@ -122,7 +122,7 @@ def _depth(
     paused = view is not None and view.paused_at is not None
     backend = None if view is None or view.backend == OWN_BACKEND else view.backend
     limit = math.inf if view is None or view.concurrency_limit is None else view.concurrency_limit
-    # Horae's nodes take no work from a backend, nor it from them.
+    # Horae's nodes take no work from a backend, and a backend takes none from them.
     sent = [each for each in due if each.sent or backend is not None]
     own = [each for each in due if not each.sent and backend is None]
     served = own or (backend is None and not sent)
@@ -164,7 +164,7 @@ def _can_receive(node: NodeView, backend: str | None, sent: Sequence[DueJobs]) -
 
 
 def _longest(times: Sequence[float | None]) -> float | None:
-    """Return the longest time; None, which is longer than any, if one of them is."""
+    """Return the longest time; None is longer than any."""
     known = [time for time in times if time is not None]
     return max(known) if len(known) == len(times) else None
 
@@ -176,9 +176,7 @@ def _ahead(work: float, slots: int) -> float | None:
 
 
 def as_values(found: Depth) -> Mapping[str, object]:
-    """Return the figures of a queue as `--json` prints them; the fields are documented and
-    stable.
-    """
+    """Return the figures of a queue for `--json`; the fields are documented and stable."""
     return {
         "name": found.name,
         "paused": found.paused,

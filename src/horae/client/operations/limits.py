@@ -1,6 +1,4 @@
-"""Operations on limits by key: list them with what they hold back, change their numbers, and take
-changes back.
-"""
+"""Operations on limits by key: list them, change their numbers, and take changes back."""
 
 from functools import partial
 
@@ -15,15 +13,13 @@ from horae.wakeup import Hint, HintKind, WakeupChannel
 
 
 class Limits:
-    """The limits by key: those that jobs were created under, and those that this application
-    declares.
-    """
+    """The limits by key: those of existing jobs, and those that this application declares."""
 
     def __init__(self, database: Database, registry: Registry, wakeup: WakeupChannel) -> None:
         self._database, self._registry, self._wakeup = database, registry, wakeup
 
     def list(self) -> list[LimitView]:
-        """Every limit with its numbers and what it holds back, by name."""
+        """Return every limit with its numbers and the jobs that it holds back, by name."""
         stored = {view.name: view for view in self._database.autocommit(limits.view)}
         unused = {
             name: LimitView(name=name, declared=numbers, changed=None)
@@ -40,7 +36,7 @@ class Limits:
         window: Window | None = None,
         concurrency: int | None = None,
     ) -> LimitView:
-        """Replace the numbers of a limit until `reset`, also for jobs that wait already and after
+        """Replace the numbers of a limit until `reset`, also for waiting jobs and after
         deployments.
 
         A rate cannot become a concurrency, nor the reverse. Running jobs continue. Raises
@@ -56,7 +52,7 @@ class Limits:
         return self._change("limit.set", name, numbers)
 
     def reset(self, name: str) -> LimitView:
-        """Let the declared numbers of a limit be in force again; idempotent.
+        """Restore the declared numbers of a limit. Idempotent.
 
         Raises `InvalidRequest`, `NotFound`.
         """

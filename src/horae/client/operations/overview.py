@@ -25,9 +25,7 @@ from horae.storage.queues import QueueView, queues
 from horae.types import Routes
 
 MANY_FAILURES: Final = 5
-"""Failures of one type in an hour that are reported if they are also more than `LARGE_SHARE` of its
-ended jobs.
-"""
+"""Failures of one type in an hour that are reported if their share also exceeds `LARGE_SHARE`."""
 LARGE_SHARE: Final = 0.2
 """The share of ended jobs above which failures are reported."""
 
@@ -73,10 +71,9 @@ def take(
     routes: Routes,
     waits: BodyWaits,
 ) -> Overview:
-    """Read the state once, counts from `reads`.
+    """Read the state once; counts come from `reads`.
 
-    `known`: the job types that this application declares; `routes`: its jobs that a backend
-    runs.
+    `known`: the job types that this application declares; `routes`: its jobs that a backend runs.
     """
     samples = reads.autocommit(overview.samples)
     waiting = reads.autocommit(queues.view)
@@ -114,8 +111,8 @@ def percentiles(seconds: Sequence[float]) -> Percentiles:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
-    """Return the smallest value that at least this share of the values does not exceed; None if
-    there are none.
+    """Return the smallest value not exceeded by at least this share of the values; None if there
+    are none.
     """
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 

@@ -38,32 +38,25 @@ class Queues:
     def __init__(
         self, database: Database, wakeup: WakeupChannel, registry: Registry | None = None
     ) -> None:
-        """`registry`: the job types whose own queues get no limits by key if a backend runs
-        their jobs.
-        """
+        """`registry`: types whose own queues get no limits by key if a backend runs them."""
         self._database, self._wakeup, self._registry = database, wakeup, registry or Registry()
 
     def list(self) -> list[QueueView]:
-        """Every queue that has work, is paused, has a limit or is run by a backend, by
-        name.
-        """
+        """List queues that have work, are paused or limited, or are run by a backend, by name."""
         return self._database.autocommit(queues.view)
 
     def pause(self, name: str, note: str | None = None) -> None:
         """Pause the queue: no node claims from it; running jobs continue.
 
-        Pausing again changes the note.
-
-        Raises `InvalidRequest`.
+        Pausing again changes the note. Raises `InvalidRequest`.
         """
         queue_name(name)
         check_note(note)
         self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
 
     def resume(self, name: str) -> bool:
-        """Resume the queue and notify the nodes; return False if it was not paused.
-
-        Raises `InvalidRequest`.
+        """Resume the queue and notify the nodes; return whether it was paused. Raises
+        `InvalidRequest`.
         """
         queue_name(name)
         resume = recorded(queues.resume, _change("queue.resume", name), changed=bool)
@@ -72,8 +65,8 @@ class Queues:
         return was_paused
 
     def limit(self, name: str, concurrency_limit: int | None) -> None:
-        """Limit the number of jobs of the queue that run at a time on all nodes together; None
-        removes the limit.
+        """Limit how many jobs of the queue run at a time on all nodes together; None removes the
+        limit.
 
         Running jobs continue: under a lower limit none starts until enough have ended. Raises
         `InvalidRequest`.
@@ -91,8 +84,9 @@ class Queues:
 
         Replaces the limit of the same name; None removes all limits by key of the queue. The key is
         a format over the parameters; a job without such a parameter counts under an empty one.
-        Raises `InvalidRequest`, and `ConfigurationError` for a queue whose jobs a backend runs, or
-        that is the one of a type that it runs, or of a schedule or a pending job of such a type.
+        Raises `InvalidRequest`. Raises `ConfigurationError` if a backend runs the jobs of the
+        queue, or if a type that a backend runs has this queue as its own, in a schedule or in a
+        pending job.
         """
         queue_name(name)
         stored = None
@@ -117,12 +111,12 @@ class Queues:
         self._wakeup.send(Hint(HintKind.WORK))
 
     def fair(self, name: str, by: str | None) -> None:
-        """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as
-        jobs are due.
+        """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: jobs
+        run in the order in which they are due.
 
-        Within a priority, a job is passed by at most one job of each owner that waits. Raises
-        `InvalidRequest`, and `ConfigurationError` for a queue whose jobs a backend runs, or that is
-        the one of a type that it runs, or of a schedule or a pending job of such a type.
+        Within a priority, a waiting job is overtaken by at most one job of each owner. Raises
+        `InvalidRequest`. Raises `ConfigurationError` if a backend runs the jobs of the queue, or if
+        a type that a backend runs has this queue as its own, in a schedule or in a pending job.
         """
         queue_name(name)
         check_fair_by("by", by)
@@ -133,8 +127,8 @@ class Queues:
         self._wakeup.send(Hint(HintKind.WORK))
 
     def reset(self, name: str) -> None:
-        """Give the queue the limits and the turns that code declares for it; a paused queue stays
-        paused. Idempotent.
+        """Restore the limits and turns that code declares for the queue; it stays paused if it is.
+        Idempotent.
 
         Raises `NotFound` for a queue that no deployed module declares, and `ConfigurationError` as
         `fair` does.
@@ -149,9 +143,7 @@ class Queues:
     def _checked(
         self, change: Callable[Concatenate[Connection, str, P], T]
     ) -> Callable[Concatenate[Connection, str, P], T]:
-        """Let a change of limits by key or turns fail if it would hold back jobs that another
-        system runs.
-        """
+        """Refuse a change of limits by key or turns that would hold back a backend's jobs."""
 
         def checked(connection: Connection, name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
             result = change(connection, name, *args, **kwargs)
@@ -161,10 +153,10 @@ class Queues:
         return checked
 
     def _check_types(self, name: str, key_names: Collection[str]) -> None:
-        """Check the types whose own queue this is.
+        """Check the types that have this queue as their own.
 
-        Raises `InvalidRequest` if a parameter in keys is secret, `ConfigurationError` if another
-        system runs the jobs.
+        Raises `InvalidRequest` if a parameter in keys is secret, `ConfigurationError` if a backend
+        runs the jobs.
         """
         for kind in self._registry:
             if kind.queue != name:

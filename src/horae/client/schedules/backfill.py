@@ -1,6 +1,4 @@
-"""Backfills: runs of a schedule for past nominal times, each at most once however often it is asked
-for.
-"""
+"""Backfills: runs of a schedule for past nominal times, each at most once."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -23,20 +21,18 @@ from horae.storage.schedules import (
 )
 
 DEFAULT_LIMIT: Final = 1_000
-"""Nominal times of one backfill, unless the caller allows more."""
+"""Maximum number of nominal times of one backfill, unless the caller allows more."""
 LARGEST_LIMIT: Final = 100_000
-"""Nominal times of one backfill, at most."""
+"""Largest number of nominal times that a caller may allow."""
 BATCH: Final = 1_000
-"""Times that one transaction stores: enough to be quick, few enough that the schedule is not locked
-for long.
-"""
+"""Number of times that one transaction stores; more would lock the schedule for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
     """The result of a backfill, or of a dry run, which adds nothing.
 
-    `times`: the nominal times in the range that are to be run. `added`: those that were added, or
+    `times`: the number of nominal times in the range to run. `added`: those that were added, or
     would be; `known`: those that were run before, or wait already; `excluded`: further times, which
     the exclusion calendar leaves out.
     """
@@ -52,8 +48,8 @@ class Backfill:
 class Range(NamedTuple):
     """A range of past times, `start <= time < end`, and the number of times it may have.
 
-    `excluded`: the days in it that calendar functions exclude. `failed`: also times whose run has
-    failed.
+    `excluded`: the days in it that calendar functions exclude. `failed`: include times whose run
+    has failed.
     """
 
     start: datetime
@@ -71,9 +67,7 @@ def preview(connection: Connection, reference: int | str, wanted: Range) -> Back
 def add_batch(
     connection: Connection, reference: int | str, wanted: Range
 ) -> tuple[Backfill, AppliedPlan | None]:
-    """Store the next times of a backfill that are not known yet; `added` is fewer than `BATCH` if
-    none are left.
-    """
+    """Store the next unknown times of a backfill; `added` is less than `BATCH` if none are left."""
     row = changes.locked(connection, reference)
     found, times = _found(connection, row, wanted)
     batch = times[:BATCH]
@@ -89,7 +83,7 @@ def add_batch(
 
 
 def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan, int]:
-    """Remove the times of a schedule that still wait, and return their number."""
+    """Remove the times of a schedule that still wait; return their number with the applied plan."""
     row = changes.locked(connection, reference)
     if row.backfill_next is None:
         return AppliedPlan(row, None, None), 0
@@ -139,10 +133,7 @@ def _found(
 
 
 def _within(row: StoredSchedule, rules: Rules, wanted: Range) -> tuple[datetime, datetime]:
-    """Return the range in UTC, without times that have not been decided.
-
-    Raises `InvalidRequest`.
-    """
+    """Return the range in UTC, without undecided times. Raises `InvalidRequest`."""
     if rules.finish_trigger is not None:
         raise InvalidRequest(
             "an interval counted from the finish has no past times to backfill; or set fixed"
@@ -154,7 +145,7 @@ def _within(row: StoredSchedule, rules: Rules, wanted: Range) -> tuple[datetime,
         raise InvalidRequest(
             f"the range ends at {end}, in the future: the schedule itself runs the times to come"
         )
-    # Later times that have come are about to be decided by the schedule.
+    # The schedule itself is about to decide later times that have come.
     return start, min(end, (row.last_tick or row.created_at) + MICROSECOND)
 
 
@@ -168,7 +159,7 @@ def _listed(runs: Times, after: datetime, number: int) -> list[datetime]:
 
 
 def _fits(timeline: Timeline, entry: StoredTicks) -> bool:
-    """Return whether a row of the ledger stands for times of the present rules, so that it can be
+    """Return whether the times of a ledger row are times of the present rules, so that it can be
     split.
     """
     first = timeline.after(entry.nominal_time - MICROSECOND)

@@ -1,8 +1,7 @@
-"""The days that calendar functions exclude: asked for ahead, and stored with the schedules.
+"""The days that calendar functions exclude: computed ahead, and stored with the schedules.
 
-A schedule is planned under a lock, and by any node, which may not know the function. So a process
-that knows it asks it for the days to come, outside of transactions, and what it answers is planned
-from.
+A schedule is planned under a lock by any node, which may not know the function. So a process that
+knows it computes the coming days outside of transactions, and plans use the stored days.
 """
 
 from collections.abc import Iterable
@@ -16,13 +15,11 @@ from horae.guarded_log import guarded_log
 from horae.types import Registry
 
 AHEAD: Final = timedelta(days=400)
-"""How far ahead calendar functions are asked: a year, so that nodes that run once a year know the
-days.
-"""
+"""How far ahead calendar functions are asked: over a year, for nodes that run once a year."""
 KEPT: Final = timedelta(days=31)
-"""How long days that have passed are kept, for times that are decided late."""
+"""How long past days are kept, for times that are decided late."""
 FIRST_DAY: Final = date(1970, 1, 1)
-"""No nominal time is earlier."""
+"""The earliest day of any nominal time."""
 DAY: Final = timedelta(days=1)
 log = guarded_log("horae.schedules")
 
@@ -32,7 +29,7 @@ def with_calendar_days(
 ) -> Rules:
     """Return the rules with the days that their calendar functions exclude.
 
-    Days of `known`, the rules as they were, stay if a function raises, or is not registered in this
+    Days of `known`, the former rules, stay if a function raises or is not registered in this
     process. Raises `InvalidRequest` for an unknown function that `known` does not have.
     """
     names = calendars_in(rules.exclude)
@@ -49,11 +46,10 @@ def with_calendar_days(
 
 
 def past_days(rules: Rules, registry: Registry, start: datetime, end: datetime) -> frozenset[date]:
-    """Return the days from `start` to `end`, in any zone, that calendar functions exclude; only
-    recent ones are stored.
+    """Return the days from `start` to `end`, in any zone, that calendar functions exclude.
 
-    Raises `InvalidRequest` for a function that is not registered here or raises: nobody else knows
-    the days.
+    Raises `InvalidRequest` for a function that is not registered here or raises: only recent days
+    are stored.
     """
     days: set[date] = set()
     first, last = (
@@ -78,7 +74,7 @@ def past_days(rules: Rules, registry: Registry, start: datetime, end: datetime) 
 
 
 def _days_of(name: str, registry: Registry, today: date) -> Iterable[date] | None:
-    """Return the days that a function excludes; None if it is not known here, or raised."""
+    """Return the days that a function excludes; None if it is unknown here or raised."""
     function = registry.calendars.get(name)
     if function is None:
         return None

@@ -56,5 +56,5 @@ def snapshot(connection: Connection, reference: int | str, registry: Registry) -
 def _shown(registry: Registry, job_type: str, params: str | None) -> Any:
     kind = registry.find(job_type)
     if params is None or kind is None or not isinstance(kind.parameters, ModelParameters):
-        return None  # without the type, secret parameters cannot be told from others
+        return None  # without the type, it is unknown which parameters are secret
     return masked(kind.parameters.model, json.loads(params))

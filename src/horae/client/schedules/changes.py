@@ -1,6 +1,4 @@
-"""Changes to schedules, each a function of a Connection: lock the row, let the plan decide,
-write.
-"""
+"""Changes to schedules as functions of a Connection: each locks the row, plans and writes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -57,10 +55,8 @@ _PUT_ATTEMPTS: Final = 5
 def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> AppliedPlan:
     """Insert a schedule and plan its first start.
 
-    Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none.
-
-    A schedule that is declared in code may have no further times: a program must not fail to start
-    for that.
+    Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none. A schedule that is
+    declared in code may have no further times: that must not keep a program from starting.
     """
     partition = partition_of(wanted.rules.key)
     schedule_id = writing.add(connection, wanted.module, wanted.name, partition, wanted.columns)
@@ -79,8 +75,8 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
 def alter_from(
     connection: Connection, seen: StoredSchedule, wanted: Definition
 ) -> AppliedPlan | None:
-    """Change the definition of a schedule, unless it changed since it was read as `seen`; then
-    return None.
+    """Change the definition of a schedule; return None if it was changed after it was read as
+    `seen`.
     """
     row = locked(connection, seen.id)
     if any(getattr(row, name) != getattr(seen, name) for name in wanted.columns):
@@ -93,7 +89,7 @@ def alter_from(
 def put(
     connection: Connection, wanted: Definition, *, enabled: bool | None
 ) -> tuple[AppliedPlan, PutOutcome]:
-    """Add a schedule, or change the one of this name that was added before to this definition.
+    """Add a schedule, or give the added one of this name this definition.
 
     Raises `ScheduleIsDeclared` if the only schedule of this name is declared by a module. `enabled`
     None leaves a paused schedule paused.
@@ -105,15 +101,14 @@ def put(
             return add(connection, wanted, enabled=enabled is not False), "created"
         except (
             ScheduleAlreadyExists
-        ):  # another caller has just added it; unless it is deleted again, it is found now
+        ):  # another caller has just added it; it is found now unless it is deleted again
             continue
     raise ScheduleAlreadyExists(wanted.name)
 
 
 def _added_one(connection: Connection, name: str) -> StoredSchedule | None:
-    """Return the schedule of this name that was added at run time, locked.
-
-    Raises `ScheduleIsDeclared`.
+    """Return and lock the schedule of this name that was added at run time. Raises
+    `ScheduleIsDeclared`.
     """
     found = reading.find(connection, name)
     rows = [] if found is None else writing.lock(connection, [found])
@@ -148,9 +143,7 @@ def _put_on(
 def reset(
     connection: Connection, reference: int | str, registry: Registry
 ) -> tuple[AppliedPlan, bool]:
-    """Take back what was changed of a declared schedule at run time; return whether anything
-    was.
-    """
+    """Undo all changes of a declared schedule at run time; return whether there were any."""
     row = locked(connection, reference)
     if not row.module:
         raise InvalidRequest(
@@ -162,7 +155,7 @@ def reset(
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
-    """Change the definition of a schedule; the next start stays if the new rules decide the same
+    """Change the definition of a schedule; its next start stays if the new rules give the same
     times.
 
     Raises `ScheduleIsRunning` if several runs execute and the new rules allow only one.
@@ -186,7 +179,7 @@ def _moved(
 ) -> AppliedPlan:
     """Set the next start that the caller wants.
 
-    Raises `ScheduleIsRunning`, as the end of a run sets it.
+    Raises `ScheduleIsRunning` while the end of a run is going to set it.
     """
     row = decided.schedule
     if next_start is None:
@@ -199,8 +192,8 @@ def _moved(
 def _with_runs(
     connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap
 ) -> StoredSchedule:
-    """Set or clear the executing run where the policy changes from or to `allow_all`, which does
-    not track runs.
+    """Set or clear the executing run when the policy changes from or to `allow_all`, which tracks
+    none.
     """
     if (before is Overlap.ALLOW_ALL) == (after is Overlap.ALLOW_ALL):
         return row
@@ -219,7 +212,7 @@ def _change_of(row: StoredSchedule) -> Event:
     try:
         return Altered(rules_of(row))
     except UnreadableSchedule:
-        return Resumed()  # its former times are unknown
+        return Resumed()  # the former times of the schedule are unknown
 
 
 def pause(
@@ -233,18 +226,14 @@ def pause(
 
 
 def resume(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Enable a schedule, whatever disabled it: streaks are cleared, missed times are not
-    caught up.
-    """
+    """Enable a schedule, whatever disabled it; clear its streaks, but catch up no times."""
     return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
 
 
 def set_computed(
     connection: Connection, seen: StoredSchedule, computed: Mapping[str, str | int | None]
 ) -> None:
-    """Store what the application's code computes for a schedule, unless its definition changed
-    since `seen`.
-    """
+    """Store what the application's code computes, unless the definition changed since `seen`."""
     rows = writing.lock(connection, [seen.id])
     if rows and all(getattr(rows[0], name) == getattr(seen, name) for name in _COMPUTED_FROM):
         writing.set_computed(connection, seen.id, computed)
@@ -256,7 +245,7 @@ def skip_next(connection: Connection, reference: int | str) -> AppliedPlan:
 
 
 def undo_skip(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Take back a change of the next start that is made once."""
+    """Take back a one-time change of the next start."""
     return plan_writing.apply_event(connection, locked(connection, reference), ChangeWithdrawn())
 
 
@@ -274,9 +263,8 @@ def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
 
 
 def delete(connection: Connection, reference: int | str) -> StoredSchedule:
-    """Delete a schedule and its ticks, unless a current deployment declares it.
-
-    A running job continues.
+    """Delete a schedule and its ticks, unless a current deployment declares it; a running job
+    continues.
     """
     row = locked(connection, reference)
     current = deployments.current(connection, row.module)
@@ -287,7 +275,7 @@ def delete(connection: Connection, reference: int | str) -> StoredSchedule:
 
 
 def locked(connection: Connection, reference: int | str) -> StoredSchedule:
-    """The schedule of this id or name, locked. Raises `ScheduleDoesNotExist`."""
+    """Return and lock the schedule of this id or name. Raises `ScheduleDoesNotExist`."""
     schedule_id = reading.find(connection, reference)
     rows = [] if schedule_id is None else writing.lock(connection, [schedule_id])
     if not rows:

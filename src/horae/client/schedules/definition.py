@@ -3,7 +3,7 @@
 A declared schedule that was changed at run time has `overrides`: for each changed field the value
 that its module declares. A deployment of a new version keeps the changed value as long as the
 module declares the same value for that field as before; if the declaration of the field changed,
-the new declaration counts (ADR 26).
+the new declaration takes effect (ADR 26).
 """
 
 import json
@@ -64,7 +64,7 @@ class Definition:
 
     @property
     def columns(self) -> Mapping[str, Any]:
-        """The columns of the row that hold the definition."""
+        """Return the columns of the row that hold the definition."""
         trigger = self.rules.trigger
         return {
             "job_type": self.job_type,
@@ -82,8 +82,8 @@ class Definition:
 
     @property
     def computed(self) -> Mapping[str, str | int | None]:
-        """The columns with what the application's code computes, which may change although the
-        definition does not.
+        """Return the computed columns, which the application's code may change without a new
+        definition.
         """
         return {
             "calendar_days": days_as_text(self.rules.calendar_days),
@@ -94,8 +94,8 @@ class Definition:
 
 
 def is_outdated(row: StoredSchedule, computed: Mapping[str, str | int | None]) -> bool:
-    """Return whether a row differs from what the application's code computes now; databases may
-    format JSON anew.
+    """Return whether a row differs from what the code computes now, however the database formats
+    JSON.
     """
     return any(_parsed(getattr(row, name)) != _parsed(value) for name, value in computed.items())
 
@@ -105,7 +105,7 @@ def _parsed(value: str | int | None) -> Any:
 
 
 def days_as_text(days: Sequence[date]) -> str | None:
-    """Return the days of calendar functions as they are stored."""
+    """Return the days of calendar functions in their stored form."""
     return json.dumps([day.isoformat() for day in days]) if days else None
 
 
@@ -135,8 +135,8 @@ def declared_values(row: StoredSchedule) -> dict[str, Any]:
 
 
 def altered(row: StoredSchedule, wanted: Definition) -> Definition:
-    """Return a caller's definition with the overrides that follow from it, if the schedule is a
-    declared one.
+    """Return a caller's definition; for a declared schedule, with the overrides that follow from
+    it.
     """
     declared, before, after = (
         declared_values(row),
@@ -163,16 +163,14 @@ def restored(row: StoredSchedule, registry: Registry) -> Definition:
 
 
 def with_job_options(wanted: Definition, registry: Registry) -> Definition:
-    """Return the definition with the options that its jobs have by their type, if that is known
-    here.
-    """
+    """Return the definition with the options that its job type, if known here, gives jobs."""
     kind = registry.find(wanted.job_type)
     return wanted if kind is None else replace(wanted, **job_options_of(kind, wanted.params))
 
 
 def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) -> Definition:
-    """Return the definition after a deployment: a changed field stays changed unless its
-    declaration changed.
+    """Return the definition after a deployment; a changed field is kept unless its declaration
+    changed.
     """
     new = fields_of(declared.columns)
     kept = {

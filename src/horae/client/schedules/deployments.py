@@ -4,8 +4,8 @@ fire together.
 The same schema changes nothing. A new schema replaces the old one: unchanged schedules keep their
 identity, next start, statistics, running job and what was changed of them at run time; changed ones
 keep all but the times; removed ones end, and their jobs that have not started are cancelled. A node
-that starts with a replaced version does not restore it, as in a rolling deployment old processes
-start again from time to time. Only an explicit `deploy` restores it.
+that starts with a replaced version does not restore it, because old processes may start again
+during a rolling deployment. Only an explicit `deploy` restores it.
 """
 
 import secrets
@@ -50,7 +50,7 @@ from horae.wakeup import Hint, HintKind, WakeupChannel
 DeploymentList: TypeAlias = list[Deployment]
 BY: Final = "deployment"
 LONGEST_IN_KEY: Final = 49
-"""Characters of a module's name that the key of its deployment has room for."""
+"""Maximum number of characters of a module's name in the key of its deployment."""
 log = guarded_log("horae.deployments")
 
 
@@ -92,8 +92,8 @@ class Deployments:
         min_replicas: int = 1,
         restore: bool = True,
     ) -> Deployed:
-        """Make this the current version of the module; `restore`: even if a newer version had
-        replaced it.
+        """Make this the current version of the module; `restore`: even if a newer one had replaced
+        it.
         """
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
@@ -119,11 +119,10 @@ class Deployments:
         return result
 
     def refresh(self) -> None:
-        """Compute again what schedules get from this application's code, and store what has
-        changed.
+        """Recompute what schedules get from this application's code, and store what has changed.
 
-        These are the days that calendar functions exclude, and of schedules that were added at run
-        time the limits, tags and attempts of their job types; those of declared schedules change
+        These are the days that calendar functions exclude and, for schedules that were added at run
+        time, the limits, tags and attempts of their job types; those of declared schedules change
         with their deployment.
         """
         with_options = [
@@ -182,7 +181,7 @@ class Deployments:
 
     def scale(self, key: str, min_replicas: int) -> Deployment:
         """Set the replicas: zero stops the schedules; a later increase computes their next starts
-        again.
+        anew.
         """
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
@@ -257,7 +256,7 @@ def deploy(
         deployments.set_replaced_by(connection, current.id, created.id)
     _declare_queues(
         connection, version
-    )  # first, as they decide whether jobs of the schedules can start
+    )  # queues first, because they decide whether jobs of the schedules can start
     _replace_schedules(connection, created, version)
     check_backend_types(
         connection, [queue.name for queue in version.queues], version.registry.with_backend
@@ -272,12 +271,10 @@ def deploy(
 
 
 def _declare_queues(connection: Connection, version: Version) -> None:
-    """Let the declared queues come into force, with an entry in the audit log for each that
-    changes.
-    """
+    """Put the declared queues into force, with an audit entry for each one that changes."""
     declared = {queue.name: queue.values for queue in version.queues}
     for change in declared_queues.declare(connection, version.module, declared):
-        # By these entries the audit knows since when a queue has its limit.
+        # These entries tell `horae audit` since when a queue has its limit.
         action = "queue.limit" if "concurrency_limit" in change.after else "queue.declare"
         note = (
             f"declared by module {version.module}"
@@ -337,7 +334,7 @@ def _warn_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
 def _declare(
     connection: Connection, row: StoredSchedule | None, declared: Definition, registry: Registry
 ) -> int:
-    # Locked, so that no change at run time comes between reading and writing.
+    # The lock keeps out a change at run time between reading and writing.
     wanted = (
         declared
         if row is None
@@ -354,15 +351,13 @@ def _declare(
         row.disabled_reason == DisabledReason.EXHAUSTED
         and rules_of(row).trigger != declared.rules.trigger
     ):
-        changes.resume(connection, row.id)  # it has times again
+        changes.resume(connection, row.id)  # the schedule has times again
     _activate(connection, row.id)
     return row.id
 
 
 def _activate(connection: Connection, schedule_id: int) -> None:
-    """Enable a schedule that stopped with its deployment; one that was paused by hand stays
-    paused.
-    """
+    """Enable a schedule that stopped with its deployment, unless it was paused by hand."""
     row = changes.locked(connection, schedule_id)
     if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
         plan_writing.apply_event(connection, row, Activated())
@@ -376,8 +371,7 @@ def _stop(connection: Connection, schedule_id: int) -> None:
 def _remove(connection: Connection, row: StoredSchedule) -> None:
     """End a schedule: running jobs continue, pending ones are cancelled.
 
-    In this order, because jobs fired since the row was read are seen only once the schedule is
-    locked.
+    The schedule is locked first, because only then are jobs seen that it fired since it was read.
     """
     changes.pause(connection, row.id, None, DisabledReason.DEPLOYMENT_GONE)
     cancelling.cancel_pending_of(connection, row.id, BY)

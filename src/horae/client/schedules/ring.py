@@ -1,4 +1,4 @@
-"""The share of the schedules that each node looks after, computed as the nodes do."""
+"""Each node's share of the schedules, computed as the nodes do."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from horae.storage.schedules import reading
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The share of one node: its partitions as first and as second owner, and the schedules in the
+    """The share of one node: its partitions as first and second owner, and the schedules of the
     former.
     """
 
@@ -36,9 +36,7 @@ def ring_of(database: Database) -> list[Share]:
 
 
 def first_shares(database: Database) -> dict[NodeId, float]:
-    """Return the part of all partitions of which each scheduler node is the first owner, without
-    counting schedules.
-    """
+    """Return each scheduler node's share of partitions, without counting schedules."""
     members = database.autocommit(nodes.schedulers)
     if not members:
         return {}

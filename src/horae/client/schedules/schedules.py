@@ -1,6 +1,4 @@
-"""Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the
-statistics.
-"""
+"""Operations on schedules, as in TimescaleDB, but runs by hand count in the statistics."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -137,10 +135,10 @@ class Schedules(ListsFrom):
         config: Mapping[str, Any] | None = None,
         **options: Unpack[ScheduleKeywords],
     ) -> ScheduleView:
-        """Change the named options only; the next start stays unless the times change."""
+        """Change only the named options; the next start stays unless the times change."""
         change = change_of("schedule.alter", reference, self._registry)
         alter = recorded(changes.alter_from, change, changed=lambda decided: decided is not None)
-        while True:  # until no other caller changes it between reading and writing
+        while True:  # repeated while other callers change it between reading and writing
             row = schedules_row(self._database, reference)
             decided = self._database.transact(alter, row, self._altered(row, config, options))
             if decided is not None:
@@ -156,7 +154,7 @@ class Schedules(ListsFrom):
         enabled: bool | None = None,
         **options: Unpack[ScheduleKeywords],
     ) -> PutSchedule:
-        """Add a schedule, or make the one of this name that was added before what is given here.
+        """Add a schedule, or change the added one of this name to what is given here.
 
         An option that is not given has its default, as in `add`. Only what differs is changed: a
         schedule with the same times keeps its next start, and its statistics in any case. Calendar
@@ -180,8 +178,8 @@ class Schedules(ListsFrom):
         return PutSchedule(self._changed(decided), outcome)
 
     def reset(self, reference: Reference) -> ScheduleView:
-        """Take back what was changed of a declared schedule at run time, so that it is as its
-        module declares it.
+        """Undo all changes of a declared schedule at run time, so that it is as its module declares
+        it.
 
         A paused schedule stays paused. Raises `InvalidRequest` for a schedule that was added at run
         time.
@@ -205,7 +203,7 @@ class Schedules(ListsFrom):
         return self._changed(self._database.transact(skip, reference))
 
     def undo_skip(self, reference: Reference) -> ScheduleView:
-        """Take back `skip_next`, or a next start that was moved; what has been skipped stays
+        """Take back `skip_next`, or a moved next start; times that were skipped already stay
         skipped.
         """
         undo = recorded(
@@ -229,9 +227,9 @@ class Schedules(ListsFrom):
         Each time is run at most once, however often it is asked for: one that was run, or waits, is
         not added again. Times that were missed or skipped get a new decision, `fired` because of
         `backfill`. They begin one by one, the oldest first, when no other run of the schedule
-        executes; with `allow_all` all at once. `failed`: times whose last run failed or crashed are
-        run again as well. Raises `InvalidRequest` for more than `limit` times, a range that is not
-        in the past, a disabled schedule, and a calendar function that this program does not know.
+        executes; with `allow_all` all at once. `failed`: run times whose last run failed or crashed
+        again as well. Raises `InvalidRequest` for more than `limit` times, a range that is not in
+        the past, a disabled schedule, and a calendar function that this program does not know.
         """
         check_moment("start", start)
         check_moment("end", end)
@@ -254,7 +252,7 @@ class Schedules(ListsFrom):
         added = batch = found.added
         while (
             batch == BATCH
-        ):  # a batch for each transaction; after a crash the same request adds the rest
+        ):  # each batch has its own transaction; after a crash the same request adds the rest
             more, again = self._database.transact(add, reference, wanted)
             batch, decided = more.added, again or decided
             added += batch
@@ -263,8 +261,8 @@ class Schedules(ListsFrom):
         return replace(found, added=added)
 
     def undo_backfill(self, reference: Reference) -> int:
-        """Remove the past times that still wait to be run, and return their number; those that
-        began go on.
+        """Remove the past times that still wait to be run, and return their number; begun ones go
+        on.
         """
         change = change_of("schedule.undo_backfill", reference, self._registry)
         withdraw = recorded(backfill.withdraw, change, changed=lambda result: result[1] > 0)
@@ -285,16 +283,13 @@ class Schedules(ListsFrom):
         return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
 
     def resume(self, reference: Reference) -> ScheduleView:
-        """Resume the schedule: computes the next start, clears the streaks; missed times are not
-        caught up.
-        """
+        """Resume the schedule: compute the next start and clear the streaks; catch up nothing."""
         resume = recorded(changes.resume, change_of("schedule.resume", reference, self._registry))
         return self._changed(self._database.transact(resume, reference))
 
     def run_now(self, reference: Reference) -> JobId:
-        """Start a run in addition to the schedule, and return its job.
-
-        Raises `ScheduleIsRunning` if one blocks it.
+        """Start a run in addition to the schedule, and return its job. Raises `ScheduleIsRunning`
+        if one blocks it.
         """
         row = schedules_row(self._database, reference)
         if (kind := self._registry.find(row.job_type)) is not None:
@@ -311,15 +306,13 @@ class Schedules(ListsFrom):
         return viewed(self._database, schedules_row(self._database, reference))
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
-        """List all schedules or those of a module, by module and name; an unreadable one is logged
-        and left out.
+        """List all schedules or those of a module, by module and name; unreadable ones are only
+        logged.
         """
         return views_of(self._reads, self._reads.autocommit(reading.all_of, module))
 
     def statistics(self, reference: Reference) -> Statistics:
-        """Return the statistics of the ended runs; total_runs = successes + failures + crashes, at
-        every moment.
-        """
+        """Return the statistics of the ended runs, of which each succeeded, failed or crashed."""
         return self.get(reference).statistics
 
     def ticks(
@@ -345,9 +338,7 @@ class Schedules(ListsFrom):
     def _altered(
         self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords
     ) -> Definition:
-        """Return the definition after a change; without a new `config` the stored text stays
-        unchanged.
-        """
+        """Return the definition after a change; without a new `config` the stored text is kept."""
         check_options(options, ScheduleKeywords)
         kind, rules = self._registry.get(row.job_type), rules_of(row)
         kept: dict[str, Any] = {name: getattr(rules, name) for name in RuleKeywords.__annotations__}
@@ -370,7 +361,9 @@ class Schedules(ListsFrom):
         return replace(wanted, rules=with_calendar_days(wanted.rules, self._registry, today, known))
 
     def _ask_calendars(self, row: StoredSchedule) -> None:
-        """Store the days that the calendar functions of a schedule exclude, if it has any again."""
+        """Store the days that the calendar functions of a schedule exclude, if it has such
+        functions.
+        """
         rules = rules_of(row)
         if calendars_in(rules.exclude):
             today = self._database.autocommit(reading.now).date()

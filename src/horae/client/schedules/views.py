@@ -1,4 +1,4 @@
-"""Schedules as callers see them: with their open runs, and page by page."""
+"""Schedules as callers see them: with their open runs, and in pages."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -73,7 +73,7 @@ class ScheduleView:
     read_at: datetime = field(compare=False)
 
     def upcoming(self, count: int) -> list[datetime]:
-        """Return the next starts, as far as they are known; none for a disabled schedule."""
+        """Return the next starts that are known; none for a disabled schedule."""
         if not self.enabled:
             return []
         running = self.started_at is not None
@@ -82,8 +82,8 @@ class ScheduleView:
         )
 
     def skips(self, until: datetime | None = None) -> list[Ticks]:
-        """Return the nominal times up to a moment that will be skipped, with the reason; by default
-        all known ones.
+        """Return the nominal times up to a moment that will be skipped, with reasons; by default
+        all known.
         """
         if not self.enabled:
             return []
@@ -120,7 +120,7 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
 
 
 def _next_run(row: StoredSchedule, rules: Rules, change: OneTimeChange | None) -> datetime | None:
-    """Return when the next run starts: later than the next decision if that is to skip a time."""
+    """Return when the next run starts: later than the next decision if that skips a time."""
     if not row.enabled or not (rules.exclude or change):
         return row.next_start
     return next(iter(upcoming(rules, row.next_start, row.now, 1, change=change)), None)
@@ -136,8 +136,8 @@ def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
 
 
 def views_of(database: Reads, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
-    """Return the views of the readable schedules; an unreadable one is logged, as it must not hide
-    the others.
+    """Return the views of the readable schedules; unreadable ones are logged and must not hide
+    others.
     """
     known = [row for row in rows if _is_readable(row)]
     runs = _open_runs(database, known)
@@ -145,8 +145,8 @@ def views_of(database: Reads, rows: Collection[StoredSchedule]) -> list[Schedule
 
 
 def _open_runs(database: Reads, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
-    """Return the open runs of schedules; with `allow_all` each open run is stored as a crash until
-    its end.
+    """Return the open runs of schedules; with `allow_all` each one is stored as a crash until its
+    end.
     """
     tokens = [row.run_token for row in rows if row.run_token is not None]
     overlapping = [
@@ -188,9 +188,8 @@ def page_of(
 ) -> SchedulePage:
     """Return a page of schedules by module and name; None is no filter, `name` matches a part.
 
-    Raises `InvalidRequest`.
-
-    A page may be shorter than `limit`, as unreadable schedules are logged and left out.
+    A page may be shorter than `limit`, because unreadable schedules are logged and left out. Raises
+    `InvalidRequest`.
     """
     wanted = ScheduleFilter(
         module=module,

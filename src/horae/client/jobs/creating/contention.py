@@ -1,7 +1,6 @@
-"""Repeats the creation of a job while another transaction creates one under the same limit or
-unique key.
+"""Repeats the creation of a job while another transaction creates one under the same limit or key.
 
-What is repeated is an operation: the transaction and all that the method does after it, such as
+The repeated operation consists of the transaction and all that the method does after it, such as
 sending a hint. Between two tries it holds nothing: no thread for a coroutine, and no connection but
 the caller's own.
 """
@@ -22,11 +21,9 @@ T = TypeVar("T")
 FIRST_PAUSE: Final = 0.002
 """Seconds before the second try; each further pause doubles."""
 LONGEST_PAUSE: Final = 0.05
-"""Seconds between two tries at most."""
+"""Maximum number of seconds between two tries."""
 MOST_BOUNDS: Final = 10
-"""How many times the bound a caller waits at most while one transaction after the other is in the
-way.
-"""
+"""Maximum wait as a multiple of the bound, while different transactions are in the way."""
 
 
 class RunsOperation(Protocol):
@@ -42,9 +39,7 @@ class RunsOperation(Protocol):
 
 
 class TryAgain(DatabaseBusy):
-    """Another transaction blocked this one; `operation` is what is left of the method that has
-    raised this.
-    """
+    """Another transaction blocked this one; `operation` is the rest of the raising method."""
 
     def __init__(self, error: DatabaseBusy, operation: Callable[[], Any]) -> None:
         super().__init__(str(error))
@@ -52,7 +47,7 @@ class TryAgain(DatabaseBusy):
 
 
 def once(operation: Callable[[], T]) -> T:
-    """Try once. Raises `TryAgain`, so that the caller does the waiting."""
+    """Try once. Raises `TryAgain`, because the caller has to wait without a thread."""
     try:
         return operation()
     except Contended as error:
@@ -78,8 +73,8 @@ async def with_retries_async(
     again: Callable[[Callable[[], T]], Awaitable[T]],
     bound: timedelta,
 ) -> T:
-    """Do the same without holding a thread: `first` calls the method, `again` runs the operation of
-    a `TryAgain`.
+    """Repeat without holding a thread: `first` calls the method, `again` runs what `TryAgain`
+    names.
     """
     patience = _Patience(bound)
     attempt = first
@@ -93,8 +88,8 @@ async def with_retries_async(
 
 
 class _Patience:
-    """How long one caller goes on trying: others under the same limit take turns, and one may not
-    let go.
+    """How long one caller goes on trying: others under the same limit take turns, and one may be
+    stuck.
     """
 
     def __init__(self, bound: timedelta) -> None:
@@ -118,7 +113,7 @@ class _Patience:
             raise DatabaseBusy(
                 f"{error}, as others have before it for {waited:g} s; try again later"
             ) from error
-        # Spreads the tries of many callers, protects nothing
+        # Spreads the tries of many callers; no secret depends on it
         pause = random.uniform(0.5, 1.0) * self._pause  # noqa: S311
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         return pause

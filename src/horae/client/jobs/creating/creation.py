@@ -17,7 +17,8 @@ from horae.types.values import MappedParameters
 
 
 def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:
-    """Insert the job; return it and whether it is new, rather than one that answers the start.
+    """Insert the job; return it, or the job that answers the start in its place, and whether it is
+    new.
 
     Raises `MaxJobCountExceeded`, `DuplicateJob`, or what another rule of the job raises.
     """
@@ -72,7 +73,7 @@ def create_many(
 ) -> list[JobId]:
     """Insert jobs in one statement, all or none; return their ids in order.
 
-    `group_id`: the group of which they become members.
+    `group_id`: the group whose members they become.
     """
     kind, stored = new.job_type, new.stored
     template = row_of(kind, new.options, stored[0])

@@ -16,18 +16,17 @@ from horae.wakeup import WakeupChannel
 T = TypeVar("T")
 
 LONGEST_WAIT: Final = 60.0
-"""Seconds to wait for the next attempt; one that is due later is left to the nodes."""
-ALMOST_DUE: Final = 0.02
-"""Seconds between tries to begin an attempt that is due: the database's clock may be slightly
-behind this one.
+"""Maximum number of seconds to wait for the next attempt; one that is due later is left to nodes.
 """
+ALMOST_DUE: Final = 0.02
+"""Seconds between tries to begin a due attempt: the database's clock may be slightly behind."""
 
 
 class RunsInline(Protocol):
     """Claims a job in the transaction that creates it, and runs it in this thread."""
 
     def join(self) -> None:
-        """Register this process as a node; outside of any transaction."""
+        """Register this process as a node. Call it outside of any transaction."""
         ...
 
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
@@ -46,8 +45,8 @@ class RunsInline(Protocol):
 def retried_inline(
     waits: BodyWaits, wakeup: WakeupChannel, inline: RunsInline, read: Callable[[], Job]
 ) -> Job:
-    """Run the further attempts of a job here too, each when it is due; if a node claims one, wait
-    for its end.
+    """Run each further attempt of a job here when it is due; if a node claims one, wait for its
+    end.
     """
     waited = False
     while not (job := read()).ended:
@@ -61,7 +60,7 @@ def retried_inline(
             until_ended(waits, wakeup, of_job(job.id), pause)
             continue
         waited = True
-        with suppress(JobDoesNotExist):  # a node claimed it first, or it is not due yet
+        with suppress(JobDoesNotExist):  # a node may claim the job first, or it is not due yet
             inline.run(
                 inline.claim_by(_claiming(waits.database, inline, job.id), lambda claim: claim)
             )

@@ -15,17 +15,15 @@ Member: TypeAlias = (
     | tuple[JobTypeReference, Mapping[str, Any]]
     | tuple[JobTypeReference, Mapping[str, Any], StartOptions]
 )
-"""A job type, or a tuple of it with its parameters and, as a third element, with options of its
-own.
-"""
+"""A job type, or a tuple of a job type, its parameters and optionally its own options."""
 
 INSERTED_AT_ONCE: Final = 1_000
-"""Members of one batch, and so of one statement if they have the same type and options."""
+"""Members of one batch; those with the same type and options need only one statement."""
 _EXPECTED: Final = "a job type, (job type, parameters), or (job type, parameters, StartOptions)"
 
 
 Batch: TypeAlias = Sequence[NewJobs]
-"""Members in their order, those in a row that have the same type and options together."""
+"""Members in their order; consecutive ones with the same type and options are one `NewJobs`."""
 
 
 class MemberParser:
@@ -42,7 +40,7 @@ class MemberParser:
         """`owner`: the owner of the group and all its members; `options`: the options of members
         that have none of their own.
 
-        `in_batch`: the `max_count` that public types have by default does not hold for members.
+        `in_batch`: members are exempt from the `max_count` that public types have by default.
         """
         self._registry, self._in_batch = registry, in_batch
         self._options = _of_member(options or StartOptions(), owner)
@@ -98,9 +96,8 @@ class MemberParser:
 
 
 def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
-    """Return the options with the owner of the group.
-
-    Raises `InvalidRequest` for options that no member may have.
+    """Return the options with the group's owner. Raises `InvalidRequest` for options that no member
+    may have.
     """
     of_kind("options", options, StartOptions, "StartOptions")
     if options.owner not in (None, owner):
@@ -113,7 +110,7 @@ def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
                 f"{name} is not supported in a group: each of its jobs is a new one"
             )
     if options.after is not None:
-        # So nothing that runs after a group can be awaited within it: there are no cycles.
+        # A member may not wait for other jobs, so none can wait for what runs after its own group.
         raise InvalidRequest(
             "after is not supported in a group: all of its members may start at once"
         )

@@ -1,4 +1,4 @@
-"""Makes a new job of its type, the options and the parameters of a call, without the database."""
+"""Makes a new job from its type, the options and the parameters of a call, without the database."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -34,7 +34,7 @@ from horae.types.rules import (
 from horae.types.values import CheckedParameters, Stored, json_problem_of, mapping_of
 
 LARGEST_META: Final = 1024 * 1024
-"""Bytes of JSON that `meta` may have."""
+"""Maximum number of bytes of `meta` as JSON."""
 _COMPUTED: Final = frozenset({"delay", "backoff", "meta", "tags", "unique_key"})
 """Options that are stored in another form."""
 _COPIED: Final = tuple(
@@ -42,15 +42,15 @@ _COPIED: Final = tuple(
     for each in fields(JobRow)
     if each.name in OPTIONS and each.name not in _COMPUTED
 )
-"""Options that are stored as they are, under their own names; whether the type has a default."""
+"""Options that are stored unchanged under their own names, and whether the type has a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job that was checked and can be inserted.
 
-    `values`: the parameters as the caller gave them, for `after_creation`; `rules`: what the
-    transaction that inserts it has to guard, in this order.
+    `values`: the parameters as the caller gave them, for `after_creation`; `rules`: the rules that
+    the inserting transaction guards, in this order.
     """
 
     job_type: JobType[Any]
@@ -174,7 +174,7 @@ def _new_job(
 
 
 def rules_of(job_type: JobType[Any], row: JobRow, *, limited: bool) -> list[StartRule]:
-    """Return the rules that one job has in common with a batch; `limited`: limits hold for it."""
+    """Return the rules that a job shares with its batch; `limited`: limits by key apply to it."""
     rules: list[StartRule] = []
     if limited or job_type.address is not None:
         rules.append(RunsInQueue(job_type, limited))
@@ -186,7 +186,7 @@ def rules_of(job_type: JobType[Any], row: JobRow, *, limited: bool) -> list[Star
 def max_count_of(
     job_type: JobType[Any], owner: str | None, *, in_batch: bool = False
 ) -> int | None:
-    """Return how many open jobs of the type the owner may have, None if any number.
+    """Return the maximum number of open jobs of the type for each owner; None: no limit.
 
     The default of public types is meant for users who start jobs one by one, and does not apply to
     batches.
@@ -197,7 +197,7 @@ def max_count_of(
 
 
 def _stored(job_type: JobType[Any], options: StartOptions, checked: CheckedParameters) -> Stored:
-    """Return checked parameters in their stored form, with the limits that follow from them."""
+    """Return checked parameters in their stored form, with the limits that they imply."""
     stored = storable_parameters(job_type, checked)
     if not job_type.named_limits:
         return stored
@@ -225,7 +225,7 @@ def _prepare(
     untouched = {name for name in given if name in prepared and prepared[name] is given[name]}
     if len(untouched) == len(given) == len(prepared):
         return checked
-    # Validators get what the caller gave, not what they have made of it.
+    # Validators get the caller's values, not values that were converted before.
     wanted = {
         name: values[name] if name in untouched and name in values else value
         for name, value in prepared.items()
@@ -250,7 +250,7 @@ def listed(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mappi
 
 
 def row_of(job_type: JobType[Any], options: StartOptions, stored: Stored) -> JobRow:
-    """Return the row to insert: the options of the caller, else those of the type."""
+    """Return the row to insert; options that the caller does not give are those of the type."""
     values: dict[str, Any] = {}
     for name, of_type in _COPIED:
         value = getattr(options, name)

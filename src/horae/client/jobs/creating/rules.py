@@ -38,8 +38,7 @@ class StartRule:
     """A rule under which a job is created; by default it allows the job."""
 
     def guard(self, connection: Connection, row: JobRow) -> Job | None:
-        """Take the locks of the rule, and return the job that answers the start in place of a new
-        one, if there is one.
+        """Take the locks of the rule, and return the existing job that answers the start, if any.
 
         Raises what the caller gets if the rule forbids the job.
         """
@@ -47,14 +46,16 @@ class StartRule:
         return None
 
     def explain(self, connection: Connection, row: JobRow) -> Job | None:
-        """Do the same after an insert that found something in the way of the row."""
+        """Return the job that answers the start, or raise, after an insert found something in the
+        way.
+        """
         del connection, row
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class RunsInQueue(StartRule):
-    """The job can run in its queue: what runs the jobs there can apply the limits of its type."""
+    """The job can run in its queue: what runs jobs there can apply the limits of its type."""
 
     job_type: JobType[Any]
     limited: bool
@@ -66,7 +67,7 @@ class RunsInQueue(StartRule):
 
 @dataclass(frozen=True, slots=True)
 class BeginsBeforeExpiry(StartRule):
-    """The job expires at a moment that has not passed, and after which it may start."""
+    """The job expires in the future, and after the moment from which it may start."""
 
     expires_at: datetime
 
@@ -153,7 +154,7 @@ class HasRoom(StartRule):
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """The jobs for which a new one waits, and what it does if one of them fails."""
+    """The jobs that a new job waits for, and what happens to it if one of them fails."""
 
     job_ids: Sequence[JobId]
     on_failure: OnDependencyFailure
@@ -168,7 +169,7 @@ class After:
         return found
 
     def hold_back(self, connection: Connection, job: Job, locked: Sequence[Dependency]) -> Job:
-        """Let a new job wait; if the jobs before it have ended already, decide about it at once."""
+        """Let a new job wait; decide about it at once if the jobs before it have ended already."""
         dependencies.hold_back(connection, job.id, locked, self.on_failure)
         follow_ups.resolve(connection, job.id, [each.state for each in locked], self.on_failure)
         return reading.get(connection, job.id) or job
@@ -184,11 +185,10 @@ def check_startable(
 ) -> None:
     """Raise `InvalidRequest` for a job that would never start in this queue.
 
-    `limited`: limits of its type hold for it.
+    `limited`: limits of its type apply to it; `scheduled`: a schedule is to start it.
 
-    Nothing is read for most jobs, which have no such limits and no backend of their own; nor for
-    those in the queue of a type with a backend, unless they are to be started there by a schedule
-    (`scheduled`).
+    Most jobs need no query: they have no such limits and no backend of their own, or a caller
+    starts them in the queue of a type with a backend.
     """
     named_elsewhere = kind.address is not None and (scheduled or queue != kind.queue)
     if not (named_elsewhere or limited):

@@ -1,6 +1,4 @@
-"""The errors of calls that people make who know another library, or the other one of the two
-clients.
-"""
+"""Errors for calls in the style of another library, or of the other one of the two clients."""
 
 from collections.abc import Sequence
 from typing import Any, Final

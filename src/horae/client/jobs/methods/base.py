@@ -1,6 +1,4 @@
-"""What the methods of `Jobs` share: the parts of an application, a stored job, and further tries of
-a creation.
-"""
+"""What the methods of `Jobs` share: the parts of an application, and how a creation is repeated."""
 
 from datetime import timedelta
 from functools import partial
@@ -69,5 +67,5 @@ class JobsBase(ListsFrom):
 
 
 def is_new(created: tuple[Job, bool]) -> bool:
-    """Return whether a creation made a job, rather than find the one that has its unique key."""
+    """Return whether a creation made a job, instead of finding the one with its unique key."""
     return created[1]

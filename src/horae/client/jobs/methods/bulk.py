@@ -1,6 +1,4 @@
-"""The methods of `Jobs` that change many jobs: each creates a job that does it, or counts what it
-would change.
-"""
+"""The methods of `Jobs` that change many jobs: each creates a job to do so, or a preview."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -24,9 +22,9 @@ from horae.storage.jobs.search import bulk, searching
 from horae.types.rules import StartOptions
 
 SHOWN: Final = 10
-"""Jobs that a preview shows."""
+"""Number of jobs that a preview shows."""
 PREVIEW_TIME: Final = 5.0
-"""Seconds for which a preview counts."""
+"""Maximum number of seconds for which a preview counts."""
 
 
 class BulkFilter(TypedDict, total=False):
@@ -50,7 +48,7 @@ class BulkFilter(TypedDict, total=False):
 
 
 class Deletion(BulkFilter, total=False):
-    """Which jobs to delete; `without_hooks`: at once, without their `before_delete`."""
+    """Which jobs to delete; `without_hooks`: without calling their `before_delete`."""
 
     without_hooks: bool
 
@@ -96,9 +94,7 @@ class ChangesManyJobs(JobsBase):
     def retry_many(
         self, *, preview: bool = False, **which: Unpack[BulkFilter]
     ) -> Job | BulkPreview:
-        """Retry the failed and cancelled jobs that meet the filter, except for those that were
-        retried already.
-        """
+        """Retry the failed and cancelled jobs that meet the filter and were not retried already."""
         return self._change_many(_order(BulkAction.RETRY, which), preview=preview)
 
     @overload
@@ -106,9 +102,7 @@ class ChangesManyJobs(JobsBase):
     @overload
     def delete_many(self, *, preview: Literal[False] = False, **which: Unpack[Deletion]) -> Job: ...
     def delete_many(self, *, preview: bool = False, **which: Unpack[Deletion]) -> Job | BulkPreview:
-        """Delete the ended jobs that meet the filter, each after its `before_delete`; see
-        `delete`.
-        """
+        """Delete the ended jobs that meet the filter, each after its `before_delete`."""
         without_hooks = which.pop("without_hooks", False)
         return self._change_many(
             _order(BulkAction.DELETE, which, without_hooks=without_hooks), preview=preview
@@ -125,9 +119,7 @@ class ChangesManyJobs(JobsBase):
     def reschedule_many(
         self, *, preview: bool = False, **which: Unpack[NewTime]
     ) -> Job | BulkPreview:
-        """Make the pending jobs that meet the filter due at `run_at`, or at `delay` from now, all
-        at the same time.
-        """
+        """Make all pending jobs that meet the filter due at `run_at`, or at `delay` from now."""
         run_at, delay = which.pop("run_at", None), which.pop("delay", None)
         if (run_at is None) == (delay is None):
             raise InvalidRequest("name the new time of the jobs: either run_at or delay")
@@ -141,7 +133,7 @@ class ChangesManyJobs(JobsBase):
         search = order.search(self._registry, None)
         if preview:
             return self._preview(order)
-        del search  # only checked: the job searches itself
+        del search  # only checked here: the job searches itself
         kind = self._registry.get(BULK_TYPE)
         values = order.model_dump(mode="json", exclude_none=True)
         new = new_job(kind, StartOptions(owner=order.owner), {"order": values})

@@ -24,11 +24,10 @@ class ChangesJobs(JobsBase):
     """The methods that change jobs which exist."""
 
     def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
-        """Cancel the job: it is `cancelled`, a final state, when this returns; its body is stopped,
-        its work discarded.
+        """Cancel the job; stop its body and discard its work.
 
-        Cancelling twice is no error. Raises `JobNotCancellable` for a finished or failed job,
-        `JobDoesNotExist`.
+        The job has the final state `cancelled` when this returns. Cancelling twice is no error.
+        Raises `JobNotCancellable` for a finished or failed job, `JobDoesNotExist`.
         """
         if by is not None:
             foreign_id("by", by)
@@ -60,7 +59,7 @@ class ChangesJobs(JobsBase):
             backoff=self._database.autocommit(reading.backoff, job.id),
             expires=_expiry_of(job),
         )
-        # A backend may run the type by now, and then it has no limits by key.
+        # A backend may run the type by now; then it has no limits by key.
         limits = self._database.autocommit(reading.limits, job.id) if kind.address is None else None
         new = repetition_of(job, kind, options, limits)
         change = LoggedChange(
@@ -91,8 +90,7 @@ class ChangesJobs(JobsBase):
         delay: Duration | None = None,
         owner: Whose = EVERYBODY,
     ) -> Job:
-        """Move a pending job to `run_at`, or to `delay` from now, and return it; its expiry moves
-        with it.
+        """Make a pending job due at `run_at`, or at `delay` from now; its expiry moves with it.
 
         Raises `JobNotReschedulable` for a job that is not pending, `JobDoesNotExist`,
         `InvalidRequest`.
@@ -147,9 +145,9 @@ class ChangesJobs(JobsBase):
         """Delete jobs that ended longer ago than `older_than`, each after its `before_delete`;
         return their number.
 
-        Without `older_than` each job is kept as its type says, or else as the settings say. Jobs of
-        types that are not registered here are left to programs that know their hooks, except for
-        the types named in `unknown`: their jobs are deleted without a hook.
+        Without `older_than` each job is kept as long as its type says, or the settings if the type
+        says nothing. Jobs of types that are not registered here are left to programs that know
+        their hooks, except for the types named in `unknown`: their jobs are deleted without a hook.
         """
         keep = filters.kept_seconds(older_than, self._keep)
         forgotten = [name for name in unknown if name not in self._registry.by_name]
@@ -158,9 +156,7 @@ class ChangesJobs(JobsBase):
         )
 
     def left_over(self, older_than: Duration | None = None) -> Mapping[str, int]:
-        """Return the number of jobs of each type that `clean_up` leaves to programs that know the
-        type.
-        """
+        """Return how many jobs of each type `clean_up` leaves to programs that know the type."""
         keep = filters.kept_seconds(older_than, self._keep)
         found = self._database.autocommit(
             owed_hooks.leftover_jobs, list(self._registry.runnable), keep
@@ -169,8 +165,6 @@ class ChangesJobs(JobsBase):
 
 
 def _expiry_of(job: Job) -> timedelta | None:
-    """Return how long the job could wait to begin once it was due, as its retry may; None: as its
-    type says.
-    """
+    """Return how long the job could wait once it was due, for its retry; None: as its type says."""
     wait = timedelta(0) if job.expires_at is None else job.expires_at - job.run_at
     return wait if wait > timedelta(0) else None

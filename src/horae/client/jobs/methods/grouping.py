@@ -1,6 +1,4 @@
-"""The methods of `Jobs` for groups: jobs that are watched and cancelled together, and one that runs
-after them.
-"""
+"""The methods of `Jobs` for groups: jobs that belong together, and one that runs after them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -58,12 +56,12 @@ from horae.wakeup import work
 
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
 ATOMIC: Final = 10_000
-"""Members up to which a group is inserted in one transaction.
+"""Maximum number of members that are inserted in one transaction.
 
 A larger one would hold SQLite's write lock for so long that nodes lose contact with their database.
 """
 READ_AT_ONCE: Final = 500
-"""Members that are read by one statement."""
+"""Number of members that one statement reads."""
 
 
 class GroupsJobs(StartsJobs, ReadsJobs):
@@ -129,10 +127,8 @@ class GroupsJobs(StartsJobs, ReadsJobs):
     ) -> list[JobId]:
         """Add members while the group is open, all or none; return their ids in order.
 
-        Raises `GroupNotOpen`.
-
-        `held`: a member and its lease; they are added only while a node runs that member under that
-        lease.
+        `held`: a member and its lease; members are added only while a node runs it under that
+        lease. Raises `GroupNotOpen`.
         """
         group = self._stored_group(group_id, owner)
         batches = self._parsed(group, members, options)
@@ -143,22 +139,19 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         return self._parsed(self._stored_group(group_id, EVERYBODY), members, None)
 
     def group_of(self, job_id: JobId) -> GroupId | None:
-        """Return the group of which a job is a member, or after which it runs."""
+        """Return the group that a job is a member of, or runs after."""
         return self._database.autocommit(groups.of_job, job_id)
 
     def get_group(self, group_id: int, *, owner: Whose = EVERYBODY) -> Group:
-        """Return the group with its progress, the mean of its members'.
-
-        Raises `GroupDoesNotExist`.
-        """
+        """Return the group; its progress is its members' mean. Raises `GroupDoesNotExist`."""
         return self._with_progress(self._stored_group(group_id, owner))
 
     def members(
         self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False
     ) -> Iterator[Job]:
-        """Yield the members in the order in which they were added, reading them in batches.
+        """Yield the members in the order of their addition, reading them in batches.
 
-        `finished`: only those that have finished.
+        `finished`: yield only those that have finished.
         """
         group = self._stored_group(group_id, owner)
         return self._members(group.id, finished=finished)
@@ -214,7 +207,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         canceller.cancel_members(group.id)
 
     def _cancel_then(self, group: Group, who: str | None) -> None:
-        """Cancel the job that runs after the members, which have all ended."""
+        """Cancel the job that runs after the members, all of which have ended."""
         then = (
             None if group.then_id is None else self._database.autocommit(reading.get, group.then_id)
         )
@@ -228,8 +221,8 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         return list(MemberParser(self._registry, group.owner, options).batches(members))
 
     def _group_within(self, session: Within, create: Callable[[Connection], GroupId]) -> Group:
-        """Create a group in the caller's transaction, without retries: what a first attempt
-        inserted would stay.
+        """Create a group in the caller's transaction; a retry would leave the first attempt's rows
+        there.
         """
         connection = self._within(session)
         with conflicts_as_busy():
@@ -241,7 +234,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
     def _insert_rest(
         self, group_id: GroupId, batch: Batch | None, batches: Iterator[Batch]
     ) -> None:
-        """Insert what is left of a large group, each batch in a transaction of its own."""
+        """Insert the rest of a large group, each batch in a transaction of its own."""
         try:
             while batch is not None:
                 add = partial(_add, group_id=group_id, batches=[batch], by_starter=True)
@@ -293,7 +286,7 @@ def _create(
     batches: Iterable[Batch],
     complete: bool = True,
 ) -> GroupId:
-    """Create a group with these members; `complete`: none are inserted later by the same call."""
+    """Create a group with these members; `complete`: the same call inserts no others later."""
     then_id = None if then is None else create(connection, then)[0].id
     group_id = groups.create(connection, owner, on_failure, then_id)
     for batch in batches:

@@ -1,4 +1,4 @@
-"""The methods of `Jobs` that read jobs, and wait for their ends."""
+"""The methods of `Jobs` that read jobs and wait for their ends."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from horae.types import Timeout, of_kind, seconds_of
 
 Attempts: TypeAlias = list[PastAttempt]
 MOST_AT_ONCE: Final = 10_000
-"""Log lines that one call returns, at most."""
+"""Maximum number of log lines that one call returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class ReadsJobs(JobsBase):
         return self._database.autocommit(weight_of, self._stored(job_id, owner).id)
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
-        """Return how each attempt of the job ended, oldest first."""
+        """Return the attempts of the job with their outcomes, oldest first."""
         return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
 
     def logs(
@@ -128,11 +128,11 @@ class ReadsJobs(JobsBase):
         level: str = "debug",
         owner: Whose = EVERYBODY,
     ) -> LogPage:
-        """Return log lines of the job, of all its attempts, the oldest first.
+        """Return log lines of all attempts of the job, the oldest first.
 
         `after`: the cursor of an earlier answer or line, to continue there; `level`: the lowest
-        one. Lines appear within a second after they were logged, those of a body in a transaction
-        on SQLite after its end. Raises `JobDoesNotExist`, `InvalidRequest`.
+        level to return. Lines appear within a second after they were logged; on SQLite those of a
+        body in a transaction appear after its end. Raises `JobDoesNotExist`, `InvalidRequest`.
         """
         check_level(level)
         of_kind("limit", limit, int, "a whole number")

@@ -1,6 +1,4 @@
-"""The methods of `Jobs` that create jobs: checked first, created in one transaction, announced
-after its commit.
-"""
+"""The methods of `Jobs` that create jobs: checked, inserted in one transaction, then announced."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
@@ -82,7 +80,7 @@ class StartsJobs(JobsBase):
         for a job of `after`, or what `prepare_values` and `after_creation` raise; nothing is left
         then.
         """
-        given = locals()  # by name, so that each option is written once here
+        given = locals()  # read by name, because each option is then written only once here
         if by_position:
             raise refusal_by_position(self._registry.resolve(job_type), by_position)
         named = {name: value for name in OPTIONS if (value := given[name]) is not None}
@@ -98,7 +96,7 @@ class StartsJobs(JobsBase):
         session: Within | None = None,
         sync: bool = False,
     ) -> Job:
-        """Create a job as `start` does; parameters and options are separate, so that no name can
+        """Create a job as `start` does; parameters and options are separate, so that names cannot
         clash.
         """
         new = new_job(self._registry.resolve(job_type), options, values)
@@ -118,11 +116,10 @@ class StartsJobs(JobsBase):
         owner: str | None = None,
         options: StartOptions | None = None,
     ) -> list[JobId]:
-        """Create one job for each mapping of parameters, in one statement, all or none; their ids
-        in order.
+        """Create one job for each mapping of parameters, all or none; return their ids in order.
 
-        `owner`: the owner of all of them; `options` has the other options, which apply to all as
-        well; with `after` each of them waits for these jobs.
+        `owner`: the owner of all of them; `options`: the other options, which apply to all as well;
+        with `after` each of them waits for these jobs.
         """
         options = options or StartOptions()
         of_kind("options", options, StartOptions, "StartOptions")
@@ -137,7 +134,7 @@ class StartsJobs(JobsBase):
         given = listed(values, self.limits)
         check_batch(kind, options, len(given))
         if kind.uniqueness is not None or options.after:
-            # One by one in one transaction: each is compared with those before it, or waits.
+            # Each is compared with those before it, or waits, so they are created one by one.
             each_new = [new_job(kind, options, item, in_batch=True) for item in given]
             return self._insert(
                 lambda connection: [create(connection, new)[0].id for new in each_new], session
@@ -164,8 +161,8 @@ class StartsJobs(JobsBase):
     def _insert(
         self, insert: Callable[[Connection], list[JobId]], session: Within | None
     ) -> list[JobId]:
-        """Create jobs in the caller's transaction, or in one of their own, and notify nodes once it
-        has committed.
+        """Create jobs in the caller's transaction or an own one, and notify nodes once it has
+        committed.
         """
         if session is not None:
             return self._until_done(partial(self._insert_within, session, insert))
@@ -180,9 +177,9 @@ class StartsJobs(JobsBase):
         self, session: Within, insert: Callable[[Connection], list[JobId]]
     ) -> list[JobId]:
         connection = self._within(session)
-        # What an attempt has inserted before it was blocked must not stay when it is repeated.
-        # SQLite has one writer, so nothing is blocked, and its driver would commit a transaction
-        # that begins with a savepoint.
+        # The rows of a blocked attempt must not stay when it is repeated. SQLite needs no
+        # savepoint, because its only writer is never blocked; its driver would also commit a
+        # transaction that begins with one.
         repeatable = (
             connection.begin_nested() if connection.dialect.name == POSTGRESQL else nullcontext()
         )
@@ -221,7 +218,7 @@ class StartsJobs(JobsBase):
             lambda: self._database.transact(create_and_claim),
             lambda created: created[1],
         )
-        if claim is None:  # an active job with the same key
+        if claim is None:  # there is an active job with the same key
             return self.get(job.id)
         self._inline.run(claim)
         ended = retried_inline(self.waits, self._wakeup, self._inline, partial(self.get, job.id))
