@@ -1,5 +1,5 @@
-"""The privileges that each kind of process needs on PostgreSQL, as SQL for the owner of the tables
-to run.
+"""The privileges that each kind of process needs on PostgreSQL, as SQL for the tables' owner to
+run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from horae.storage.schedules.tables import deployments, ticks
 
 
 class Privileges(StrEnum):
-    """What a database role is for."""
+    """The purpose of a database role."""
 
     ENQUEUE = "enqueue"
     """Starts jobs, and reads nothing of those that others have started."""
@@ -70,7 +70,7 @@ SHARED: Final[Sequence[Table]] = (
     backfill_times,
     deployments,
 )
-"""The tables that every node writes. The audit log is only added to, and shortened after a year."""
+"""The tables that every node writes; the audit log only grows, and is shortened after a year."""
 
 STARTED_WITH: Final = (
     "type",
@@ -109,19 +109,14 @@ COMPARED: Final = (
     "finished_at",
     "expires_at",
 )
-"""The columns that a start reads, of its own job and to count or find others: no parameters,
-results or errors.
+"""The columns of jobs that a start reads, to count or find jobs: no parameters, results or errors.
 """
 CHOOSING: Final = ("name", "fair_by", "limits", "backend")
-"""The columns of a queue that decide whether a new job waits for a limit, and whether it may have
-one.
-"""
+"""The columns of a queue that decide whether a new job may have limits, and waits for them."""
 
 
 def grants(kind: Privileges, role: str, schema: str = "public") -> str:
-    """Return the statements that give a database role these privileges, and take away all others on
-    the tables.
-    """
+    """Return the statements that give a role these privileges, and no others, on the tables."""
     lines = [
         (
             f"-- Horae: the privileges of kind {kind.value}. Run this as the owner of the tables,"

@@ -30,15 +30,15 @@ class MigrationStatus:
     """The revision of a database compared with the one that this program needs."""
 
     current: str | None
-    """None: not migrated yet."""
+    """The revision of the database; None: not migrated yet."""
     head: str
     """The newest revision that this program knows, which it needs."""
     pending: list[str]
     ahead: bool
-    """A newer program has migrated the database, to a revision that this program does not know."""
+    """Whether a newer program has migrated the database to a revision that this one does not know.
+    """
     usable: bool
-    """This program can use the tables: they are at its revision, or at a newer one that is
-    compatible with it.
+    """Whether this program can use the tables: at its own revision, or at a newer, compatible one.
     """
 
 
@@ -74,11 +74,10 @@ def status(database: Database) -> MigrationStatus:
 
 
 def sql(dialect: str, *, start: str = BASE, end: str = "head", up: bool = True) -> str:
-    """Write out the statements from revision `start` to `end` on `dialect` (`postgresql`,
-    `sqlite`).
+    """Return the statements from revision `start` to `end` on `dialect` (`postgresql`, `sqlite`).
 
-    Empty where `end` is not above `start`, or below it for `up=False`. Raises `InvalidRequest` for
-    a revision or dialect that does not exist.
+    The text is empty if `end` is not above `start`, or not below it for `up=False`. Raises
+    `InvalidRequest` for a revision or dialect that does not exist.
     """
     if dialect not in (POSTGRESQL, SQLITE):
         raise InvalidRequest(
@@ -137,7 +136,7 @@ def move(connection: Connection, target: str, *, up: bool) -> None:
     """Migrate in the transaction of `connection` in one direction; other migrations wait for it."""
     if connection.dialect.name == POSTGRESQL:
         connection.execute(_LOCK)
-    # Read under the lock, because another process may have migrated first.
+    # The revision is read under the lock, because another process may have migrated first.
     current = current_revision(connection)
     if current not in (None, *version.REVISIONS):
         if up and is_compatible(connection):

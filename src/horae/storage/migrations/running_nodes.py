@@ -11,7 +11,7 @@ from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned
 from horae.storage.jobs import nodes
 
 MOST_NAMED: Final = 5
-"""The message names at most so many nodes."""
+"""Maximum number of nodes that the message names."""
 
 _NO_NEW_NODES: Final = text(f"LOCK TABLE {nodes.name} IN SHARE MODE")
 _NODES: Final = select(

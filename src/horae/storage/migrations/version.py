@@ -47,7 +47,7 @@ _WHOLE_ROW: Final[Select[Any, Any]] = select(
 _OLDEST_COMPATIBLE = select(version_table.c.oldest_compatible)
 
 _UNRELEASED: Final = (None, "0015")
-"""What versions before the first release recorded as the oldest program, which counted up to 0016.
+"""What versions before the first release, up to 0016, recorded as the oldest program.
 
 The early ones had no column for it.
 """
@@ -60,7 +60,7 @@ def distance(start: str, end: str) -> int:
 
 
 def current_revision(connection: Connection) -> str | None:
-    """Return the revision that the database was migrated to; None before the first.
+    """Return the revision of the database; None before the first migration.
 
     Raises `SchemaMismatch` for tables of a version before the first release, whose revisions had
     other numbers.
@@ -99,5 +99,7 @@ def has_no_tables(file: Path) -> bool:
             sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
         ) as connection:
             return connection.execute(found, (VERSION_TABLE,)).fetchone() is None
-    except sqlite3.Error:  # locked, or no database at all: who opens it later reports that
+    except (
+        sqlite3.Error
+    ):  # the file is locked, or no database at all: opening it later reports that
         return False

@@ -37,9 +37,7 @@ ENDED_BY_SERVER: Final = "57P"
 REFUSED_WRITE: Final = "25006"
 """The SQLSTATE of a write to a server that is a standby or set to read-only transactions."""
 REFUSED_SESSION: Final = "session is read-only"
-"""In the error of a connection attempt that looked for a server that accepts writes, and found
-others.
-"""
+"""A part of the error if no server of a connection attempt accepts writes."""
 RECONNECT_PAUSES: Final = (0.1, 1.0)
 """The shortest and the longest pause between two attempts to connect, in seconds."""
 SHUTDOWN_TIMEOUT: Final = 3.0
@@ -78,16 +76,12 @@ class NoReply(Exception):
 
 
 def clock() -> float:
-    """Return seconds on a monotonic clock that all processes share and that advances while the
-    machine sleeps.
-    """
+    """Return seconds on a monotonic clock, common to all processes, that advances during sleep."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def is_stopped(pid: int) -> bool:
-    """Return whether a signal or debugger has stopped the process; False if the system cannot
-    tell.
-    """
+    """Return whether a signal or debugger has stopped the process; False if unknown."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -108,7 +102,7 @@ class NodeProcess:
         self._handle: int | None = None
         with contextlib.suppress(
             AttributeError, OSError
-        ):  # not on every system; then only the end of the input tells
+        ):  # not every system has pidfd; without it only the end of the input tells
             self._handle = os.pidfd_open(pid)
             self._poll.register(self._handle, select.POLLIN)
 
@@ -144,9 +138,7 @@ class NodeProcess:
         return INPUT in ready
 
     def _ends_soon(self) -> bool:
-        """Return whether the process is ending: the system closes its files a moment before it is
-        gone.
-        """
+        """Return whether the process is ending; the system closes its files a moment earlier."""
         deadline = clock() + SHUTDOWN_TIMEOUT
         while not self.has_ended and clock() < deadline:
             if self._handle is not None and select.select([self._handle], [], [], 0.05)[0]:
@@ -173,9 +165,7 @@ class ServerConnection:
         self._connection.add_notice_handler(self._notice)
 
     def execute(self, statement: RawStatement, timeout: float) -> list[str | None]:
-        """Execute a statement and return its first column; raises `NodeEnded`, `NoReply`, or a
-        connection error.
-        """
+        """Execute a statement and return its first column; raises `NodeEnded` or `NoReply`."""
         connection, deadline = self._connection.pgconn, clock() + timeout
         text, values = statement
         connection.send_query_params(text.encode(), [value.encode() for value in values])
@@ -200,7 +190,7 @@ class ServerConnection:
         """Wait until the next heartbeat is due, or the connection fails."""
         if self._node.wait(seconds, self._connection.pgconn.socket):
             self._connection.pgconn.consume_input()
-            # Processes a message that the server is closing the connection
+            # This processes a message that the server is closing the connection.
             self._connection.pgconn.is_busy()
 
     def close(self) -> None:
@@ -298,9 +288,7 @@ class HeartbeatLoop:
 
 
 def report(line: str) -> None:
-    """Write a line of output; drop it if the node has not read for so long that the pipe is
-    full.
-    """
+    """Write a line of output; drop it if the pipe is full because the node does not read."""
     with contextlib.suppress(BlockingIOError):
         os.write(OUTPUT, line.encode() + b"\n")
 
@@ -320,7 +308,8 @@ def read_config() -> HelperConfig:
 def main() -> None:
     """Send heartbeats until the node has ended."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # meant for the node, which ends this process itself
+        # The signals are meant for the node, which ends this process itself.
+        signal.signal(number, signal.SIG_IGN)
     os.set_blocking(OUTPUT, False)
     with contextlib.suppress(NodeEnded, BrokenPipeError):
         config = read_config()

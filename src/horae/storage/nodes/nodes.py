@@ -42,9 +42,7 @@ from horae.storage.jobs import jobs, nodes
 from horae.storage.operations import change_log
 
 SUSPECT_AFTER: Final = 1.2
-"""Seconds without a heartbeat after which other nodes are asked to check a node: a beat a second,
-and some delay.
-"""
+"""Seconds without a heartbeat, sent each second, after which other nodes check a node."""
 
 _NUMBERED: Final = postgresql.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
@@ -85,15 +83,13 @@ class NodeView(Capabilities):
     silence: float
     lock_free: bool | None
     running: int
-    """Jobs that it holds: in its slots, claimed ahead of free slots, ended but not settled, or
-    waiting for others.
+    """Number of jobs it holds: running, claimed ahead, ended but not settled, or waiting for
+    others.
     """
 
     @property
     def slots_used(self) -> int:
-        """How many of its slots are taken; a body that waits for another job counts, although it
-        lends its slot.
-        """
+        """The number of its slots that are taken; a body that waits and lends its slot counts."""
         return min(self.running, self.concurrency)
 
 
@@ -137,7 +133,7 @@ _suspects = select(func.count()).where(
 _beat = _change.values(heartbeat_at=database_now())
 HEARTBEAT: Final = _beat.returning(_suspects.correlate(nodes).scalar_subquery())
 _ended = _change.values(process_ended=True).returning(nodes.c.id).cte("ended")
-# Notifies the other nodes at once, rather than with their next heartbeats.
+# This notifies the other nodes at once, rather than with their next heartbeats.
 PROCESS_ENDED: Final = select(func.pg_notify(bindparam("channel"), bindparam("news"))).select_from(
     _ended
 )
@@ -173,9 +169,7 @@ TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigIn
 
 
 def take_lock(connection: Connection, key: int) -> bool:
-    """Take a session lock until the connection ends (PostgreSQL); return False if another
-    connection holds it.
-    """
+    """Take a session lock until the connection ends (PostgreSQL); return False if it is taken."""
     return bool(connection.execute(TAKE_LOCK, {"key": key}).scalar_one())
 
 
@@ -202,8 +196,7 @@ def set_types(connection: Connection, node: NodeId, types: Collection[str]) -> N
 
 
 def heartbeat(connection: Connection, node: NodeId) -> int | None:
-    """Renew the heartbeat, and return how many other nodes have missed theirs; None if this one was
-    declared dead.
+    """Renew the heartbeat; return how many other nodes missed theirs, None if declared dead.
 
     PostgreSQL only: on SQLite nodes hold file locks instead, and RETURNING could not use the table
     in two roles.
@@ -212,9 +205,7 @@ def heartbeat(connection: Connection, node: NodeId) -> int | None:
 
 
 class RawStatement(NamedTuple):
-    """An SQL statement for PostgreSQL with its values as text, for a connection without
-    SQLAlchemy.
-    """
+    """A PostgreSQL statement with its values as text, for a connection without SQLAlchemy."""
 
     text: str
     values: list[str]
@@ -223,7 +214,7 @@ class RawStatement(NamedTuple):
 class HelperStatements(NamedTuple):
     """The statements of a node's helper process.
 
-    `ended`: to execute after the node's process has ended.
+    `ended`: the one to execute after the node's process has ended.
     """
 
     heartbeat: RawStatement
@@ -232,9 +223,7 @@ class HelperStatements(NamedTuple):
 
 
 def helper_statements(record: NodeRecord, channel: str, news: str) -> HelperStatements:
-    """Return the statements of a node's helper process, which sends `news` on the channel when the
-    node has ended.
-    """
+    """Return the helper's statements; it sends `news` on the channel when the node has ended."""
     return HelperStatements(
         heartbeat=_raw_statement(HEARTBEAT, node=record.id),
         ended=_raw_statement(PROCESS_ENDED, node=record.id, channel=channel, news=news),
@@ -287,8 +276,7 @@ def remove_dead(
     dead: Collection[NodeId],
     job_states: Mapping[NodeId, Mapping[str, int]] = MappingProxyType({}),
 ) -> set[NodeId]:
-    """Delete the rows of those dead nodes that hold no jobs any more, with an entry in the audit
-    log for each.
+    """Delete dead nodes that hold no jobs any more, and add an entry to the audit log for each.
 
     A rescue skips rows that are locked, for example by the last statement of a dead node. They are
     rescued with the next check, which is soon as long as the node has a row. `job_states`: the new

@@ -1,6 +1,4 @@
-"""The nodes that claim the same jobs as one of them: which of them respond to a hint depends on
-their ids.
-"""
+"""The live nodes that claim the same jobs; their ids decide which ones respond to a hint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +19,8 @@ SILENT_AFTER: Final = 5.0
 class LivePeers:
     """Live workers.
 
-    `alike`: of the same job types and queues as the one that asks; `informed`: of the same types.
+    `alike`: those with the same job types and queues as the one that asks; `informed`: those with
+    the same types.
     """
 
     alike: Sequence[NodeId] = ()

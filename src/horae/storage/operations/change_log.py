@@ -71,9 +71,7 @@ def add(connection: Connection, entry: Mapping[str, Any]) -> int:
 def page(
     connection: Connection, *, before: int | None, actor: str | None, limit: int
 ) -> list[ChangeEntry]:
-    """Return a page of entries, the newest first; `before` continues after the last one of the
-    previous page.
-    """
+    """Return a page of entries, the newest first; `before` is the last id of the previous page."""
 
     def fetch(before: int | None) -> Sequence[RowMapping]:
         return (
@@ -93,9 +91,7 @@ def page(
 
 
 def latest(connection: Connection, action: str, seconds: float) -> list[ChangeEntry]:
-    """Return the entries of this action from the last `seconds`, the newest first, at most a
-    hundred.
-    """
+    """Return up to a hundred entries of this action from the last `seconds`, the newest first."""
     rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
     return [ChangeEntry(**row) for row in rows]
 

@@ -20,7 +20,7 @@ change_log = Table(
     Column("note", Text),
     Column(
         "channel", String(16), CheckConstraint(AUDIT_IS_READABLE, name="readable")
-    ),  # http, cli or python
+    ),  # the origin of the change: http, cli or python
     Column("before", Json),
     Column("after", Json),
     sqlite_autoincrement=True,

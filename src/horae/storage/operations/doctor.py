@@ -1,6 +1,6 @@
 """Queries of `horae doctor` about the database.
 
-They only read, and never the text of other sessions' queries.
+They only read, and never read the text of other sessions' queries.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from horae.storage.jobs import COLUMNS, IS_HELD, IS_READY, WAITS_FOR_LIMIT, job_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """The settings of a PostgreSQL server, as they are for this role.
+    """The settings of a PostgreSQL server, as they apply to this role.
 
-    `sees_all`: the transactions of other roles are visible; `time_limits`: those that are set, in
-    seconds.
+    `sees_all`: whether the transactions of other roles are visible; `time_limits`: the limits that
+    are set, in seconds.
     """
 
     version: str
@@ -73,8 +73,8 @@ class RowEstimate:
 class DueWork:
     """Due jobs of one type in one queue.
 
-    `oldest`: for how many seconds the longest waiting one has been due; `awaited`: for the end of
-    how many of them groups or other jobs wait.
+    `oldest`: for how many seconds the longest waiting one has been due; `awaited`: how many of them
+    groups or other jobs wait for.
     """
 
     queue: str
@@ -167,25 +167,19 @@ def schema(connection: Connection) -> Schema:
 
 
 def open_transactions(connection: Connection, older_than: float) -> list[OpenTransaction]:
-    """Return transactions older than so many seconds that hold back vacuum, the oldest first
-    (PostgreSQL).
-    """
+    """Return transactions older than `older_than` seconds that hold back vacuum, oldest first."""
     rows = connection.execute(OPEN_TRANSACTIONS, {"older_than": older_than})
     return [OpenTransaction(**row) for row in rows.mappings()]
 
 
 def row_estimate(connection: Connection) -> RowEstimate | None:
-    """Return the estimate of live and dead rows of the jobs table; None if the server has none
-    (PostgreSQL).
-    """
+    """Return the server's estimate of live and dead rows of jobs; None without one (PostgreSQL)."""
     row = connection.execute(ROW_ESTIMATE).mappings().one_or_none()
     return None if row is None else RowEstimate(**row)
 
 
 def journal_mode(connection: Connection) -> str:
-    """Return the journal mode of the file: `wal`, or another one if its file system does not
-    support it (SQLite).
-    """
+    """Return the journal mode of the file (SQLite): `wal`, if its file system supports it."""
     mode: Any = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
     return str(mode)
 
@@ -201,13 +195,11 @@ def started(connection: Connection) -> list[Job]:
 
 
 def do_nothing(_connection: Connection) -> None:
-    """Do nothing; run in a transaction to find out whether one can begin."""
+    """Do nothing; a transaction runs it to find out whether one can begin."""
 
 
 def database_error_of(error: BaseException) -> str | None:
-    """Return why the database cannot be used, in a line; None for an error that is not from a
-    database.
-    """
+    """Return why the database cannot be used, in a line; None for an error of another kind."""
     if isinstance(error, DatabaseUnavailable):
         return error.reason
     if isinstance(error, Unavailable):

@@ -31,7 +31,7 @@ _then = jobs.alias("then_job")
 def _first_start(
     job_id: ColumnElement[int], started_at: ColumnElement[datetime]
 ) -> ColumnElement[datetime]:
-    """Return when a job has begun for the first time; null if it has not."""
+    """Return when a job has first begun; null if it has not."""
     of_attempts = select(func.min(job_attempts.c.started_at)).where(job_attempts.c.job_id == job_id)
     return func.coalesce(of_attempts.scalar_subquery(), started_at)
 
@@ -55,9 +55,7 @@ GROUPS: Final = (
     )
     .order_by(groups.c.id)
 )
-"""Each group with the job after it, and how many of its members are kept, have not ended, and have
-ended how.
-"""
+"""Each group with the job after it, and the counts of its members: kept, open, and by outcome."""
 _older = jobs.alias("older")
 OLDER_JOB: Final = (
     select(_older.c.id)
@@ -74,9 +72,7 @@ OLDER_JOB: Final = (
     )
     .limit(1)
 )
-"""A job of the types of a group that ended before a moment, so that a clean-up would have deleted
-it first.
-"""
+"""A job of a group's types that ended before a moment; a clean-up would delete it first."""
 _parts_of_it = and_(
     group_parts.c.group_id == jobs.c.group_id,
     jobs.c.id.between(group_parts.c.first_id, group_parts.c.last_id),
@@ -96,9 +92,7 @@ STRAY_MEMBERS: Final = (
     .group_by(jobs.c.group_id, groups.c.id)
     .order_by(jobs.c.group_id)
 )
-"""Members of groups that do not exist, or that are not among the ids between which their group
-looks for members.
-"""
+"""Members of groups that do not exist, or outside the ranges of ids of their group."""
 
 _waits = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.JOBS)
 _unended = (
@@ -143,9 +137,7 @@ DEPENDENCIES: Final = (
     )
     .order_by(dependencies.c.job_id, dependencies.c.after_id)
 )
-"""Jobs that have begun, or may begin, although one that they wait for had not ended; and those that
-wait for a later one, which was not there when they were created.
-"""
+"""Jobs that begin before a job that they wait for has ended, or that wait for a later job."""
 UNREPORTED: Final = (
     select(dependencies.c.job_id, dependencies.c.after_id)
     .select_from(
@@ -160,8 +152,7 @@ UNREPORTED: Final = (
     )
     .order_by(dependencies.c.job_id)
 )
-"""Dependencies that no end will report: on jobs that have ended, or are gone, or do not know that
-others wait.
+"""Dependencies that no end will report: on jobs that ended, are gone, or do not know of them.
 
-Those of a job that no longer waits, as after a cancel, need no report.
+A job that no longer waits, for example after a cancel, needs no report.
 """

@@ -1,6 +1,4 @@
-"""What `horae audit` reads: all rows that an invariant concerns, streamed, each statement within
-the same snapshot.
-"""
+"""The rows that `horae audit` checks against invariants, streamed within one snapshot."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -41,7 +39,7 @@ from horae.storage.schedules import schedule_statistics, schedules
 from horae.storage.schedules.tables import deployments, ticks
 
 BATCH: Final = 1_000
-"""Rows that are fetched at a time, so that memory does not grow with the tables."""
+"""Number of rows that are fetched at a time, so that memory does not grow with the tables."""
 
 _since: Any = bindparam("since", type_=Instant())
 _ended: Final = jobs.c.state.in_([JobState.FINISHED, JobState.FAILED, JobState.CANCELLED])
@@ -95,7 +93,7 @@ _JOB: Final[tuple[Any, ...]] = tuple(
 _stopped: Final = func.coalesce(jobs.c.error.in_([HARD.error, OF_SCHEDULE.error]), false()).label(
     "stopped"
 )
-"""Whether a time limit has ended the job, which it may do before the body has begun."""
+"""Whether a time limit has ended the job, which may happen before the body has begun."""
 _ATTEMPT: Final[tuple[Any, ...]] = (
     job_attempts.c.lease.label("its_lease"),
     job_attempts.c.attempt.label("its_number"),
@@ -143,8 +141,7 @@ STARTED_WHILE_PAUSED: Final = (
     .select_from(_queue_and_job)
     .where(jobs.c.started_at > queues.c.paused_at, IS_HELD)
 )
-"""Attempts that have ended, and that run, in queues that have been paused since before they began.
-"""
+"""Attempts, ended or running, in queues that have been paused since before they began."""
 LIMITS: Final = select(queues.c.name, queues.c.paused_at, queues.c.concurrency_limit)
 KEY_LIMITED: Final = (
     select(
@@ -160,9 +157,7 @@ KEY_LIMITED: Final = (
     )
     .order_by(job_attempts.c.started_at, job_attempts.c.finished_at, jobs.c.id)
 )
-"""Attempts under limits, and jobs that have none yet, which show with which numbers newer code
-declares a limit.
-"""
+"""Attempts under limits, and jobs without an attempt, whose rows show newer declared numbers."""
 _changed: Final = (
     select(limits.c.name)
     .where(limits.c.changed.is_not(None))
@@ -432,8 +427,6 @@ def now(connection: Connection) -> datetime:
 def stream(
     connection: Connection, statement: Select[*tuple[Any, ...]], **values: Any
 ) -> Iterator[Row[Any]]:
-    """Yield the rows of a statement, a batch at a time; a row with an unreadable value is left out
-    (see `doctor`).
-    """
+    """Yield the rows of a statement in batches, without unreadable rows (see `doctor`)."""
     rows = connection.execute(statement, values, execution_options={"yield_per": BATCH})
     return (row for row in rows if not any(value is UNREADABLE for value in row))

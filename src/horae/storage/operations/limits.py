@@ -92,7 +92,7 @@ CHANGE: Final = (
         concurrency=bindparam("most", type_=Integer()),
     )
 )
-# So that the next claim reads again what the old numbers held back until later.
+# With this the next claim reads again what the old numbers held back until later.
 REOPEN: Final = (
     update(buckets)
     .where(buckets.c.limit_name == bindparam("of_limit"), buckets.c.opens_at.is_not(None))
@@ -114,9 +114,9 @@ def settings(connection: Connection, name: str) -> Mapping[str, Any] | None:
 def change(
     connection: Connection, name: str, changed: LimitNumbers | None, declared: LimitNumbers | None
 ) -> None:
-    """Replace the numbers of a limit; None: by those that are declared.
+    """Replace the numbers of a limit; None restores the declared ones.
 
-    `declared`: those to store if it has no row.
+    `declared`: the numbers to store if it has no row.
     """
     if declared is not None:
         values = {

@@ -1,6 +1,4 @@
-"""Figures about the jobs that ended between two moments, aggregated by the database: one row for
-each type.
-"""
+"""Figures about the jobs that ended between two moments, one row for each type."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,9 +22,7 @@ LATENESS_BOUNDS: Final = (0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The jobs of one type that ended in one state; the counts are of those at or below each bound,
-    in seconds.
-    """
+    """The jobs of one type that ended in one state; counts are cumulative, by bounds in seconds."""
 
     type: str
     state: JobState
@@ -40,7 +36,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class LatenessTally:
-    """The ended runs of one job type, by how many seconds after its nominal time each was fired."""
+    """The ended runs of one job type, by the seconds from nominal time to fire."""
 
     type: str
     count: int

@@ -1,6 +1,4 @@
-"""Throughput and promptness: figures about the jobs that ended lately, aggregated by the
-database.
-"""
+"""Throughput and promptness of the jobs that ended lately, aggregated by the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,33 +30,29 @@ from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import ticks
 
 HOUR: Final = 3600.0
-"""The period in seconds that the figures are about."""
+"""The period of the figures in seconds."""
 SAMPLE_SIZE: Final = 1000
-"""How many of the jobs that ended last a percentile is computed from."""
+"""Number of the last ended jobs from which a percentile is computed."""
 MINUTE_IN_MICROSECONDS: Final = "60000000"
 TICK_OF_JOB: Final = (
     (ticks.c.schedule_id == jobs.c.schedule_id)
     & (ticks.c.nominal_time == jobs.c.nominal_time)
     & (ticks.c.reason != Reason.MANUAL.value)
 )
-"""Joins a job with the tick that it was started for; a run by hand has no nominal time that it
-could be late for.
-"""
+"""Joins a job with the tick that started it; a run by hand has none, so it cannot be late."""
 
 PICK_UP: Final = seconds_between(jobs.c.started_at, jobs.c.run_at)
-"""For how many seconds a job was due before it started."""
+"""Seconds from when a job was due until it started."""
 DURATION: Final = seconds_between(jobs.c.finished_at, jobs.c.started_at)
-"""For how many seconds a job ran."""
+"""Seconds for which a job ran."""
 LATE_BY: Final = seconds_between(ticks.c.decided_at, ticks.c.nominal_time)
-"""By how many seconds a run was fired after its nominal time."""
+"""Seconds from the nominal time of a run until it was fired."""
 _lately = jobs.c.finished_at > seconds_from_now("since")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """The jobs that ended in one minute, and for how many seconds they were due before they
-    started.
-    """
+    """The jobs that ended in one minute, and for how many seconds they were due before."""
 
     minute: datetime
     finished: int
@@ -148,16 +142,14 @@ def throughput(connection: Connection) -> list[Minute]:
 
 
 def samples(connection: Connection) -> list[Sample]:
-    """Return the jobs that ended last, of those that had begun."""
+    """Return the last ended jobs that had begun."""
     return [
         Sample(*row) for row in connection.execute(SAMPLES, {"since": -HOUR, "limit": SAMPLE_SIZE})
     ]
 
 
 def lateness(connection: Connection) -> list[float]:
-    """Return by how many seconds each of the runs that ended last was fired after its nominal
-    time.
-    """
+    """Return how many seconds late each of the last ended runs was fired."""
     return list(connection.scalars(LATENESS, {"since": -HOUR, "limit": SAMPLE_SIZE}))
 
 

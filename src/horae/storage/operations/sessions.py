@@ -36,9 +36,7 @@ def add(connection: Connection, key_hash: str, token_hash: str) -> None:
 
 
 def find(connection: Connection, key_hash: str) -> tuple[str, bool] | None:
-    """Return the token hash of a session and whether to renew it; None if it does not exist or has
-    expired.
-    """
+    """Return a session's token hash and whether to renew it; None if unknown or expired."""
     row = connection.execute(FIND, {"key": key_hash}).one_or_none()
     if row is None or row.left <= 0 or row.age >= LONGEST:
         return None

@@ -1,6 +1,4 @@
-"""Whether pending jobs can start at all: whether a node runs that knows their type and serves their
-queue.
-"""
+"""Whether pending jobs can start at all: a live node must know their type and serve their queue."""
 
 from typing import Final
 
@@ -18,7 +16,7 @@ PENDING: Final = (
     .where(jobs.c.id == bindparam("job_id"), jobs.c.state == JobState.PENDING)
 )
 MOST_KINDS: Final = 20
-"""Pairs of type and queue in a group that are looked at: a group seldom has more than a few."""
+"""Maximum number of pairs of type and queue that are checked in a group; few have more."""
 OF_GROUP: Final = (
     select(func.min(jobs.c.id).label("job_id"))
     .where(IS_MEMBER_AFTER, jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None))
@@ -30,7 +28,7 @@ THEN: Final = select(groups.c.then_id).where(groups.c.id == bindparam("group_id"
 
 
 def why_unserved(connection: Connection, job_id: JobId) -> str | None:
-    """Return why a job cannot start whatever it waits for; None if it can, or has started."""
+    """Return why a job can never start, whatever it waits for; None if it can, or has started."""
     job = connection.execute(PENDING, {"job_id": job_id}).one_or_none()
     if job is None:
         return None
@@ -44,9 +42,7 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
 
 
 def why_group_unserved(connection: Connection, group_id: GroupId) -> str | None:
-    """Return why a member of a group, or the job after it, cannot start; None if each of them can,
-    or has started.
-    """
+    """Return why a member of a group, or the job after it, can never start; None if all can."""
     members = connection.execute(OF_GROUP, {"group_id": group_id, "after": 0}).scalars().all()
     then = connection.execute(THEN, {"group_id": group_id}).scalars().all()
     awaited = [JobId(each) for each in (*members, *then) if each is not None]

@@ -1,8 +1,7 @@
-"""End many runs at once, whose ends change statistics only: three statements for any number of
-schedules.
+"""End many runs whose ends change statistics only, in three statements for all schedules.
 
-That is how most runs end whose start times are fixed: the run has succeeded, no nominal time came
-due while it ran, and none is waiting. The next start then stays as it was written when the run was
+Most runs with fixed start times end in this way: the run has succeeded, no nominal time came due
+while it ran, and none is waiting. The next start then stays as it was written when the run was
 fired (`Statistics.ended` tells what changes). All others are left to `run_ending`. A test compares
 the two.
 """
@@ -52,9 +51,7 @@ _NEEDED_TO_DECIDE: Final = (
 
 
 def _lock(dialect: str) -> Select[Any]:
-    """Lock the schedules of all these jobs, in the common order, including those that are left to
-    `run_ending`.
-    """
+    """Lock the schedules of all these jobs, also those for `run_ending`, in the common order."""
     theirs = select(jobs.c.schedule_id).where(member_of(dialect, jobs.c.id, "jobs", of=IdList))
     runs = and_(
         member_of(dialect, schedules.c.run_token, "jobs", of=IdList),
@@ -77,9 +74,7 @@ def _lock(dialect: str) -> Select[Any]:
 
 
 def _count_success(dialect: str) -> Update:
-    """Do in SQL what `Statistics.ended` does; runs before `_free`, which clears the start of the
-    run.
-    """
+    """Do in SQL what `Statistics.ended` does, before `_free` clears the start of the run."""
     own = schedule_statistics.c
     # If the clock was set back, the run took no time: its end is not earlier than its start.
     forwards = schedules.c.started_at <= database_now()
@@ -90,7 +85,8 @@ def _count_success(dialect: str) -> Update:
         "last_run_success": true(),
         "total_successes": own.total_successes + 1,
         "total_crashes": own.total_crashes - 1,
-        # Counted from the start of the body, without the time that the job waited for a slot.
+        # The duration counts from the start of the body, without the time that the job waited for a
+        # slot.
         "total_duration": own.total_duration
         + seconds_between(jobs.c.finished_at, jobs.c.started_at),
         "last_start": case(
@@ -127,8 +123,8 @@ END: Final = PerDialect(lambda dialect: (_count_success(dialect), _free(dialect)
 
 
 def end(connection: Connection, succeeded: Collection[JobId]) -> set[JobId]:
-    """End those runs of these succeeded jobs whose plans stay as they are, and return their
-    jobs.
+    """End the runs of these succeeded jobs whose plans do not change; return the jobs of these
+    runs.
     """
     if not succeeded:
         return set()

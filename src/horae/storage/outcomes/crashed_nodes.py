@@ -1,6 +1,4 @@
-"""Jobs of nodes that crashed or stopped answering, and how often each job was running during a
-crash.
-"""
+"""Jobs of nodes that crashed or stopped answering, and how often each job was in a crash."""
 
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
@@ -13,9 +11,7 @@ from horae.storage.jobs import CLAIMED, IS_HELD, job_attempts, jobs, nodes
 
 
 class AbandonedJob(NamedTuple):
-    """A job that a crashed or silent node still holds; `crashes`: how often it was running during a
-    crash so far.
-    """
+    """A job that a crashed or silent node still holds; `crashes`: how often it was in a crash."""
 
     claim: Claim
     holder: NodeId
@@ -49,8 +45,10 @@ def _abandoned(dialect: str) -> Select[Any]:
             ),
         )
         .order_by(
-            jobs.c.node_id, jobs.c.id
-        )  # the order of the index; by id, SQLite would read the whole table
+            jobs.c.node_id,
+            jobs.c.id,
+            # This is the order of the index; by id, SQLite would read the whole table.
+        )
         .limit(bindparam("limit", type_=Integer()))
         .with_for_update(skip_locked=True, of=jobs)
     )
@@ -72,8 +70,8 @@ def abandoned_jobs(
 ) -> list[AbandonedJob]:
     """Lock and return jobs that these nodes still hold, or nodes without a row.
 
-    Rows that others have locked are passed over. `silent`: nodes of which only those jobs count
-    that may run again.
+    Rows that others have locked are skipped. `silent`: nodes of which only those jobs count that
+    may run again.
     """
     parameters = {"dead": list(dead), "silent": list(silent), "limit": limit}
     rows = connection.execute(ABANDONED.on(connection), parameters).all()
@@ -85,8 +83,6 @@ def abandoned_jobs(
 
 
 def crashes_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, int]:
-    """Return how often each of these jobs was running when its process crashed; jobs without a
-    crash are left out.
-    """
+    """Return how often each of these jobs was running in a crash; others are left out."""
     rows = connection.execute(CRASHES.on(connection), {"ids": list(job_ids)})
     return {JobId(row.job_id): row.crashes for row in rows}

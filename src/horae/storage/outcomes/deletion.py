@@ -16,7 +16,7 @@ from horae.storage.schedules import ticks
 
 def _delete(dialect: str) -> tuple[Any, Any]:
     gone = member_of(dialect, jobs.c.id, "ids", of=IdList)
-    # Not before those that wait for its end were notified of it.
+    # A job is not deleted before those that wait for its end were notified of it.
     ended = delete(jobs).where(
         gone,
         jobs.c.finished_at.is_not(None),
@@ -35,11 +35,10 @@ DELETE: Final = PerDialect(_delete)
 
 
 def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
-    """Delete those of these jobs that have ended and whose bodies have stopped, and return their
-    ids.
+    """Delete those of these jobs that have ended and stopped, and return their ids.
 
-    The decisions about the nominal times of a schedule are deleted with its oldest jobs, or they
-    would pile up.
+    The decisions about the nominal times of a schedule are deleted with its oldest jobs, because
+    otherwise they would pile up.
     """
     jobs_statement, attempts_statement = DELETE.on(connection)
     rows = connection.execute(jobs_statement, {"ids": list(job_ids)}).all()

@@ -56,9 +56,7 @@ _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)
 _unreported: Final = and_(jobs.c.awaited > constant(REPORTED), jobs.c.finished_at.is_not(None))
 NOW_REPORTED: Final = case((jobs.c.awaited > REPORTED, REPORTED), else_=jobs.c.awaited)
-"""The new value of `awaited` of a job that ends, if those that wait are notified by the same
-transaction.
-"""
+"""The new `awaited` of a job that ends, if the same transaction notifies those that wait."""
 MARK_REPORTED: Final = among(
     update(jobs).where(_unreported).values(awaited=REPORTED).returning(*_ended), jobs.c.id
 )
@@ -106,9 +104,7 @@ _waits: Final = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == Waits
 
 
 def _downstream(dialect: str) -> CTE:
-    """Return the jobs that wait for these, and those that wait for them in turn, up to so many
-    `levels`.
-    """
+    """Select the jobs that wait for these, directly or indirectly, down to so many `levels`."""
     first = select(dependencies.c.job_id, literal(1, Integer()).label("level")).where(
         member_of(dialect, dependencies.c.after_id, "ids", of=IdList), ~dependencies.c.ended
     )
@@ -123,9 +119,7 @@ def _downstream(dialect: str) -> CTE:
 
 
 def _lock_waiting(dialect: str) -> Select[Any]:
-    """Lock the waiting jobs that may change, in the order of their ids, so that there are no
-    deadlocks.
-    """
+    """Lock the waiting jobs that may change, in the order of their ids to avoid deadlocks."""
     found = select(_downstream(dialect).c.job_id)
     wanted = or_(jobs.c.id.in_(found), member_of(dialect, jobs.c.id, "thens", of=IdList))
     return select(jobs.c.id).where(wanted, _waits).order_by(jobs.c.id).with_for_update()
@@ -162,9 +156,7 @@ RELEASE: Final = among(
     .returning(jobs.c.id),
     jobs.c.id,
 )
-"""`run_at` becomes the moment from which the job could run, as the time limit of pending jobs
-counts from it.
-"""
+"""Releases a job; its time limit as a pending job counts from the new `run_at`."""
 
 
 def _end_waiting(dialect: str, event: JobEvent) -> Update:

@@ -1,5 +1,4 @@
-"""Report the ends of jobs to the groups and jobs that wait for them, in the transaction that ends
-those jobs.
+"""Report the ends of jobs to waiting groups and jobs, in the transaction that ends those jobs.
 
 All ends of jobs lead here: a settlement, a cancel, a time limit, a rescue. A group counts the ends
 of its members in its own row. A transaction locks the row before it reads it, so exactly one of
@@ -7,8 +6,8 @@ them counts the last member, and releases `then`. A job that waits for other job
 before its other dependencies are read.
 
 Locks are taken in one order: ended jobs, then groups by id, then waiting jobs by id. `jobs.awaited`
-stays true if an end was not reported here, as by a node of an older version, or in a body's
-transaction that reads a snapshot; then `report_late` does it.
+stays true if an end was not reported here, for example by a node of an older version, or in a
+body's transaction that reads a snapshot; then `report_late` does it.
 """
 
 import json
@@ -53,9 +52,7 @@ from horae.storage.outcomes.follow_up_statements import (
 )
 
 MOST_LEVELS: Final = 100
-"""How many jobs in a row, each waiting for the one before, one transaction ends when the first one
-fails. `report_late` ends the rest.
-"""
+"""Maximum length of a chain of waiting jobs that one transaction ends; then `report_late`."""
 
 
 class EndedJob(NamedTuple):
@@ -78,8 +75,8 @@ class FollowUps:
     """What followed from the ends of jobs.
 
     `released`: jobs that may be claimed now; `ended`: waiting jobs that were cancelled or failed;
-    `cancelled`: groups whose members are to be cancelled (`cancel_members`), as their first member
-    did not finish.
+    `cancelled`: groups whose members are to be cancelled (`cancel_members`), because their first
+    member did not finish.
     """
 
     released: list[JobId] = field(default_factory=list[JobId])
@@ -87,7 +84,7 @@ class FollowUps:
     cancelled: list[GroupId] = field(default_factory=list[GroupId])
 
     def add(self, other: "FollowUps") -> None:
-        """Add those of other jobs."""
+        """Add the follow-ups of other jobs."""
         self.released.extend(other.released)
         self.ended.extend(other.ended)
         self.cancelled.extend(other.cancelled)
@@ -108,7 +105,8 @@ def report(
 ) -> FollowUps:
     """Report jobs that this transaction has ended, and whose `awaited` it has set to `REPORTED`.
 
-    `finished`: how many more members of each group have finished for which only the group waits.
+    `finished`: the number of further finished members of each group, for which only the group
+    waits.
     """
     if not ended:
         return _count_finished(connection, finished) if finished else FollowUps()
@@ -118,9 +116,7 @@ def report(
 def report_ids(
     connection: Connection, job_ids: Collection[JobId], followed: FollowUps | None = None
 ) -> FollowUps:
-    """Report those of these jobs that have ended and are still `awaited`; `followed` collects what
-    follows.
-    """
+    """Report these jobs if they have ended and are still `awaited`; `followed` collects results."""
     if not job_ids:
         return FollowUps()
     rows = connection.execute(MARK_REPORTED.on(connection), {"ids": list(job_ids)}).all()
@@ -131,22 +127,18 @@ def report_ids(
 
 
 def report_late(connection: Connection, limit: int) -> FollowUps:
-    """Report ends that the transaction which wrote them has not reported; others may be doing the
-    same.
-    """
+    """Report ends that were not reported in their transaction; others may be doing the same."""
     found = connection.execute(UNREPORTED, {"limit": limit}).scalars().all()
     return report_ids(connection, [JobId(id_) for id_ in found])
 
 
 def ended_jobs(rows: Iterable[Any]) -> list[EndedJob]:
-    """Return rows with `id`, `state` and `group_id`."""
+    """Return rows with `id`, `state` and `group_id` as ended jobs."""
     return [EndedJob(JobId(row.id), JobState(row.state), row.group_id) for row in rows]
 
 
 def end_inserting(connection: Connection, group_id: GroupId) -> FollowUps:
-    """Note that all members are inserted by the call that started the group; `then` may run if all
-    have ended.
-    """
+    """Note that a group's starter has inserted all members; `then` may run if all have ended."""
     [row] = connection.execute(LOCK_GROUPS.on(connection), {"ids": [group_id]}).all()
     group = replace(_group_from(row), inserting_at=None)
     advanced = end_if_complete(group, row.now, was_ended=group.ended_at is not None)
@@ -199,9 +191,7 @@ def resolve(
     states: Collection[JobState],
     on_failure: OnDependencyFailure,
 ) -> None:
-    """Decide about a new job that waits for jobs in these states, some of which may have ended
-    before.
-    """
+    """Decide about a new job that waits for jobs in these states; some may have ended before."""
     step = after_dependencies(states, on_failure)
     if step is not DependentStep.WAIT:
         _apply(connection, {job_id: (step, "a job that it was to wait for")}, FollowUps())
@@ -276,9 +266,7 @@ def _write(connection: Connection, advanced: Sequence[Advanced], *, inserted: bo
 def _follow(
     connection: Connection, ended: Sequence[EndedJob], advanced: Sequence[Advanced]
 ) -> FollowUps:
-    """Release or end the jobs that wait for these jobs and groups, and those that wait for them in
-    turn.
-    """
+    """Release or end the jobs that wait for these jobs and groups, directly or indirectly."""
     result = FollowUps(cancelled=[each.group.id for each in advanced if each.cancels])
     thens = {
         each.group.then_id: each
@@ -332,9 +320,7 @@ def _dependents(
 def _apply(
     connection: Connection, steps: Mapping[JobId, tuple[DependentStep, str]], result: FollowUps
 ) -> dict[JobId, JobState]:
-    """Release, cancel or fail waiting jobs; return those that have ended and that others wait
-    for.
-    """
+    """Release, cancel or fail waiting jobs; return the ended ones that others wait for."""
     released = [job_id for job_id, (step, _) in steps.items() if step is DependentStep.RELEASE]
     if released:
         found = connection.execute(RELEASE.on(connection), {"ids": released}).scalars()

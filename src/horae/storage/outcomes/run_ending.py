@@ -1,4 +1,4 @@
-"""End the runs of schedules: plan what follows from the end of their jobs, from locked rows.
+"""End the runs of schedules: plan from locked rows what follows from the end of their jobs.
 
 `bulk_run_ending` does the same for ends that change nothing but statistics.
 """
@@ -93,7 +93,7 @@ def end_runs(
     node: NodeId | None,
     scheduler_age: timedelta | None = None,
 ) -> list[AppliedPlan]:
-    """End the runs of these jobs, as far as their schedules still wait for them.
+    """End those runs of these jobs that their schedules still wait for.
 
     Returns the schedules whose plans have changed.
     """
@@ -104,9 +104,7 @@ def end_runs(
 
 
 def end_unreported(connection: Connection, limit: int) -> list[AppliedPlan]:
-    """End runs whose jobs have ended without a report to the schedule; a run without a job counts
-    as a crash.
-    """
+    """End runs whose jobs ended without a report; a run without a job counts as a crash."""
     found = connection.execute(UNREPORTED_ENDS, {"limit": limit}).all()
     ended = {JobId(row.run_token): outcome_of(row.state) for row in found if row.state is not None}
     gone = [
@@ -150,7 +148,7 @@ def _end(
     waiting = list(ends)
     while (
         waiting
-    ):  # one end of each schedule in each round; only `allow_all` needs more than one round
+    ):  # each round handles one end per schedule; only `allow_all` needs more than one round
         now = {ended.schedule_id: ended for ended in reversed(waiting)}
         waiting = [ended for ended in waiting if now[ended.schedule_id] is not ended]
         current = [
@@ -202,9 +200,7 @@ def _is_current(row: StoredSchedule, ended: RunEnd) -> bool:
 
 
 def _other_runs(connection: Connection, row: StoredSchedule, job_id: JobId, later: int) -> int:
-    """Count the other runs of the schedule that are open, or whose end is written later in the same
-    batch.
-    """
+    """Count the schedule's other runs that are open, or whose end is written later in the batch."""
     if rules_of(row).overlap is not Overlap.ALLOW_ALL:
         return 0
     count: int = connection.execute(

@@ -41,17 +41,17 @@ _RUN_OUTCOMES: Final = {
 _CONVERTED: Final = frozenset(
     {"error", "human_readable_error", "traceback", "label", "reason", "took"}
 )
-"""Fields that are changed for the database: texts become storable, seconds microseconds."""
+"""Fields that are converted for the database: texts become storable, seconds microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
     """The result of settling a batch.
 
-    `settled`: written as requested, now or by an earlier call whose answer was lost; `released`:
-    jobs that had been ended while their bodies ran; `returned`: pending again. All others no longer
-    belong to this node. `runs`: the schedules whose runs have ended with these jobs. `follow_ups`:
-    what followed for groups and jobs that waited.
+    `settled`: jobs written as requested, now or by an earlier call whose answer was lost;
+    `released`: jobs that had been ended while their bodies ran; `returned`: jobs that are pending
+    again. All others no longer belong to this node. `runs`: the schedules whose runs have ended
+    with these jobs. `follow_ups`: what followed for groups and jobs that waited.
     """
 
     settled: set[JobId] = field(default_factory=set[JobId])
@@ -75,8 +75,7 @@ def settle(
     settlements: Sequence[Settlement],
     scheduler_age: timedelta | None = None,
 ) -> Settled:
-    """Write those settlements whose leases are still current, and end the runs of schedules that
-    end with them.
+    """Write the settlements whose leases are still current, and end the runs that end with them.
 
     `scheduler_age`: how long ago the scheduler that found a crash was started.
     """
@@ -85,8 +84,8 @@ def settle(
     result = Settled(finished)
     rest = [item for item in settlements if item.id not in finished]
     awaited = _settle_rest(connection, node, rest, scheduler_age, result) if rest else []
-    # Last, as the rows of groups are shared with the transactions of other nodes, and stay locked
-    # until the commit.
+    # This comes last, because the rows of groups are shared with the transactions of other nodes,
+    # and stay locked until the commit.
     if counts or awaited:
         result.follow_ups.add(follow_ups.report(connection, awaited, counts))
     return result
@@ -99,9 +98,7 @@ def _settle_rest(
     scheduler_age: timedelta | None,
     result: Settled,
 ) -> list[EndedJob]:
-    """Settle what the short statements have not written; return the ended jobs that others wait
-    for.
-    """
+    """Settle what the short statements left; return the ended jobs that others wait for."""
     batch = {"batch": as_batch(settlements, BATCH), "node": node}
     *before, last = SETTLE.on(connection)
     for statement in before:
@@ -137,8 +134,8 @@ def _finish(
 ) -> tuple[set[JobId], Counter[int]]:
     """Finish jobs by the short statement.
 
-    Returns those that it has finished, and how many of them belong to each group, as far as this
-    transaction reports their ends.
+    Returns the finished jobs, and how many of them belong to each group, if this transaction
+    reports their ends.
     """
     batch = {"batch": as_batch(plain, PLAIN), "node": node}
     if connection.dialect.name == POSTGRESQL:
@@ -154,7 +151,9 @@ def _finish(
         ids = set(some or ())
         plain = [item for item in plain if item.id in ids]
     finished = {item.id for item in plain}
-    if awaited != REPORTED:  # the same for all members, as it depends on the transaction
+    if (
+        awaited != REPORTED
+    ):  # all members have the same value, because it depends on the transaction
         return finished, Counter()
     return finished, Counter(item.group_id for item in plain if item.group_id is not None)
 
@@ -165,8 +164,7 @@ def release(
     leases: Collection[tuple[JobId, int]],
     unbegun: Collection[JobId] = (),
 ) -> Settled:
-    """Note that these bodies have stopped: release the jobs among them that were ended while their
-    bodies ran.
+    """Note that these bodies have stopped, and release jobs that were ended in the meantime.
 
     `unbegun`: jobs whose bodies had not begun, so that no attempt is kept.
     """
@@ -218,7 +216,7 @@ def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome) -> dict[str, Any]:
 
 
 def as_batch(settlements: Sequence[Settlement], names: Collection[str]) -> str:
-    """Return these fields as one parameter, as far as they have values."""
+    """Return these fields of the settlements as one parameter; missing values are left out."""
     read = attrgetter(*names)
     rows: list[dict[str, Any]] = [
         {name: value for name, value in zip(names, read(item), strict=True) if value is not None}

@@ -66,7 +66,7 @@ BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
 }
 """The columns of a batch: the fields of a `Settlement`."""
 PLAIN: Final = ("id", "lease", "result", "label", "group_id")
-"""Those of a batch of jobs that have finished without consequences."""
+"""The columns of a batch of jobs that have finished without consequences."""
 _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
@@ -80,17 +80,17 @@ _SETTLED: Final = (
     jobs.c.awaited,
 )
 _LONGEST_REASON: Final = 500
-"""Characters of a reason that are kept with the job; the attempt has the whole text."""
+"""Maximum characters of a reason in the job's row; the attempt has the whole text."""
 
 
 def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
-    """Write how bodies ended whose leases are still current, keep their attempts, return the jobs.
+    """Write how bodies with current leases ended, keep their attempts, and return the jobs.
 
-    `plain`: finish jobs that are no runs of a schedule and for whose ends at most a group waits, as
-    nearly all bodies end. That takes two thirds of the time of the whole statement, and less than
-    half on SQLite. A row for each job would take a tenth more, so ids are returned only if some
-    were not written: on PostgreSQL beside their number and the new `awaited`, on SQLite by a third
-    statement, to be executed instead of the second one.
+    `plain`: finish jobs that are not runs of a schedule and for whose ends at most a group waits;
+    nearly all bodies end so. This takes two thirds of the time of the whole statement, and less
+    than half on SQLite. A row for each job would take a tenth more, so ids are returned only if
+    some jobs were not written: on PostgreSQL together with their number and the new `awaited`, on
+    SQLite by a third statement, to be executed instead of the second one.
     """
     given = json_rows(
         dialect, "batch", **{name: BATCH[name] for name in (PLAIN if plain else BATCH)}
@@ -121,7 +121,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
         retried = batch.c.state == JobState.PENDING
         finished = batch.c.state == JobState.FINISHED
         uncounted = case((and_(retried, batch.c.outcome.in_(list(UNCOUNTED))), 1), else_=0)
-        attempt = jobs.c.attempt + uncounted  # its number before the change
+        attempt = jobs.c.attempt + uncounted  # the attempt's number before the change
         # The body began its duration before its end, even if the clock was changed meanwhile.
         began = microseconds_before(_ENDED_AT, batch.c.took, jobs.c.started_at)
         ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
@@ -157,7 +157,9 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
     }
     changed = update(jobs).where(held).values(changes)
     keep = insert(job_attempts)
-    if dialect != POSTGRESQL:  # the attempts first, since the change makes the rows unrecognisable
+    if (
+        dialect != POSTGRESQL
+    ):  # the attempts come first, because the change makes the rows unrecognisable
         kept_before = select(
             jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, began, _ENDED_AT, *ended
         ).where(held)
@@ -201,8 +203,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
 
 
 def _reported(dialect: str) -> ColumnElement[Any]:
-    """Return `awaited` of a job that ends: `REPORTED`, if this transaction notifies those that wait
-    for it.
+    """Return `awaited` of a job that ends: `REPORTED` if this transaction notifies those that wait.
 
     A transaction that reads a snapshot does not see what others have committed, so it cannot know
     whether it ends the last job of several.
@@ -211,7 +212,7 @@ def _reported(dialect: str) -> ColumnElement[Any]:
     if dialect == POSTGRESQL:
         isolation = func.current_setting("transaction_isolation")
         sees_committed = isolation.in_([literal_column(f"'{name}'") for name in SEES_COMMITTED])
-        # A subquery, so that PostgreSQL reads the setting once, and not for each row.
+        # The subquery makes PostgreSQL read the setting once, and not for each row.
         sees_others = and_(sees_others, select(sees_committed).scalar_subquery())
     return case((sees_others, REPORTED), else_=jobs.c.awaited)
 

@@ -51,9 +51,7 @@ from horae.storage.schedules import writing
 
 
 class OverdueJob(NamedTuple):
-    """A job that has exceeded a limit: the moment from which the time counts, and the limit in
-    seconds.
-    """
+    """A job that has exceeded a limit: the start of the period, and the limit in seconds."""
 
     id: JobId
     lease: int
@@ -71,9 +69,7 @@ def _overdue(
     seconds: Any = 0.0,
     queue_open: bool = False,
 ) -> Select[*tuple[Any, ...]]:
-    """Select jobs past their limits; `queue_open`: only those whose queue was open for all of that
-    time.
-    """
+    """Select jobs past their limits; `queue_open`: only if the queue was open all that time."""
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
     limit = limits.c.seconds + seconds
     latest = seconds_from_now(-limit)
@@ -144,7 +140,7 @@ def _expire(dialect: str) -> Update:
 
 
 EXPIRE: Final = PerDialect(_expire)
-# Moved meanwhile to another time, it does not expire now.
+# A job that was moved to another time in the meantime does not expire now.
 EXPIRE_UNBEGUN: Final = PerDialect(
     lambda dialect: _expire(dialect).where(
         jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now()
@@ -155,8 +151,9 @@ EXPIRE_UNBEGUN: Final = PerDialect(
 def overdue(connection: Connection, limit: Limit, seconds: Mapping[str, float]) -> list[OverdueJob]:
     """Return the jobs that have exceeded a limit; `seconds` by type.
 
-    `HARD`: jobs that run for longer. `OF_SCHEDULE`: runs that exceed the limit of their schedule by
-    more. `PENDING`: jobs with an owner that no node has claimed in that time.
+    `HARD`: jobs that have run for too long. `OF_SCHEDULE`: runs that have exceeded the limit of
+    their schedule by `seconds`. `PENDING`: jobs with an owner that no node has claimed in that
+    time.
     """
     rows = json.dumps([{"type": name, "seconds": each} for name, each in seconds.items()])
     found = connection.execute(OVERDUE[limit].on(connection), {"limits": rows})
@@ -177,8 +174,7 @@ def expire(
     *,
     followed: FollowUps | None = None,
 ) -> list[Job]:
-    """Fail those of these jobs that are active under these leases; the node stays until the body
-    has stopped.
+    """Fail these jobs if active under these leases; the node stays until the body has stopped.
 
     `reported`: the percentages that bodies have last reported, so that the progress shown does not
     fall back. `followed` collects what followed for those that waited for these jobs.

@@ -46,10 +46,9 @@ class QueueChange(NamedTuple):
 def declare(
     connection: Connection, module: str, declared: Mapping[str, Mapping[str, Any]]
 ) -> list[QueueChange]:
-    """Replace what a module declares about queues: the declared fields of each by its name, in one
-    order of locks.
+    """Replace what a module declares about queues; return those whose settings have changed.
 
-    Returns the queues whose settings have changed.
+    The declared fields are given by queue name; rows are locked in one order.
     """
     changes: list[QueueChange] = []
     before = {
@@ -60,9 +59,9 @@ def declare(
         row = connection.execute(LOCK, {"queue": name}).one()
         old, new = row.declared or {}, declared.get(name, {})
         if name not in declared and old.get("module") != module:
-            continue  # another module declares it meanwhile
+            continue  # another module declares it now
         differing = [field for field in _FIELDS if new.get(field) != old.get(field)]
-        # What is not declared any more goes, unless it was changed at run time.
+        # What is no longer declared goes, unless it was changed at run time.
         changed = {
             field: new.get(field)
             for field in differing
@@ -79,7 +78,7 @@ def declare(
 
 
 def reset(connection: Connection, name: str) -> bool:
-    """Give a queue what is declared for it; return False if nothing is."""
+    """Reset a queue to what is declared for it; return False if nothing is declared."""
     row = connection.execute(LOCK, {"queue": name}).one_or_none()
     if row is None or row.declared is None:
         return False

@@ -1,6 +1,4 @@
-"""The due jobs of each queue and type, and how long jobs of a type take: what an autoscaler's
-figure is made from.
-"""
+"""The due jobs of each queue and type, and mean durations by type: the input of autoscaling."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -15,19 +13,16 @@ from horae.storage.jobs.limits import lane_depth
 from horae.storage.operations import DURATION
 
 DAY: Final = 86_400.0
-"""The period in seconds from which durations are taken."""
+"""The period in seconds over which durations are measured."""
 SAMPLES: Final = (5_000, 100_000)
-"""Jobs that ended last, from which the durations are taken; the larger number only if a type is not
-among the first.
-"""
+"""Numbers of last ended jobs to measure; the larger only if a type is not found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueJobs:
-    """Due jobs of one type in one queue that only wait for a slot; `oldest`: for how many seconds
-    one has been due.
+    """Due jobs of one type in one queue that only wait for a slot.
 
-    `sent`: a backend was asked to run them.
+    `oldest`: for how many seconds one has been due; `sent`: a backend was asked to run them.
     """
 
     queue: str
@@ -39,9 +34,7 @@ class DueJobs:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Mean durations of bodies in seconds, by job type; `overall`: of all of them, None if none has
-    ended.
-    """
+    """Mean durations of bodies in seconds, by job type; `overall`: of all, None if unknown."""
 
     by_type: Mapping[str, float]
     overall: float | None
@@ -72,9 +65,7 @@ MEANS: Final = select(_latest.c.type, func.count(), func.sum(_latest.c.seconds))
 
 
 def due_jobs(connection: Connection) -> list[DueJobs]:
-    """Return the due jobs that wait for a slot: not those that a limit by key or another job holds
-    back.
-    """
+    """Return the due jobs that wait for a slot, and no limit by key or other job holds back."""
     found = {
         (queue, kind, bool(sent)): (count, oldest)
         for queue, kind, sent, count, oldest in connection.execute(DUE_JOBS)
@@ -89,9 +80,7 @@ def due_jobs(connection: Connection) -> list[DueJobs]:
 
 
 def durations(connection: Connection, types: Collection[str]) -> Durations:
-    """Return the mean durations of the jobs that ended last; `types`: those that should be among
-    them.
-    """
+    """Return the mean durations of the last ended jobs; `types`: those that should be found."""
     found = Durations({}, None)
     for size in SAMPLES:
         rows = connection.execute(MEANS, {"since": -DAY, "limit": size}).all()

@@ -42,9 +42,7 @@ LIMITED: Final = PerDialect(_limited)
 
 
 def _with_lanes(dialect: str) -> Any:
-    """Select a schedule, or a pending job, of one of these types in one of these queues that has
-    lanes.
-    """
+    """Select a schedule or pending job of these types in one of these queues that has lanes."""
     lanes = select(queues.c.name).where(member_of(dialect, queues.c.name, "names"), HAS_LANES)
     of_schedule = select(schedules.c.queue, schedules.c.job_type, schedules.c.name).where(
         schedules.c.queue.in_(lanes), member_of(dialect, schedules.c.job_type, "types")
@@ -61,9 +59,7 @@ WITH_LANES: Final = PerDialect(_with_lanes)
 
 
 def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
-    """Store the backends of queues that have none yet; return the stored backend of each of these
-    queues.
-    """
+    """Store the backends of queues that have none yet; return the stored one of each queue."""
     before = _stored(connection, backends)
     for name, backend in sorted(backends.items()):
         connection.execute(NAME_BACKEND.on(connection), {"name": name, "backend": backend})
@@ -84,11 +80,10 @@ def set_backend(connection: Connection, name: str, backend: str) -> None:
 def check_backend_types(
     connection: Connection, names: Collection[str], types: Collection[str]
 ) -> None:
-    """Raise `ConfigurationError` if jobs of these types, which a backend runs, could not start in
-    these queues.
+    """Raise `ConfigurationError` if jobs of these types could never start in these queues.
 
-    That is so if one of the queues, as just changed, has limits by key or turns, and a schedule or
-    a job names it.
+    A backend runs these types. That is so if one of the queues, as just changed, has limits by key
+    or turns, and a schedule or a job names it.
     """
     if not (names and types):
         return
@@ -116,9 +111,7 @@ def _stored(connection: Connection, names: Collection[str]) -> dict[str, str]:
 
 
 def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:
-    """Raise `ConfigurationError` if jobs in a queue that is given to a backend are under
-    limits of their type.
-    """
+    """Raise `ConfigurationError` if a backend's queue has jobs with limits of their type."""
     foreign = [name for name, backend in named.items() if backend != OWN_BACKEND]
     found = (
         connection.execute(LIMITED.on(connection), {"names": foreign}).one_or_none()

@@ -1,6 +1,4 @@
-"""Queues: one that was paused or limited has a row; without a row a queue is open and has no
-limit.
-"""
+"""Queues: one that was ever paused or limited has a row; others are open and have no limit."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -196,9 +194,7 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
 
 
 def fair(connection: Connection, name: str, fair_by: str | None) -> None:
-    """Let owners, or other keys, take turns in the queue; None: claim its jobs in the order in
-    which they are due.
-    """
+    """Let owners, or other keys, take turns in the queue; None: claim jobs as they become due."""
     connection.execute(FAIR.on(connection), {"name": name, "fair_by": fair_by})
     check_lanes(connection, [name])
     file_again(connection, name)
@@ -207,9 +203,7 @@ def fair(connection: Connection, name: str, fair_by: str | None) -> None:
 def limit_by_key(
     connection: Connection, name: str, limit: tuple[str, Mapping[str, Any]] | None
 ) -> None:
-    """Add a limit by key to the queue, or replace the one of the same name; None removes all of
-    them.
-    """
+    """Add or replace a limit by key of the queue; None removes all of them."""
     connection.execute(PUT.on(connection), {"name": name})
     stored = connection.execute(LOCK_LIMITS, {"queue": name}).scalar_one_or_none()
     limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
@@ -236,9 +230,7 @@ def check_lanes(connection: Connection, names: Collection[str]) -> None:
 
 
 def file_again(connection: Connection, name: str) -> None:
-    """Put the pending jobs of the queue into lanes anew, or out of them if nothing asks for lanes
-    any more.
-    """
+    """Put the pending jobs of the queue into lanes anew, or out of them if it has none now."""
     connection.execute(TO_LANES, {"of_queue": name})
     connection.execute(FROM_LANES, {"of_queue": name})
 
@@ -260,7 +252,5 @@ def is_paused(connection: Connection, name: str) -> bool:
 
 
 def view(connection: Connection) -> list[QueueView]:
-    """Return every queue that has open jobs, is paused, has a limit or is run by a backend, by
-    name.
-    """
+    """Return every queue with open jobs, a pause, a limit or a backend, by name."""
     return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))

@@ -1,5 +1,4 @@
-"""Past nominal times that are to be run: stored until each is fired, one by one, by the plan of its
-schedule.
+"""Past nominal times to run: stored until the plan of their schedule fires them one by one.
 
 A time that has a decision other than `fired` gets a new one when it runs: the row of the ledger
 that stands for it, often for a range of times, is split then. A time whose run has failed keeps its
@@ -105,9 +104,9 @@ ADD: Final = PerDialect(_add)
 def known_times(
     connection: Connection, schedule_id: int, start: datetime, end: datetime, *, failed: bool
 ) -> set[datetime]:
-    """Return the nominal times with `start <= time < end` that have been fired, or wait to be.
+    """Return nominal times with `start <= time < end` that were fired, or wait to be fired.
 
-    `failed`: without those whose run has failed.
+    `failed`: whether to leave out those whose run has failed.
     """
     given = {"schedule": schedule_id, "start": start, "end": end}
     queries = (FIRED_WELL if failed else FIRED, WAITING)
@@ -115,18 +114,18 @@ def known_times(
 
 
 def add(connection: Connection, schedule_id: int, times: Sequence[datetime]) -> None:
-    """Store past times that are to be run; those that wait already stay as they are."""
+    """Store past times to run; times that are stored already stay as they are."""
     rows = rows_as_json(connection, ({"nominal_time": moment} for moment in times))
     connection.execute(ADD.on(connection), {"schedule": schedule_id, "rows": rows})
 
 
 def following(connection: Connection, schedule_id: int) -> tuple[datetime, ...]:
-    """Return the first two times of a schedule that wait."""
+    """Return the first two waiting times of a schedule."""
     return tuple(connection.execute(NEXT, {"schedule": schedule_id}).scalars())
 
 
 def withdraw(connection: Connection, schedule_id: int) -> int:
-    """Remove all times that wait, and return their number."""
+    """Remove all waiting times, and return their number."""
     return connection.execute(WITHDRAW, {"schedule": schedule_id}).rowcount
 
 
@@ -141,9 +140,7 @@ def not_fired(
 
 
 def fire(connection: Connection, schedule_id: int, timeline: Timeline, moment: datetime) -> None:
-    """Remove a time that is fired now from those that wait, and split the row of the ledger that
-    stood for it.
-    """
+    """Remove a time that is fired now, and split the row of the ledger that stood for it."""
     connection.execute(DONE, {"schedule": schedule_id, "moment": moment})
     found = (
         connection.execute(COVERING, {"schedule": schedule_id, "moment": moment})

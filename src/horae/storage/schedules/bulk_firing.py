@@ -75,8 +75,7 @@ _UNUSED: Final = Random(0)  # noqa: S311 - a plan that fires on time draws no ra
 
 
 class PlannedFire(NamedTuple):
-    """A plan made in advance: the row `after` it, and the JSON rows for the job and for the other
-    statements.
+    """A plan made in advance: the row `after` it, and JSON rows for the job and other statements.
 
     It is valid from `after.now`, the due time, and before `until`, as long as the row has
     `version`.
@@ -90,9 +89,7 @@ class PlannedFire(NamedTuple):
 
 
 class NotYetDue(NamedTuple):
-    """A schedule that is not due by the database's clock: `due_in` seconds from `read_at`, on the
-    monotonic clock.
-    """
+    """A schedule that is not due yet: `due_in` seconds from `read_at`, on the monotonic clock."""
 
     id: int
     priority: int
@@ -102,9 +99,7 @@ class NotYetDue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BulkFired:
-    """The plans that were carried out, and those that are valid but not due yet; all others are no
-    longer valid.
-    """
+    """Plans that were carried out, and plans that are valid but not due yet; others are invalid."""
 
     applied: Sequence[AppliedPlan] = ()
     not_yet_due: Sequence[NotYetDue] = ()
@@ -217,9 +212,7 @@ def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
 
 
 def _only_fires_on_time(made: Plan) -> bool:
-    """Whether a plan fires one nominal time, on time, and does nothing else, so that the statements
-    here suffice.
-    """
+    """Return whether a plan only fires one nominal time, on time; these statements suffice then."""
     if made.stop is not None or made.disabled is not None or len(made.ticks) != 1:
         return False
     return made.ticks[0].decision is Decision.FIRED and made.ticks[0].reason is Reason.ON_TIME

@@ -22,11 +22,9 @@ from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
 MOST_WAITING: Final = 100
-"""How many waiting schedules are read at most."""
+"""Maximum number of waiting schedules that are read."""
 SLACK: Final = 1.0
-"""Seconds by which a decision may be ahead of the clock without a step: two servers or processors
-may differ.
-"""
+"""Seconds by which a decision may be ahead of the clock, because clocks of servers differ."""
 
 _ahead = (
     schedules.c.trigger_kind == "interval",
@@ -66,16 +64,12 @@ class WaitingSchedule(NamedTuple):
 
 
 def counted_ahead(connection: Connection, after: int, limit: int) -> Sequence[int]:
-    """Return a batch of the schedules with an id after this one that may be pulled in, without
-    locking them.
-    """
+    """Return the ids, after this one, of schedules that may be pulled in; locks nothing."""
     return connection.execute(AHEAD, {"after": after, "limit": limit}).scalars().all()
 
 
 def pull_in(connection: Connection, ids: Collection[int]) -> list[AppliedPlan]:
-    """Pull in the next starts of those of these schedules that are intervals; return what has
-    changed.
-    """
+    """Pull in the next starts of these schedules if they are intervals; return the changes."""
     changes: list[tuple[StoredSchedule, Plan]] = []
     for row in writing.lock(connection, ids):
         snapshot = snapshot_if_readable(row)
@@ -87,9 +81,7 @@ def pull_in(connection: Connection, ids: Collection[int]) -> list[AppliedPlan]:
 
 
 def waiting(connection: Connection) -> list[WaitingSchedule]:
-    """Return the schedules that wait until the clock has caught up, the first to start again
-    first.
-    """
+    """Return the schedules that wait for the clock to catch up, by their next start."""
     found: list[WaitingSchedule] = []
     for row in readable(schedules.name, connection.execute(DECIDED), stored):
         snapshot = snapshot_if_readable(row)

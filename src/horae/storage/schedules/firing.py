@@ -1,5 +1,4 @@
-"""Find the schedules that are due, and fire them: plan each one from its locked row, and create its
-job.
+"""Find due schedules and fire them: plan each from its locked row, and create its job.
 
 `bulk_firing` does the same with plans that were made before the due time.
 """
@@ -36,9 +35,7 @@ DUE_AMONG: Final = among(_due_soon, schedules.c.id)
 
 
 def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
-    """Return the schedules of these partitions that are due within `horizon` seconds, running ones
-    included.
-    """
+    """Return these partitions' schedules due within `horizon` seconds, including running ones."""
     rows = connection.execute(
         DUE.on(connection), {"partitions": sorted(partitions), "horizon": horizon}
     )
@@ -87,9 +84,7 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
 def _at_time_of_its_own(
     connection: Connection, schedule_id: int, snapshot: ScheduleSnapshot
 ) -> ScheduleSnapshot:
-    """Move the start of an interval past times that are decided; a clock that was set back shows
-    them again.
-    """
+    """Move an interval's start past decided times, which a clock that was set back shows again."""
     start, mark = snapshot.next_start, snapshot.last_tick
     if snapshot.rules.finish_trigger is None or start is None or mark is None or start > mark:
         return snapshot

@@ -19,14 +19,12 @@ OVERDUE: Final = timedelta(minutes=1)
 FAILURES_IN_A_ROW: Final = 3
 """How many failures in a row are reported; one or two may be chance."""
 MOST_FAILING: Final = 100
-"""How many failing schedules of each kind are read at most, because each is converted in Python."""
+"""Maximum number of failing schedules of each kind that are read and converted in Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueSchedules:
-    """Schedules that are due and have not started: how many, the longest overdue one, and by how
-    many seconds.
-    """
+    """Overdue schedules: how many, the longest overdue one, and by how many seconds."""
 
     count: int
     name: str
@@ -37,7 +35,7 @@ class OverdueSchedules:
 class FailingSchedule:
     """A schedule that has failed `streak` times in a row.
 
-    `gave_up`: it was disabled, as its retries are used up.
+    `gave_up`: whether it was disabled because its retries are used up.
     """
 
     id: int
@@ -51,8 +49,8 @@ class FailingSchedule:
 class ScheduleHealth:
     """The problems of the schedules.
 
-    `job_types`: how many enabled schedules start jobs of each type. `waiting`: those that wait as
-    the database's clock was set back.
+    `job_types`: how many enabled schedules start jobs of each type. `waiting`: those that wait
+    because the database's clock was set back.
     """
 
     overdue: OverdueSchedules | None

@@ -106,8 +106,8 @@ def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
         "limits": schedules.c.limits,
         "max_attempts": func.coalesce(schedules.c.max_attempts, 1),
         "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
-        # The due time, so that of jobs with equal priority the one that has been due longest starts
-        # first.
+        # The job gets the due time, so that of jobs with equal priority the one that has been due
+        # longest starts first.
         "run_at": schedules.c.next_start
         if on_time
         else case((is_due, schedules.c.next_start), else_=database_now()),
@@ -129,7 +129,7 @@ ADD_JOBS: Final = PerDialect(partial(_add_jobs, on_time=False))
 hold.
 """
 ADD_JOBS_ON_TIME: Final = PerDialect(partial(_add_jobs, on_time=True))
-"""The same for schedules that are due and fire on time, without a reason in each row."""
+"""Creates the jobs of schedules that are due and fire on time, without reasons in the rows."""
 
 _statistics: Final = attrgetter(*STATISTICS)
 _one_time: Final = attrgetter(*writing.ONE_TIME)
@@ -138,9 +138,7 @@ JITTER: Final = Random()  # noqa: S311 - varies the delay before a retry, nothin
 
 
 def snapshot_if_readable(row: StoredSchedule) -> ScheduleSnapshot | None:
-    """Return the snapshot of a schedule; log and return None if it cannot be read, so that it stops
-    no other one.
-    """
+    """Return a schedule's snapshot; if it cannot be read, log that and return None."""
     try:
         return snapshot_of(row)
     except UnreadableSchedule as error:
@@ -219,9 +217,7 @@ def apply_plans(
 def _repeated(
     connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]
 ) -> dict[int, JobId]:
-    """Return the earlier job of each nominal time that was run before: one that failed, and is made
-    up for.
-    """
+    """Return the earlier, failed job of each nominal time that is run again."""
     past = [
         (row.id, fired_tick(made))
         for row, made in fires
@@ -274,9 +270,7 @@ def fired_tick(made: Plan) -> Ticks:
 
 
 def run_values(row: StoredSchedule, made: Plan) -> dict[str, Any]:
-    """Return the values of `ADD_JOBS` that differ from one run of a schedule to the next, except
-    the reason.
-    """
+    """Return the values of `ADD_JOBS` that differ between runs of a schedule, except the reason."""
     runtime = rules_of(row).max_runtime
     return {
         "nominal": fired_tick(made).first,
@@ -316,9 +310,7 @@ def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
 
 
 def _write_backfill(connection: Connection, row: StoredSchedule, made: Plan) -> None:
-    """Remove the past time that a plan fires from those that wait, or all if the plan has dropped
-    them.
-    """
+    """Remove the past time that a plan fires, or all waiting ones if the plan has dropped them."""
     if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
         backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
     if not made.backfill:
@@ -332,9 +324,7 @@ def _new_entries(
     fired: JobId | None,
     node: NodeId | None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of the ledger to insert: all but those that continue the row of excluded
-    times before them.
-    """
+    """Return the ledger rows to insert; excluded times that continue a row only extend it."""
     entries = list(_entries(row, made, fired, node))
     if not entries or entries[0]["reason"] != Reason.EXCLUDED or row.last_tick is None:
         return entries

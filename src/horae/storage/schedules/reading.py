@@ -1,6 +1,4 @@
-"""Read schedules: one by its id or name, pages of them, those that have changed lately, their runs
-and errors.
-"""
+"""Read schedules: one by id or name, pages, recent changes, their runs and errors."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -94,7 +92,7 @@ FIND_BY_NAME: Final = (
     .order_by(schedules.c.module, schedules.c.id)
 )
 MOST_COMPARED: Final = 1000
-"""Names that are compared with a name that no schedule has: there may be a million schedules."""
+"""Maximum number of names compared with an unknown name; there may be a million schedules."""
 NAMES: Final = select(schedules.c.name).limit(MOST_COMPARED)
 GET: Final = ALL.where(schedules.c.id == bindparam("schedule_id"))
 FAILED_RUNS: Final = (
@@ -156,18 +154,14 @@ class ScheduleFilter:
 
 @dataclass(frozen=True, slots=True)
 class OpenRuns:
-    """How many runs of a schedule are running or pending, and when the latest of them that has
-    begun did so.
-    """
+    """The number of a schedule's open runs, and when the latest begun one of them began."""
 
     count: int
     began: datetime | None = None
 
 
 def stored(row: Row[Any]) -> StoredSchedule:
-    """Return a row of `ALL` as a value; raises ValueError if it holds a number that the next run
-    could not add to.
-    """
+    """Return a row of `ALL` as a value; raises ValueError for a number out of range."""
     made = StoredSchedule._make(row)
     if not all(
         abs(value) < most for value, most in zip(_bounded(made), _BOUNDS.values(), strict=True)
@@ -183,10 +177,9 @@ def now(connection: Connection) -> datetime:
 
 
 def find(connection: Connection, reference: int | str) -> int | None:
-    """Return the id of the schedule of this name, or the id that was given; None for one that
-    cannot exist.
+    """Return the id of the schedule of this name, or the given id; None if it cannot exist.
 
-    Of two schedules with one name, the one that was added at run time is preferred to the declared
+    If two schedules have this name, the one that was added at run time is preferred to the declared
     one.
     """
     if isinstance(reference, int):
@@ -197,9 +190,7 @@ def find(connection: Connection, reference: int | str) -> int | None:
 
 
 def similar_to(connection: Connection, reference: int | str) -> str:
-    """Return a question for the schedule that a caller may mean by a name; no text if none is
-    similar.
-    """
+    """Return a question that suggests a schedule of similar name; empty if there is none."""
     return (
         ""
         if isinstance(reference, int)
@@ -227,12 +218,10 @@ def with_calendar(connection: Connection) -> list[StoredSchedule]:
 
 
 def with_job_options(connection: Connection, job_types: Collection[str]) -> list[StoredSchedule]:
-    """Return the schedules whose jobs have limits, tags or several attempts, and those of these job
-    types.
-    """
+    """Return the schedules of these job types, and those with limits, tags or several attempts."""
     found = readable(schedules.name, connection.execute(WITH_OPTIONS), stored)
     if not job_types:
-        return found  # by an index; the rest reads all schedules
+        return found  # an index has found these; the rest reads all schedules
     rows = readable(
         schedules.name,
         connection.execute(OF_TYPES.on(connection), {"types": sorted(job_types)}),
@@ -242,9 +231,7 @@ def with_job_options(connection: Connection, job_types: Collection[str]) -> list
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
-    """Return those of these schedules that exist, in no particular order and without locking
-    them.
-    """
+    """Return these schedules, in any order and without locks; missing ones are left out."""
     return readable(
         schedules.name, connection.execute(BY_IDS.on(connection), {"ids": sorted(ids)}), stored
     )
@@ -258,9 +245,7 @@ def all_of(connection: Connection, module: str | None = None) -> list[StoredSche
 
 
 def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
-    """Return a page of schedules by module and name; `after` continues after the last one of the
-    previous page.
-    """
+    """Return a page by module and name; `after` is the last one of the previous page."""
 
     def fetch(after: tuple[str, str] | None) -> Sequence[Row[Any]]:
         return connection.execute(_page(replace(wanted, after=after))).all()
@@ -276,9 +261,7 @@ def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]
 
 
 def changed(connection: Connection, within: float, limit: int) -> dict[int, int]:
-    """Return id and version of the schedules that changed in the last `within` seconds, the oldest
-    change first.
-    """
+    """Return id and version of schedules changed in the last `within` seconds, oldest first."""
     rows = connection.execute(CHANGED, {"within": within, "limit": limit})
     return {row.id: row.version for row in rows}
 
@@ -292,9 +275,7 @@ def count_by_partition(connection: Connection) -> dict[int, int]:
 def open_runs(
     connection: Connection, tokens: Collection[int], overlapping: Collection[int]
 ) -> dict[int, OpenRuns]:
-    """Return the open runs of schedules by their id: of those with these run tokens, and of those
-    that keep none.
-    """
+    """Return open runs by schedule id: of those with these run tokens, and of those without any."""
     asked = ((ONE_RUN, tokens), (OPEN_RUNS, overlapping))
     rows = (
         connection.execute(each.on(connection), {"ids": sorted(ids)}) for each, ids in asked if ids

@@ -1,6 +1,4 @@
-"""Retries of runs: the new job runs for the nominal time of the old one, and is a run of the
-schedule by hand.
-"""
+"""Retries of runs: the new job has the old one's nominal time, and counts as a run by hand."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,8 +32,7 @@ ADOPT: Final = (
 
 
 def retry(connection: Connection, of: Job, create: Create) -> tuple[Job, bool]:
-    """Create the retry of a run as a run of its schedule, or as a plain job if the schedule was
-    deleted.
+    """Create the retry of a run, as a plain job if the schedule was deleted.
 
     Raises `ScheduleIsRunning` if another run blocks it.
     """

@@ -1,5 +1,4 @@
-"""Schedules as they are stored, and their conversion into the values that the domain decides about,
-and back.
+"""Stored schedules, and their conversion into the domain's values and back.
 
 Rows are tuples, because thousands may be copied with small changes at once, which takes a dataclass
 five times as long.
@@ -108,8 +107,7 @@ class FailedRun:
 
 
 class UnreadableSchedule(InvalidRequest):
-    """A stored schedule cannot be read by this program: another version wrote it, or a time zone is
-    missing.
+    """A stored schedule that this program cannot read, because of its version or time zone.
 
     It is left alone, because another node may be able to read it, and it does not stop other
     schedules.
@@ -130,9 +128,7 @@ _DURATIONS: Final = ("total_duration", "total_duration_failures")
 
 
 def rules_as_values(rules: Rules) -> dict[str, Any]:
-    """Return the rules as JSON values, without the trigger and the days of calendars, which have
-    columns.
-    """
+    """Return the rules as JSON values, without trigger and calendar days, which have columns."""
     values: dict[str, Any] = {"key": rules.key}
     for name, option in RULE_OPTIONS.items():
         value = getattr(rules, name)
@@ -150,7 +146,7 @@ def rules_as_values(rules: Rules) -> dict[str, Any]:
 
 
 def _rule_from(kind: ValueKind, value: Any) -> Any:
-    """Return the value of an option that JSON was made of; `Rules` reads choices itself."""
+    """Return the value of an option from its JSON form; `Rules` reads choices itself."""
     if value is None:
         return None
     match kind:
@@ -226,7 +222,7 @@ def snapshot_of(row: StoredSchedule) -> ScheduleSnapshot:
 
 
 def change_of(row: StoredSchedule) -> OneTimeChange | None:
-    """Return the change of the next start that is made once."""
+    """Return the one-time change of the next start, if any."""
     if row.skip_until is None:
         return None
     return OneTimeChange(

@@ -1,6 +1,4 @@
-"""The tables of schedules: deployments, schedules, their statistics, the ledger of nominal times,
-and backfills.
-"""
+"""The tables of schedules: deployments, schedules, statistics, the ledger, and backfills."""
 
 from sqlalchemy import (
     BigInteger,
@@ -82,7 +80,7 @@ schedules = Table(
     Column("backfill_next", Instant),  # the first of its rows in `backfill_times`
     Column(
         "limits", Json
-    ),  # the limits of each of its jobs, by the parameters of the schedule; as in a job's row
+    ),  # the limits of each of its jobs, by the schedule's parameters, as in a job's row
     Column("tags", Json),  # the tags of each of its jobs
     Column("max_attempts", Integer),  # the attempts of each of its jobs; null: one
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),

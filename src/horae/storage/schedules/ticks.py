@@ -1,6 +1,4 @@
-"""The ledger of nominal times: the decision about each, with its reason, written in the transaction
-that acts on it.
-"""
+"""The ledger of nominal times: each decision and its reason, written together with its effects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +37,7 @@ class StoredTicks:
     many.
 
     `retried_as`: the newest job that repeats its run; `waiting_reason`: why the newest job has not
-    started, if that is pending.
+    started, if it is pending.
     """
 
     schedule_id: int
@@ -61,7 +59,7 @@ class StoredTicks:
 
 
 _LATER: Final = frozenset({"decided_at", "retried_as"})
-# Not a mapping
+# The columns are not a mapping.
 _GIVEN: Final = tuple(name for name in ticks.c.keys() if name not in _LATER)  # noqa: SIM118
 
 
@@ -82,7 +80,7 @@ def _forget(dialect: str) -> Delete:
     kept = select(func.min(jobs.c.nominal_time)).where(
         jobs.c.schedule_id == upto.c.schedule_id, jobs.c.nominal_time.is_not(None)
     )
-    # Two queries, as there is an index for each.
+    # These are two queries, because there is an index for each.
     first_kept, first_retry = (
         kept.where(jobs.c.retry_of.is_(None)),
         kept.where(jobs.c.retry_of.is_not(None)),
@@ -158,7 +156,7 @@ LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
 def extend_excluded(connection: Connection, entry: Mapping[str, Any], last_tick: datetime) -> bool:
     """Add excluded times to the row of those before them, and return whether there is one.
 
-    So a schedule that is excluded for ever has one row, however long it goes on.
+    In this way a schedule that is excluded for ever has one row, however long it goes on.
     """
     changed = connection.execute(
         EXTEND,
@@ -174,9 +172,10 @@ def extend_excluded(connection: Connection, entry: Mapping[str, Any], last_tick:
 
 
 def add(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
-    """Write decisions, given by all columns but `decided_at`.
+    """Write decisions, given by all columns except `decided_at`.
 
-    The primary key rejects a second decision about the same nominal time, and so the transaction.
+    The primary key rejects a second decision about the same nominal time, and thereby the
+    transaction.
     """
     connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
 
@@ -198,15 +197,12 @@ def run_of(connection: Connection, schedule_id: int, moment: datetime) -> JobId 
 
 
 def note_retry(connection: Connection, schedule_id: int, moment: datetime, retry: JobId) -> None:
-    """Write that a job repeats the run of a nominal time; the decision about the time stays as it
-    is.
-    """
+    """Note that a job repeats the run of a nominal time; the decision about it does not change."""
     connection.execute(NOTE_RETRY, {"schedule": schedule_id, "moment": moment, "retry": retry})
 
 
 def forget(connection: Connection, upto: Mapping[int, datetime]) -> None:
-    """Delete the decisions about each schedule's nominal times up to a moment, because the jobs for
-    them are deleted.
+    """Delete decisions about nominal times up to a moment, whose jobs are deleted.
 
     A schedule's ledger goes back as far as its jobs do, without gaps: decisions from its oldest job
     on are kept, and so is its last decision.

@@ -11,9 +11,7 @@ from horae.storage.jobs import jobs, reading
 from horae.storage.jobs.waiting_reason import waiting_reason
 
 MOST_EXPLAINED: Final = 20
-"""Pending runs of one schedule that are explained, the oldest ones; few schedules let more than one
-wait.
-"""
+"""Maximum number of pending runs of a schedule that are explained; more are rare."""
 PENDING: Final = among(
     select(jobs.c.id)
     .where(jobs.c.state == JobState.PENDING)
@@ -24,7 +22,7 @@ PENDING: Final = among(
 
 
 def waiting_reasons(connection: Connection, job_ids: Collection[int]) -> dict[int, str]:
-    """Return why those of these jobs that are pending have not started, by their ids."""
+    """Return by id why these jobs, as far as they are pending, have not started."""
     pending = connection.execute(PENDING.on(connection), {"ids": sorted(job_ids)}).scalars()
     found = reading.get_many(connection, [JobId(id_) for id_ in pending])
     reasons = {job.id: waiting_reason(connection, job) for job in found}

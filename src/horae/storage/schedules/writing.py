@@ -43,8 +43,8 @@ from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import STATISTICS, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
-# One order, so that transactions cannot deadlock; both tables, because after a wait only locked
-# rows are read again.
+# Rows are locked in one order, so that transactions cannot deadlock; both tables are locked,
+# because after a wait only locked rows are read again.
 LOCK: Final = among(ALL.order_by(schedules.c.id).with_for_update(), schedules.c.id)
 _CHANGING: Final = (
     "state",
@@ -57,9 +57,7 @@ _CHANGING: Final = (
     "last_tick",
 )
 ONE_TIME: Final = ("skip_until", "skip_reason", "moved_start", "backfill_next")
-"""Columns that few schedules ever use, so they are written apart from those that change with each
-run.
-"""
+"""Columns that few schedules ever use, written apart from those that change with each run."""
 _DEFINITION: Final = (
     "job_type",
     "params",
@@ -86,10 +84,9 @@ def _write(dialect: str, table: Table, names: Sequence[str], **more: Any) -> Upd
 
 
 def by_index(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
-    """Make PostgreSQL find the rows of the batch `ids` by an index; for a join alone it may read
-    the whole table.
+    """Make PostgreSQL find the rows of `ids` by an index; for a join it may read the whole table.
 
-    True on SQLite, which would otherwise compare the batch with each row.
+    The condition is true on SQLite, which would otherwise compare the batch with each row.
     """
     return member_of(dialect, column, "ids", of=IdList) if dialect == POSTGRESQL else true()
 
@@ -158,9 +155,7 @@ REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id
 
 
 def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return the parameter of `json_rows`; each distinct moment is converted once, as most of a
-    batch are equal.
-    """
+    """Return the parameter of `json_rows`; equal moments, being frequent, are converted once."""
     dialect = connection.dialect.name
     texts: dict[datetime, int | str | None] = {}
 
@@ -173,9 +168,7 @@ def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> s
 
 
 def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
-    """Lock those of these schedules that exist until the transaction ends, and return them by
-    id.
-    """
+    """Lock these schedules until the transaction ends, and return the existing ones by id."""
     rows = connection.execute(LOCK.on(connection), {"ids": sorted(ids)}).all()
     return readable(schedules.name, rows, stored)
 
@@ -210,9 +203,7 @@ def _write_batch(
 def add(
     connection: Connection, module: str, name: str, partition: int, definition: Mapping[str, Any]
 ) -> int | None:
-    """Insert a disabled schedule with empty statistics; return its id, or None if the name is
-    taken.
-    """
+    """Insert a disabled schedule with empty statistics; return its id, or None for a taken name."""
     given = {"module": module, "name": name, "partition": partition, **definition}
     schedule_id: int | None = connection.execute(ADD.on(connection), given).scalar_one_or_none()
     if schedule_id is not None:
@@ -228,9 +219,7 @@ def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]
 def set_computed(
     connection: Connection, schedule_id: int, computed: Mapping[str, str | int | None]
 ) -> None:
-    """Store what the application's code computes for a locked schedule: excluded days, options of
-    its jobs.
-    """
+    """Store what the application's code computes for a locked schedule: days and job options."""
     connection.execute(SET_COMPUTED, {"schedule_id": schedule_id, **computed})
 
 

@@ -14,7 +14,7 @@ down_revision: Final = None
 
 # SQLite counts rows only in a column declared exactly INTEGER.
 row_id: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-# Whole microseconds since 1970, in UTC, where there is no type for a moment.
+# A moment is whole microseconds since 1970, in UTC, where there is no type for it.
 instant: Final = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 json: Final = JSONB().with_variant(sa.Text(), "sqlite")
 zero: Final = sa.text("0")
@@ -126,8 +126,8 @@ CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) W
 def upgrade() -> None:
     """Apply."""
     is_postgresql = op.get_context().dialect.name == "postgresql"
-    # The years that Python supports, less a day at either end, so that every moment can be shown
-    # in any time zone.
+    # The range is that of Python, less a day at either end, so that every moment can be shown in
+    # any time zone.
     first, last = (
         ("to_timestamp(-62135510400)", "to_timestamp(253402214400)")
         if is_postgresql
@@ -542,7 +542,8 @@ def upgrade() -> None:
         sa.Column("expires_at", instant, nullable=False),
     )
     if is_postgresql:
-        # Unlogged: each job is written ten times a second, and may be lost with the server.
+        # The tables are unlogged: each job is written ten times a second, and may be lost with the
+        # server.
         op.create_table(
             "horae_live_jobs",
             sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
