@@ -22,9 +22,9 @@ SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
 METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
 LEAST_COMPRESSED: Final = 1000
-"""Bytes from which a response is compressed; smaller ones fit one packet as they are."""
+"""Minimum number of bytes of a compressed response; smaller ones fit one packet as they are."""
 COMPRESSION: Final = 4
-"""Level of gzip; higher ones take several times as long and make JSON hardly smaller."""
+"""Level of gzip; higher ones take several times as long and compress JSON hardly better."""
 OPEN: Final = frozenset({"health", "readiness", "log_in", "log_out"})
 """Operations without authentication."""
 
@@ -34,7 +34,7 @@ class HttpInterface(FastAPI):
 
     @property
     def services(self) -> Services:
-        """The services of the endpoints."""
+        """Return the services of the endpoints."""
         services: Services = self.state.services
         return services
 
@@ -52,7 +52,7 @@ class HttpInterface(FastAPI):
         if self.openapi_schema is not None:
             return self.openapi_schema
         made = super().openapi()
-        # What FastAPI cannot derive: the schemas of events, and the security of each operation.
+        # FastAPI cannot derive the schemas of events, nor the security of each operation.
         schemas = cast("dict[str, Any]", made["components"]["schemas"])
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
@@ -79,8 +79,8 @@ def http_interface(services: Services) -> HttpInterface:
     """
     settings, known = services.settings, services.has_authentication
     hosts = allowed_hosts(settings, known=known)
-    middleware = [  # the outermost first
-        # Does not compress event streams
+    middleware = [  # outermost first
+        # This middleware does not compress event streams
         Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),
         Middleware(HeadRequests),
         Middleware(ErrorResponses),

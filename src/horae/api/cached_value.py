@@ -25,8 +25,8 @@ class CachedValue(Generic[T]):
         self._answer: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """Return the value, computed now unless it is fresh; concurrent callers wait and get the
-        same value.
+        """Return the value, computed now unless it is fresh; concurrent callers share one
+        computation.
         """
         with self._lock:
             began = self._clock()

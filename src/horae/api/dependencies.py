@@ -1,6 +1,4 @@
-"""Dependencies that endpoints declare by annotation: the services, and an actor with the needed
-role.
-"""
+"""Dependencies that endpoints declare by annotation: the services, and an actor with a role."""
 
 import inspect
 from typing import Annotated
@@ -27,10 +25,10 @@ ServicesHere = Annotated[Services, Depends(services_of)]
 
 
 async def actor_of(request: Request, services: ServicesHere) -> Actor:
-    """Identify the user; raises `NotAuthenticated`, also if the application returns an invalid
-    actor id.
+    """Identify the user.
 
-    Raises `Misconfigured` if the application returns something else than an actor.
+    Raises `NotAuthenticated`, also if the application returns an invalid actor id, and
+    `Misconfigured` if it returns something other than an actor.
     """
     try:
         found = services.authenticate(request)

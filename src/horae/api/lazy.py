@@ -1,5 +1,4 @@
-"""The HTTP API before it is needed: made at the first request, when all job types have been
-declared.
+"""The HTTP API, made at the first request, when all job types have been declared.
 
 Imports no web framework, so that a program which only starts jobs neither loads nor needs one.
 """
@@ -12,7 +11,7 @@ from horae.errors import ConfigurationError
 from horae.forking import ForkSafeLock
 
 WEB_PACKAGES: Final = frozenset({"fastapi", "h11", "prometheus_client", "starlette", "uvicorn"})
-"""What the extra `web` installs, by the names under which it is imported."""
+"""The packages that the extra `web` installs, by the names under which they are imported."""
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -21,9 +20,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 @contextmanager
 def web_packages_required() -> Generator[None]:
-    """Raise `ConfigurationError` if the block imports a package of the extra `web` that is not
-    installed.
-    """
+    """Raise `ConfigurationError` if the block imports a missing package of the extra `web`."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -42,8 +39,8 @@ class Interface(Protocol):
         ...
 
     def entrance(self) -> str:
-        """Return the path for a browser, relative to where this is served; may invalidate an
-        earlier one.
+        """Return the path for a browser, relative to where this is served; earlier ones may be
+        invalid.
         """
         ...
 
@@ -56,8 +53,8 @@ class LazyInterface:
     """An ASGI application: serve it, or mount it in another one."""
 
     def __init__(self, make: Callable[[], Interface], may_listen: Callable[[str], None]) -> None:
-        """`may_listen` raises `ConfigurationError` for a host that would expose the API without
-        authentication.
+        """`may_listen` raises `ConfigurationError` for a host that needs authentication and has
+        none.
         """
         self._make = make
         self.may_listen = may_listen
@@ -66,7 +63,7 @@ class LazyInterface:
 
     @property
     def made(self) -> Interface:
-        """The application itself, made at the first access; raises what making it raises."""
+        """Return the application, made at the first access; raises what making it raises."""
         with self._making:
             if self._made is None:
                 self._made = self._make()

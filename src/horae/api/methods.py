@@ -1,6 +1,4 @@
-"""Methods that endpoints do not declare: HEAD wherever there is GET, OPTIONS, and the `Allow`
-header.
-"""
+"""Methods that endpoints do not declare: HEAD beside each GET, OPTIONS, and the `Allow` header."""
 
 from typing import Final
 
@@ -10,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DECLARED: Final = ("DELETE", "GET", "PATCH", "POST")
 WITHOUT_HEAD: Final = "/api/session/link/"
-"""A GET uses up a one-time link, which a HEAD must not do."""
+"""Path of one-time links: a GET uses one up, which a HEAD must not do."""
 
 
 def allowed_methods(request: Request) -> str:
@@ -46,7 +44,7 @@ class HeadRequests:
         async def receive_until_answered() -> Message:
             return (
                 {"type": "http.disconnect"} if begun else await receive()
-            )  # or an event stream would not end
+            )  # without an end, an event stream would stay open
 
         async def send_without_body(message: Message) -> None:
             nonlocal begun

@@ -39,14 +39,13 @@ AnyQueue = TypeVar("AnyQueue", QueueView, Depth)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsLimits:
-    """When an ended job is counted, and how many queues have a label of their own."""
+    """The delay before an ended job is counted, and the number of queues with own labels."""
 
     counted_after: float = 2.0
-    """Seconds after which an end is counted; before that, its transaction may not have been
-    committed.
-    """
+    """Seconds after which an end is counted; its transaction may take so long to be committed."""
     queues: int = 100
-    """Queues with a label of their own, at most; Prometheus stores a time series for each."""
+    """Maximum number of queues with labels of their own; Prometheus stores a time series for each.
+    """
 
 
 @dataclass(slots=True)
@@ -181,7 +180,7 @@ def _histogram(name: str, text: str, histograms: Mapping[str, Histogram]) -> Met
 
 
 def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
-    """Gauges by queue."""
+    """Yield the gauges of each queue."""
     named = _by_label(sorted(views, key=lambda view: (-view.pending, view.name)), most)
     pending = {(name,): sum(view.pending for view in group) for name, group in named.items()}
     started = {(name,): sum(view.started for view in group) for name, group in named.items()}
@@ -204,7 +203,7 @@ def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
 
 
 def _depths(found: Sequence[Depth], most: int) -> Iterator[Metric]:
-    """Gauges of the work of each queue, for autoscalers."""
+    """Yield the gauges of each queue's work, for autoscalers."""
     named = _by_label(sorted(found, key=lambda each: (-each.due, each.name)), most)
     due = {(name,): sum(each.due for each in group) for name, group in named.items()}
     work = {(name,): sum(each.work_seconds for each in group) for name, group in named.items()}

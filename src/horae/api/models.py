@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LARGEST_ID: Final = 2**63 - 1
 LONGEST_NOTE: Final = 2000
-"""Characters of the note on why a queue or schedule is paused."""
+"""Maximum number of characters of the note on why a queue or schedule is paused."""
 
 
 def _storable(text: str) -> str:
@@ -35,15 +35,13 @@ class RequestModel(BaseModel):
 
 
 class View(BaseModel):
-    """A part of a response, made from the attributes of a value; an alias is the attribute's name
-    if it differs.
+    """A part of a response, made from the attributes of a value; an alias names a different
+    attribute.
     """
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
 
 def attributes(value: "DataclassInstance") -> dict[str, Any]:
-    """Return the fields of a dataclass by name; unlike `asdict`, leaves their values as they
-    are.
-    """
+    """Return the fields of a dataclass by name; unlike `asdict`, leave their values as they are."""
     return {field.name: getattr(value, field.name) for field in fields(value)}

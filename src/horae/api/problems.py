@@ -105,7 +105,7 @@ RESPONSES: Final[Mapping[type[Exception], tuple[int, str]]] = {
     InvalidRequest: (400, "ERROR_INVALID_REQUEST"),
     Unavailable: (503, UNAVAILABLE),
 }
-"""The nearest base class of an error decides."""
+"""Status and code of each class of errors; the nearest base class of an error decides."""
 
 _LENGTHS: Final = {"too_long": ("at most", "max_length"), "too_short": ("at least", "min_length")}
 NO_SUCH: Final[Mapping[str, str]] = {
@@ -145,9 +145,7 @@ class Problem(BaseModel):
 
 
 def document_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the error responses of an endpoint for OpenAPI; any endpoint may return 401, 403 and
-    503.
-    """
+    """Return an endpoint's error responses for OpenAPI; every endpoint has 401, 403 and 503."""
     reasons = {
         400: "The request is invalid, or the state does not allow it.",
         401: "Authentication required.",
@@ -188,9 +186,7 @@ def code_of(error: Exception) -> str:
 
 
 def response_to(error: Exception) -> Response:
-    """Return the response to an error; unexpected errors are logged and their text is not
-    exposed.
-    """
+    """Return the response to an error; the text of an unexpected one is logged, but not exposed."""
     status, code = status_of(error)
     if isinstance(error, NotAuthenticated):
         return problem(status, code, str(error), {"WWW-Authenticate": "Bearer"})
@@ -217,9 +213,7 @@ def response_to(error: Exception) -> Response:
 
 
 def _outage(error: Exception) -> str:
-    """Log why the database is unavailable; return what clients are told, which names no server and
-    no file.
-    """
+    """Log why the database is unavailable; return a text without server or file names."""
     if isinstance(error, DatabaseUnavailable) and error.answers:
         log.warning("the database cannot serve a request: %s", error)
         return "the database cannot be used now; see the log of the server"
@@ -245,11 +239,11 @@ async def on_error(_request: Request, error: Exception) -> Response:
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
     """Answer a request that no endpoint accepts."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - as `HANDLERS` says
+    assert isinstance(error, HTTPException)  # noqa: S101 - `HANDLERS` calls this for no other class
     if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
         code = STATUS_CODES.get(error.status_code, INTERNAL)
         return problem(error.status_code, code, error.detail, error.headers)
-    # The error names the methods of one route, and the path may have several.
+    # The error names the methods of one route, but the path may have several.
     headers = {"Allow": allowed_methods(request)}
     if request.method == "OPTIONS":
         return Response(status_code=204, headers=headers)
@@ -258,10 +252,10 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 
 async def on_invalid_values(request: Request, error: Exception) -> Response:
     """Answer a request whose path, query or body is invalid."""
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - as `HANDLERS` says
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - `HANDLERS` calls this for no other class
     wrong = error.errors()
     place = wrong[0]["loc"][0]
-    if place == "path":  # an invalid ID cannot exist, so it is not found
+    if place == "path":  # an invalid ID cannot exist, so the answer is 404
         return problem(404, NO_SUCH.get(str(wrong[0]["loc"][-1]), "ERROR_NOT_FOUND"), "not found")
     if place == "body" and "json" not in request.headers.get("content-type", ""):
         return problem(400, BODY, "a JSON body needs the header Content-Type: application/json")
@@ -276,11 +270,11 @@ HANDLERS: Final[dict[int | type[Exception], Callable[..., Coroutine[Any, Any, Re
     HTTPException: on_http_exception,
     HoraeError: on_error,
 }
-"""What answers a request instead of an endpoint that has raised an error, by its class."""
+"""The handler of each class of errors that an endpoint raises."""
 
 
 def _text(item: Mapping[str, Any]) -> str:
-    # Pydantic says "items" of the characters of an optional text.
+    # Pydantic calls the characters of an optional text "items".
     if item["type"] in _LENGTHS and isinstance(item["input"], str):
         which, bound = _LENGTHS[item["type"]]
         return (

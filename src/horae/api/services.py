@@ -36,9 +36,7 @@ from horae.types import Registry, Routes
 T = TypeVar("T")
 
 OVERVIEW_LASTS: Final = 2.0
-"""Seconds for which the overview is cached: it takes several queries, and every open dashboard asks
-for it.
-"""
+"""Seconds for which the overview is cached: each open dashboard asks for its several queries."""
 DASHBOARD: Final = Path(__file__).parent / "static"
 """The folder with the built files of the dashboard."""
 
@@ -65,12 +63,12 @@ class Services:
 
     @cached_property
     def authenticate(self) -> Authenticate:
-        """Identifies the user of a request; raises `ConfigurationError`."""
+        """Return the path for a browser, relative to the mount: the page or a login link."""
         return self.custom_authenticate or BuiltIn(self.settings, self.components.database)
 
     def entrance(self) -> str:
-        """Return the path for a browser, relative to where this is served: the page, or a one-time
-        login link.
+        """Return the path for a browser, relative to where this is served: the page or a login
+        link.
         """
         built_in = self.authenticate
         return built_in.link.make() if isinstance(built_in, BuiltIn) and built_in.is_by_link else ""
@@ -160,7 +158,7 @@ class Services:
 
     @property
     def reads(self) -> Reads:
-        """Where lists are read: the replica, if the settings name one."""
+        """Return the source of lists: the replica, if the settings name one."""
         return self.components.replica or self.components.database
 
     async def on_thread(self, call: Callable[[], T]) -> T:
@@ -175,7 +173,7 @@ class Services:
     async def record_change(
         self, actor: Actor, action: str, target: str, note: str | None = None
     ) -> AsyncGenerator[None]:
-        """Record the change of the block in the audit log, in its transaction, or the error that
+        """Record the block's change in the audit log, in its transaction, or the error that
         prevented it.
         """
         asked = ChangeRequest(actor.id, action, target, note)
@@ -186,17 +184,17 @@ class Services:
             asked.written = None
             await self.on_thread(
                 partial(self.audit.log, asked, code_of(error))
-            )  # on a reader thread, so as not to wait for the lock again
+            )  # a reader thread does not wait for the lock again
             raise
         except Exception as error:
-            asked.written = None  # its entry was rolled back with the transaction
+            asked.written = None  # the entry was rolled back with the transaction
             await self._settle(asked, code_of(error))
             raise
         await self._settle(asked)
 
     async def _settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
         if asked.written is None:
-            with suppress(DatabaseBusy):  # too many changes are waiting
+            with suppress(DatabaseBusy):  # raised if too many changes are waiting
                 await self.change(partial(self.audit.settle, asked, outcome))
                 return
         await self.on_thread(partial(self.audit.log, asked, outcome))

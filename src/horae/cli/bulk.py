@@ -1,6 +1,4 @@
-"""Changes of many jobs from the command line: the options that choose them, the question, and the
-answer.
-"""
+"""Changes of many jobs from the command line: options that choose them, question and answer."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -76,7 +74,7 @@ def filter_of(
 ) -> dict[str, Any] | None:
     """Return the filter that the options name, None if the jobs are named by their IDs.
 
-    Exits if both or none are.
+    Exits if both or neither are given.
     """
     all_jobs = selection["all_jobs"]
     given: dict[str, Any] = {

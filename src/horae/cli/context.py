@@ -19,8 +19,8 @@ from horae.storage.migrations import has_no_tables
 class Target:
     """The application or the database of a command, loaded and opened when a command needs it.
 
-    The database of the command line wins over that in the application's code, which wins over
-    `HORAE_DATABASE`.
+    The database of the command line takes precedence over that in the application's code, which
+    takes precedence over `HORAE_DATABASE`.
     """
 
     def __init__(self, app: str | None = None, database: str | None = None) -> None:
@@ -29,12 +29,14 @@ class Target:
 
     @cached_property
     def horae(self) -> Horae:
-        """The application, or an empty one on the database; raises `ConfigurationError`."""
+        """Return the application, or an empty one on the database; raises `ConfigurationError`."""
         return Horae(self._database) if self.app is None else self.load(self.app)
 
     @property
     def application(self) -> Horae:
-        """The application, for commands that need its job types; raises `ConfigurationError`."""
+        """Return the application, for commands that need its job types; raises
+        `ConfigurationError`.
+        """
         if self.app is None:
             raise ConfigurationError(
                 "this command needs the job types of an application: name it with --app or"
@@ -44,9 +46,7 @@ class Target:
 
     @property
     def existing(self) -> Horae:
-        """The same as `horae`; raises `NotFound` for a SQLite file that would first be created, or
-        given its tables.
-        """
+        """Return `horae`; raises `NotFound` for a SQLite file that is missing or has no tables."""
         if (file := missing_file(self.horae.settings.database)) is not None:
             raise NotFound(
                 f"there is no database file {file}; name the database with --database or"
@@ -61,16 +61,14 @@ class Target:
         return self.horae
 
     def chosen(self, reference: str | None) -> Horae:
-        """Load the application that a command names itself, else that of --app or HORAE_APP."""
+        """Load the application that the command names, by default that of --app or HORAE_APP."""
         return self.application if reference is None else self.load(reference)
 
     def load(self, reference: str) -> Horae:
-        """Load the application `module:attribute`, on the database of the command line if there is
-        one.
-        """
+        """Load the application `module:attribute`, on the command line's database if any."""
         horae = load(reference)
         if self._database is not None:
-            horae.close()  # its module may have opened the database of its code already
+            horae.close()  # the module may have opened the database of its code already
             horae.settings = horae.settings.model_copy(update={"database": self._database})
         return horae
 
@@ -106,6 +104,6 @@ def operator() -> str:
     """Return the user of this command, such as `ada@workstation`."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may have no name for the user
+    except (KeyError, OSError):  # the user may have no name in a container
         user = f"user {os.getuid()}"
     return f"{user}@{this_host()}"

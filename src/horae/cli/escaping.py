@@ -2,9 +2,7 @@
 
 
 def indented(text: str) -> str:
-    """Escape control characters, and indent all lines after the first, so that none looks like a
-    line of its own.
-    """
+    """Escape control characters, and indent further lines, so that none looks like a new entry."""
     return "\n    ".join(printable(text).split("\n"))
 
 

@@ -19,7 +19,7 @@ EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {
     InvalidRequest: WRONG_CALL,
     NotFound: WRONG_CALL,
 }
-"""By class of error; all others exit with `FAILED`."""
+"""Exit codes by class of error; all other errors exit with `FAILED`."""
 
 EPILOG: Final = (
     "Exit codes: 0 success; 1 the job failed, a check found a problem, the database is unavailable,"
@@ -38,7 +38,7 @@ def complain(message: object) -> None:
 
 
 def _report_bug(error: Exception) -> None:
-    # Loads Pydantic, which `--help` does without
+    # The import loads Pydantic, which `--help` does without
     from horae.redaction import error_text, traceback_text  # noqa: PLC0415
 
     if os.environ.get(TRACEBACK_VARIABLE):
@@ -50,8 +50,9 @@ def _report_bug(error: Exception) -> None:
 
 @contextmanager
 def failures_as_exit_codes() -> Generator[None]:
-    """Turn an error into a line and an exit code; with HORAE_TRACEBACK an unexpected one also
-    prints a traceback.
+    """Turn an error into a line and an exit code.
+
+    With HORAE_TRACEBACK an unexpected error also prints a traceback.
     """
     try:
         yield
@@ -70,14 +71,14 @@ def failures_as_exit_codes() -> Generator[None]:
         raise typer.Exit(FAILED) from error
     except (
         BrokenPipeError
-    ):  # the reader of the output has gone, such as `head`; Typer ends the program quietly
+    ):  # the reader of the output, such as `head`, is gone; Typer ends the program quietly
         raise
     except Exception as error:
         if isinstance(error, typer.Abort) or hasattr(
             error, "exit_code"
         ):  # Typer reports these itself
             raise
-        # Loads SQLAlchemy, as above
+        # The imports load SQLAlchemy, which `--help` does without
         from horae.storage.engine.failures import advice_for  # noqa: PLC0415
         from horae.storage.operations.doctor import database_error_of  # noqa: PLC0415 - as above
 

@@ -1,6 +1,4 @@
-"""The group of all commands: turns expected errors into exit codes and accepts the shared options
-anywhere.
-"""
+"""The group of all commands: turns errors into exit codes, accepts shared options anywhere."""
 
 from collections.abc import Sequence
 from typing import Any, Final

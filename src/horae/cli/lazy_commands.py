@@ -1,6 +1,4 @@
-"""The commands of `horae` by name, imported when they are called: `horae --help` loads none of
-them.
-"""
+"""The commands of `horae` by name, imported when they are called; `--help` imports none."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,9 +17,7 @@ PACKAGE: Final = "horae.cli.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: its name, the module and the attribute that define it, and its line in `horae
-    --help`.
-    """
+    """A command: its name, the module and attribute that define it, and its line in the help."""
 
     name: str
     module: str
@@ -104,16 +100,14 @@ class LazyCommand(TyperCommand):
 
     @override
     def make_context(self, *args: Any, **options: Any) -> Any:
-        """Return a context of the imported command, which then parses and runs in place of this
-        one.
-        """
+        """Return a context of the imported command, which parses and runs in place of this one."""
         return self.load().make_context(*args, **options)
 
     def load(self) -> Any:
         """Import the command."""
         found = getattr(import_module(f"{PACKAGE}.{self._entry.module}"), self._entry.attribute)
         holder = typer.Typer(add_completion=False)
-        holder.callback()(_nothing)  # makes it a group, even of a single command
+        holder.callback()(_nothing)  # a callback makes it a group, even with a single command
         if isinstance(found, typer.Typer):
             holder.add_typer(found, name=self.name, epilog=EPILOG)
         else:

@@ -14,9 +14,7 @@ _OURS = str(Path(__file__).parents[1])
 
 
 def load(reference: str) -> Horae:
-    """Import the application; the `ConfigurationError` names what was expected and what was
-    found.
-    """
+    """Import the application; a `ConfigurationError` names what was expected and what was found."""
     module_name, colon, attribute = reference.partition(":")
     if not (module_name and colon and attribute):
         raise ConfigurationError(
@@ -55,7 +53,7 @@ def _import(name: str) -> ModuleType:
 
 
 def _broken(name: str, error: Exception) -> str:
-    # The line of the application is what a reader can change, not the one of Horae that refused it.
+    # A reader can change the line of the application, not that of Horae which refused it.
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

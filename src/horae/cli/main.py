@@ -85,9 +85,7 @@ def prepare(
 
 @contextmanager
 def variable(name: str, value: str) -> Generator[None]:
-    """Set an environment variable, which the options of `horae migrate` read, until the end of the
-    block.
-    """
+    """Set an environment variable within the block; the options of `horae migrate` read it."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -101,8 +99,8 @@ def variable(name: str, value: str) -> Generator[None]:
 
 def main() -> None:
     """Run the program."""
-    if sys.stdout is None:  # closed, as a service manager may start programs
-        # Open until the process ends
+    if sys.stdout is None:  # a service manager may start programs with stdout closed
+        # The file stays open until the process ends
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     if not all(is_storable(argument) for argument in sys.argv):
         complain("an argument is not valid UTF-8 or contains a NUL character")

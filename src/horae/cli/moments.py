@@ -11,8 +11,9 @@ from horae.quoting import quoted
 
 
 def parse_moment(text: str, option: str = "--run-at", zone: str | None = None) -> datetime:
-    """Parse an ISO time, by default in `zone`, or in the time zone of this machine; raises
-    `InvalidRequest`.
+    """Parse an ISO time, by default in `zone` or else in this machine's time zone.
+
+    Raises `InvalidRequest`.
     """
     named = None if zone is None else load_zone(zone)
     try:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a list of them gets into a signature."""
+"""Options that several commands share, and how a list of them becomes part of a signature."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -32,15 +32,14 @@ Query = Annotated[
 
 
 def whose(owner: str | None) -> Whose:
-    """Return the owner that an option selects: everybody if it was not given."""
+    """Return the owner that an option selects, by default everybody."""
     return EVERYBODY if owner is None else owner
 
 
 def replace_catch_all(
     command: Callable[..., None], added: Sequence[Parameter], *, before_own: bool = False
 ) -> Callable[..., None]:
-    """Put options in the place of `**options`, the last parameter of a command, which receives
-    their values.
+    """Put options in the place of a command's last parameter, `**options`, which receives them.
 
     `before_own`: list them in the help before the options of the command itself.
     """

@@ -28,7 +28,7 @@ _KINDS: Final[Mapping[ValueKind, Any]] = {
     ValueKind.RETRIES: int,
     ValueKind.EXCLUSIONS: list[str],
 }
-"""The types of the options that take no plain text."""
+"""The types of the options that are no plain text."""
 
 
 def rule_option(rule: RuleOption) -> Option:

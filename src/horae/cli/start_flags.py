@@ -14,7 +14,7 @@ from horae.types.rules import OPTIONS, Option, StartOptions, TextForm
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _KINDS: Final[Mapping[TextForm, Any]] = {"number": int, "texts": list[str], "ids": list[int]}
-"""What typer reads for a form; a text for all others."""
+"""The types that typer parses for each form; a text for all other forms."""
 _READERS: Final[Mapping[TextForm, Callable[[str, str], Any]]] = {
     "duration": lambda _, text: duration(text),
     "moment": lambda flag, text: parse_moment(text, flag),
@@ -22,7 +22,7 @@ _READERS: Final[Mapping[TextForm, Callable[[str, str], Any]]] = {
     "backoff": lambda _, text: backoff(text),
     "json": json_object,
 }
-"""How a text is parsed further, with the flag for errors. Each raises `InvalidRequest`."""
+"""Parsers of texts, called with the flag for error messages. Each raises `InvalidRequest`."""
 
 
 def with_start_options(command: Command) -> Command:

@@ -7,19 +7,15 @@ import typer
 
 
 def name_values(command: Any) -> None:
-    """Let the help of a command and of those in it name no Python types, as Typer does: `<bool>`,
-    `<int range>`.
-    """
+    """Name no Python types such as `<bool>` in the help of a command and its subcommands."""
     for each in getattr(command, "commands", {}).values():
         name_values(each)
-    for parameter in command.get_params(
-        typer.Context(command)
-    ):  # with `--help`, which the command keeps
+    for parameter in command.get_params(typer.Context(command)):  # the command keeps `--help`, too
         name_value(parameter)
 
 
 def name_value(parameter: Any) -> None:
-    """Let the help name the value of one option or argument. Idempotent."""
+    """Name the value of one option or argument in the help. Idempotent."""
     usual = getattr(parameter, "display_type_rich", None)
     if usual is not None and not isinstance(usual, partial):
         parameter.display_type_rich = partial(_shown, parameter, usual)
@@ -27,6 +23,6 @@ def name_value(parameter: Any) -> None:
 
 def _shown(parameter: Any, usual: Any, ctx: Any) -> str | None:
     if parameter.param_type_name == "argument" or getattr(parameter, "is_flag", False):
-        return None  # an argument is named in the column before
+        return None  # the column before names an argument
     text = str(usual(ctx) or "")
     return "N" if text.startswith("<int") else text.strip("<>")

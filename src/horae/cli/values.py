@@ -14,13 +14,11 @@ from horae.types.rules import OPTIONS, START_OPTIONS
 
 _MONTH: Final = timedelta(days=30)
 ONLY_IN_PYTHON: Final = frozenset({"job_type", "session"})
-"""Options of a start that the command does not have."""
+"""Options of a start that the command lacks, because they are Python objects."""
 
 
 def duration(text: str) -> timedelta:
-    """Parse `30s`, `1h30m`, `2 days`, `PT90M` or a plain number of seconds; raises
-    `InvalidRequest`.
-    """
+    """Parse `30s`, `1h30m`, `2 days`, `PT90M` or a number of seconds; raises `InvalidRequest`."""
     try:
         if text.isascii() and text.replace(".", "", 1).isdigit():
             return timedelta(seconds=float(text))
@@ -40,7 +38,7 @@ def names(text: str) -> tuple[str, ...] | None:
 
 
 def backoff(text: str) -> Backoff:
-    """Parse `base=10s,cap=5m,factor=linear,jitter=0.1`; what is not named has its default.
+    """Parse `base=10s,cap=5m,factor=linear,jitter=0.1`; missing parts have their defaults.
 
     Raises `InvalidRequest`.
     """
@@ -84,10 +82,8 @@ def start_parameters(
 ) -> dict[str, Any]:
     """Return the parameters of `horae jobs start`.
 
-    Raises `InvalidRequest` for the name of an option.
-
-    No type declares a parameter of such a name, but one may take any: then the JSON object can have
-    it.
+    Raises `InvalidRequest` for the name of an option. No type declares such a parameter, but a type
+    that takes any can get it in the JSON object.
     """
     accepts_any = job_type.request.model.model_config.get("extra") == "allow"
     given = {_pair(pair)[0] for pair in pairs} | (

@@ -16,7 +16,7 @@ from horae.domain.jobs import MOST_CHARACTERS, BulkAction
 from horae.errors import InvalidRequest
 
 MOST_NAMES: Final = 1_000
-"""Types or queues in one filter, at most."""
+"""Maximum number of types or queues in one filter."""
 
 router = APIRouter(prefix="/api/jobs/bulk", tags=["jobs"])
 

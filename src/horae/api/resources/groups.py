@@ -20,7 +20,7 @@ from horae.types import JobType
 router = APIRouter(prefix="/api/groups", tags=["jobs"])
 
 MOST_MEMBERS: Final = 1_000
-"""Members of a group that one request may start."""
+"""Maximum number of members in one request."""
 
 
 class NewMember(RequestModel):

@@ -56,7 +56,7 @@ async def start_unknown(job_type: str, services: ServicesHere, actor: Changer) -
 
 
 def not_startable(services: Services, actor: Actor, name: str) -> HoraeError:
-    """Return the error for a type that nobody may start over HTTP; only staff learn that it
+    """Return the error for a type that cannot be started over HTTP; only staff learn that it
     exists.
     """
     registry = services.components.registry
@@ -80,7 +80,7 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
     async def start(
         request: Request, services: ServicesHere, actor: Changer, values: Any
     ) -> Response:
-        # Validated again, from the body, when the job is created: aliases have another meaning
+        # When the job is created, the body is validated again, because aliases have another meaning
         # there
         del values
         text = await request.body()

@@ -28,7 +28,7 @@ from horae.domain.storable import storable
 from horae.errors import InvalidRequest
 
 MOST_IDS: Final = 10_000
-"""IDs in one request, at most."""
+"""Maximum number of IDs in one request."""
 STATE: Final = "!?(" + "|".join(JobState) + ")"
 
 DELETED_LATER: Final[dict[str, Any]] = {
@@ -137,8 +137,7 @@ class JobQuery(RequestModel):
             "queues": _parts(self.queues),
             "owner": self.owner if sees_all and self.owner is not None else actor.reading_as,
             "schedule_id": self.schedule_id,
-            # Owners do not see the error texts that are for developers, so they cannot search them
-            # either.
+            # Owners cannot search the error texts for developers, because they do not see them.
             "query": None if self.q is None else parse_query(self.q, technical=actor.sees_all),
             "group_id": self.group_id,
             "limit": self.limit,

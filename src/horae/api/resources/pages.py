@@ -18,9 +18,7 @@ from horae.api.dependencies import ServicesHere
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 """The cache policy of files whose name contains a hash of their content."""
 ENCODINGS: Final[Mapping[str, str]] = {"br": ".br", "gzip": ".gz"}
-"""Suffixes of the compressed copies that the build makes of each file, by encoding; the smallest
-first.
-"""
+"""Suffixes of the compressed copies of each built file, by encoding, the smallest first."""
 NOT_BUILT: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Horae</title></head>
 <body><h1>Horae</h1>
@@ -33,9 +31,7 @@ a released wheel contains it.</p>
 
 
 class PageAddress(PathConvertor):
-    """Any path outside the API, so that an unknown address of the API gets an error and not the
-    page.
-    """
+    """A path outside the API; an unknown address of the API gets an error instead of the page."""
 
     regex = r"(?!api(?:/|\Z))(?s:.*)"
 
@@ -50,19 +46,19 @@ async def page(request: Request, services: ServicesHere, path: str) -> Response:
     file = _file(services.dashboard, path)
     if file is not None:
         return _file_response(file, request.headers, hashed=path.startswith("assets/"))
-    # The page in place of a file of an older build would be run as a script.
+    # If a file of an older build is missing, the page in its place would be run as a script.
     if path.startswith("assets/"):
         raise HTTPException(404, "file not found")
     index, text = services.dashboard / "index.html", NOT_BUILT
     if index.is_file():
-        # With the base address, relative to where the application is mounted
+        # The page contains the base address, relative to where the application is mounted
         base = f'<head><base href="{html.escape(request.scope.get("root_path", ""))}/">'
         text = index.read_text(encoding="utf-8").replace("<head>", base, 1)
     return HTMLResponse(text, headers={"cache-control": "no-cache"})
 
 
 def _file(folder: Path, path: str) -> Path | None:
-    """Return the file of this name, which is inside the folder; None if there is none."""
+    """Return the file of this name if it exists inside the folder."""
     if not path:
         return None
     try:

@@ -32,7 +32,7 @@ _BODIES: Final[Mapping[ValueKind, Any]] = {
     ValueKind.INTERVAL: _Duration,
     ValueKind.EXCLUSIONS: Annotated[list[_Text], Field(max_length=1000)],
 }
-"""What a request takes for an option; a choice has its own type."""
+"""The type of an option in a request by kind of value; a choice has its own type."""
 
 
 def in_body(option: RuleOption) -> Any:
@@ -81,7 +81,7 @@ class ScheduleOptions(_TriggerBody, _RuleBody, total=False):
     repeated.
     """
 
-    # Pydantic's own way to configure it
+    # Pydantic reads its configuration from this name
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     queue: _Name

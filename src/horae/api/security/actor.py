@@ -28,7 +28,8 @@ class Actor:
 
     `owner` starts jobs, and sees and cancels those it started; `read_only` sees everything and
     changes nothing; `staff` sees and changes everything. `id` is the owner of the jobs that the
-    actor starts: a text of 1 to 200 characters without control characters, else `InvalidRequest`.
+    actor starts: a text of 1 to 200 characters without control characters. Raises `InvalidRequest`
+    for any other.
     """
 
     id: str

@@ -1,6 +1,4 @@
-"""Built-in authentication: a token of the settings, a browser session, or by explicit choice this
-machine.
-"""
+"""Built-in authentication: a configured token, a browser session, or (if allowed) this machine."""
 
 import hmac
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from horae.storage.engine import Database
 
 LOCAL: Final = Actor("local", frozenset({Role.STAFF}))
 OF_LINK: Final = digest_of("the one-time link").hex()
-"""Stored in place of a token's hash in a session that began with the login link."""
+"""The value stored instead of a token's hash in a session that began with the login link."""
 
 
 class BuiltIn:
@@ -53,7 +51,7 @@ class BuiltIn:
             token_hash = await self._database.in_thread(
                 partial(self._sessions.token_of, scope, key)
             )
-            # A session of a token that was removed is invalid.
+            # A session is invalid once its token was removed.
             actors = {token.digest.hex(): token.actor for token in self.tokens} or {OF_LINK: LOCAL}
             if token_hash is not None and token_hash in actors:
                 return actors[token_hash]
@@ -82,14 +80,12 @@ class BuiltIn:
 
 
 def address_of(request: HTTPConnection) -> str:
-    """Return the origin of a request, as far as it is known."""
+    """Return the origin of a request, as far as known."""
     return "somewhere" if request.client is None else request.client.host
 
 
 def from_this_machine(request: HTTPConnection) -> Actor | None:
-    """Return the actor `local`, staff, for a request from this machine, to a local name and not
-    cross-site.
-    """
+    """Return the staff actor `local` for a same-site request from this machine to a local name."""
     peer = None if request.client is None else request.client.host
     near = (
         is_loopback(peer)

@@ -9,9 +9,7 @@ ANY_NAME = "*"
 
 
 def check_exposure(host: str, settings: Settings, authenticate: Authenticate | None = None) -> None:
-    """Raise `ConfigurationError` for a host that other machines can reach without
-    authentication.
-    """
+    """Raise `ConfigurationError` for a host that others can reach without authentication."""
     if settings.local_staff and not is_loopback(host):
         raise ConfigurationError(
             f"local_staff (HORAE_LOCAL_STAFF): {host!r} (HORAE_HOST) can be reached from other"
@@ -27,8 +25,8 @@ def check_exposure(host: str, settings: Settings, authenticate: Authenticate | N
 
 
 def allowed_hosts(settings: Settings, *, known: bool) -> tuple[str, ...]:
-    """Return the permitted host names: those of the settings; else any with authentication, else
-    local ones.
+    """Return the permitted host names: the configured ones; by default any with authentication, and
+    only local ones without it.
     """
     if settings.allowed_hosts is not None:
         return tuple(name.lower() for name in settings.allowed_hosts)

@@ -1,6 +1,4 @@
-"""ASGI middleware around every request: error responses, security headers, host, origin and size
-checks.
-"""
+"""ASGI middleware around every request: error responses, security headers, and request checks."""
 
 from collections.abc import Collection
 from typing import Final
@@ -14,7 +12,7 @@ from horae.api.security.exposure import is_allowed
 from horae.api.security.origin import SAFE_METHODS, host_name, is_same_site
 
 MOST_DIGITS: Final = 18
-"""Digits of a content length; Python refuses to parse numbers of thousands of digits."""
+"""Maximum number of digits of a content length; Python refuses to parse thousands of digits."""
 CONTENT_POLICY: Final = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action"
     " 'self'; frame-ancestors 'none'"
@@ -63,9 +61,7 @@ class ErrorResponses:
 
 
 class RequestGuard:
-    """Refuses unknown host names, changes requested by pages of other sites, and bodies that are
-    too large.
-    """
+    """Refuses unknown host names, changes requested by other sites' pages, and too large bodies."""
 
     def __init__(
         self, app: ASGIApp, hosts: tuple[str, ...], trusted: Collection[str], max_body: int
@@ -83,10 +79,10 @@ class RequestGuard:
         async def receive_bounded() -> Message:
             nonlocal taken
             message = await receive()
-            # Counted, because a request may have no content length
+            # Bytes are counted, because a request may have no content length
             taken += len(message.get("body", b""))
             if taken > self._max_body:
-                # Starlette's own error, which code that reads the body does not catch
+                # Code that reads the body does not catch this error of Starlette's
                 raise HTTPException(413, str(too_large(self._max_body)))
             return message
 

@@ -10,7 +10,7 @@ PATH = "api/session/link/{key}/"
 
 
 class OneTimeLink:
-    """The key of a link until it is used. Thread-safe."""
+    """The key of a link until the link is used. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -23,19 +23,17 @@ class LoginLimits:
     counted_for: float = 60.0
     """Seconds for which a wrong token counts."""
     undelayed: int = 3
-    """Wrong tokens from one address that are not delayed, as people mistype."""
+    """Wrong tokens from one address without a delay, because people mistype."""
     undelayed_in_all: int = 30
-    """The same for all addresses together, against guesses from many addresses."""
+    """Wrong tokens from all addresses together without a delay, against distributed guessing."""
     first_delay: float = 0.25
     """Seconds of the first delay; each further wrong token doubles it."""
     longest_delay: float = 5.0
-    """Seconds by which a response is delayed, at most."""
+    """Maximum delay of a response in seconds."""
     most_delayed: int = 50
-    """Responses that are delayed at a time; further wrong tokens are refused, so that they take no
-    memory.
-    """
+    """Maximum number of delayed responses; further wrong tokens are refused, to save memory."""
     remembered: int = 1000
-    """Wrong tokens that are counted, at most, so that they take no more memory."""
+    """Maximum number of wrong tokens that are remembered, to save memory."""
 
 
 class TooManyGuesses(Refused):
@@ -56,9 +54,7 @@ class LoginThrottle:
         self._warning = ThrottledWarning()
 
     async def wrong(self, address: str) -> None:
-        """Count a wrong token and wait as long as its response is delayed; raises
-        `TooManyGuesses`.
-        """
+        """Count a wrong token and wait until its response is due; raises `TooManyGuesses`."""
         delay = self.delay_after(address)
         self._warning.warn("a log-in from %s failed: unknown token", address)
         if self._delayed >= self._limits.most_delayed:

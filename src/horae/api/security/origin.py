@@ -13,7 +13,7 @@ FORWARDED: Final = (
     "true-client-ip",
     "cf-connecting-ip",
 )
-"""Headers of proxies; the peer address of such a request is not that of the user."""
+"""Headers of proxies; with one of them the peer address is not the user's."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -49,7 +49,7 @@ def is_same_site(headers: Mapping[str, str], trusted: Collection[str] = ()) -> b
         return False
     if origin is None:
         return True
-    # Compared without the scheme, which is unknown behind a proxy that terminates TLS.
+    # The scheme is not compared, because it is unknown behind a proxy that terminates TLS.
     try:
         return urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != ""
     except ValueError:

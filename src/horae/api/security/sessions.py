@@ -1,6 +1,4 @@
-"""Browser sessions: a cookie with an opaque key, bound to the host and path for which it was
-made.
-"""
+"""Browser sessions: a cookie with an opaque key, bound to the host and path of its creation."""
 
 import hashlib
 import secrets
@@ -22,7 +20,7 @@ NAME: Final = "horae_session"
 class CookieScope:
     """The host and path for which a session was begun.
 
-    Ports of a host share cookies, so each has a name of its own.
+    The ports of a host share cookies, so each port has a cookie name of its own.
     """
 
     host: str

@@ -1,4 +1,4 @@
-"""The tokens of the settings. Imports no web framework, as every application checks its tokens."""
+"""The configured tokens. Imports no web framework, because every application checks its tokens."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from horae.domain.names import is_id
 from horae.errors import ConfigurationError
 
 SHORTEST_SECRET: Final = 16
-"""Characters of a secret, at least; shorter ones could be guessed."""
+"""Minimum number of characters of a secret; shorter ones could be guessed."""
 FORM: Final = (
     "id:role:secret, such as alice:owner:…; the roles are owner, read_only and staff, joined by +"
 )
@@ -25,9 +25,7 @@ class Token:
 
 
 def tokens_of(entries: Iterable[str]) -> list[Token]:
-    """Parse the tokens of the settings; the text of a `ConfigurationError` contains no part of
-    them.
-    """
+    """Parse the configured tokens; the text of a `ConfigurationError` contains no part of them."""
     tokens = [_token(number, entry) for number, entry in enumerate(entries, 1)]
     if len({token.digest for token in tokens}) < len(tokens):
         raise ConfigurationError("tokens (HORAE_TOKENS): two of them have the same secret")

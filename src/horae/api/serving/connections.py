@@ -1,5 +1,4 @@
-"""Limits on the connections of clients: how many there are, and how long each step of a request may
-take.
+"""Limits on clients' connections: their number, and the time for each step of a request.
 
 uvicorn limits only the time between two requests. Here the header, the body and the reading of the
 response have a time limit as well. When the table is full, a new connection replaces the least
@@ -21,7 +20,8 @@ from horae.guarded_log import guarded_log
 from horae.runtime.throttled_warning import ThrottledWarning
 
 LARGEST_HEADER: Final = 64 * 1024
-"""Bytes of an incomplete header; ten thousand IDs in a query are more, but arrive in one piece."""
+"""Maximum bytes of an incomplete header; ten thousand IDs in a query are more, but arrive at once.
+"""
 CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks of the time limits."""
 REFUSAL: Final = (
@@ -44,9 +44,7 @@ class Bounds:
 
 
 class Phase(IntEnum):
-    """The phase of a connection; of a full table the connection in the lowest phase is closed
-    first.
-    """
+    """The phase of a connection; a full table closes the connection in the lowest phase first."""
 
     IDLE = 0
     HEADER = 1
@@ -61,7 +59,7 @@ class ConnectionTable:
 
     def __init__(self, bounds: Bounds, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = {
-            Phase.IDLE: None,  # uvicorn has a timer for it
+            Phase.IDLE: None,  # uvicorn has a timer for this phase
             Phase.HEADER: bounds.header,
             Phase.BODY: bounds.body,
             Phase.WRITING: bounds.writing,
@@ -74,13 +72,13 @@ class ConnectionTable:
 
     @property
     def taken(self) -> int:
-        """The number of open connections."""
+        """Return the number of open connections."""
         return len(self._open)
 
     def admit(self, connection: "Connection") -> bool:
         """Add a connection; a full table closes the least active one first.
 
-        False if all are being answered.
+        Returns False if all are being answered.
         """
         if len(self._open) >= self._bounds.connections:
             self._full.warn(
@@ -120,11 +118,10 @@ class ConnectionTable:
 
 
 class _Parser(h11.Connection):
-    """Refuses requests whose length a proxy may read in another way, so that it takes one request
-    for two.
+    """Refuses requests whose length a proxy may read differently, and so split into two requests.
 
-    RFC 9112, section 6.1: `Content-Length` beside `Transfer-Encoding` may be an attempt at request
-    smuggling.
+    RFC 9112, section 6.1: `Content-Length` together with `Transfer-Encoding` may be an attempt at
+    request smuggling.
     """
 
     @override
@@ -161,16 +158,14 @@ class Connection(H11Protocol):
         return Phase.HEADER if self.timeout_keep_alive_task is None else Phase.IDLE
 
     def spent(self, now: float) -> float:
-        """Return for how many seconds it has been in this phase of this request, as observed by
-        earlier calls.
-        """
+        """Return the seconds spent in this phase of this request, as observed by earlier calls."""
         step = (self.phase, self.cycle)
         if step != self._step:
             self._step, self._since = step, now
         return now - self._since
 
     @override
-    # As uvicorn's own
+    # uvicorn does the same
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._admitted = self.table.admit(self)
         if self._admitted:

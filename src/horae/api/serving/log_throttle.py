@@ -25,9 +25,7 @@ REPEATED: Final = (
 
 
 class Throttle(logging.Filter):
-    """Passes lines that begin with one of `REPEATED` at most every `AGAIN_AFTER` seconds, and all
-    other lines.
-    """
+    """Passes each repeated line every `AGAIN_AFTER` seconds, and all other lines always."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

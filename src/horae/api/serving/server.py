@@ -15,23 +15,19 @@ from horae.api.serving.log_throttle import throttle_logs
 from horae.errors import ConfigurationError
 
 LAST_REQUESTS: Final = 5
-"""Seconds that open requests may take to finish during shutdown."""
+"""Seconds for which open requests may go on during shutdown."""
 BACKLOG: Final = 2048
-"""Connections that the operating system queues before they are accepted."""
+"""Number of connections that the operating system queues before they are accepted."""
 ACCEPTED_AT_ONCE: Final = 1
-"""Connections that asyncio accepts per round of its loop; it logs a lack of file descriptors once
-for each.
-"""
+"""Connections accepted per round of the loop; each one logs a lack of file descriptors."""
 
 
 class HttpServer:
     """An HTTP server: listens from its creation, and answers requests while `run` runs."""
 
-    # Frozen
+    # The default is immutable
     def __init__(self, app: LazyInterface, host: str, port: int, bounds: Bounds = Bounds()) -> None:  # noqa: B008
-        """Raises `ConfigurationError` if it cannot listen, or must not: other machines need
-        authentication.
-        """
+        """Raises `ConfigurationError` if it cannot listen, or must not without authentication."""
         app.may_listen(host)
         self._app = app
         self._bounds = bounds
@@ -46,7 +42,7 @@ class HttpServer:
 
     @property
     def entrance(self) -> str:
-        """The URL for a browser: the address, or a new login link that works once."""
+        """Return the URL for a browser: the address, or a new login link that works once."""
         return self.url + self._app.made.entrance()
 
     @property
@@ -93,15 +89,14 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to the node, and unaccepted connections to the operating
-    system.
-    """
+    """A uvicorn server that leaves signals to the node, and queued connections to the system."""
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            each.listen(BACKLOG)  # asyncio has set it to what it accepts at once
+            # Asyncio has set the backlog to the number that it accepts at once
+            each.listen(BACKLOG)
 
     @override
     @contextmanager

@@ -1,4 +1,4 @@
-"""Events in the form in which they are sent, and who may see them."""
+"""Events in the form in which they are sent, with the users who may see them."""
 
 import json
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class JobStreamEvent(JobView):
 class Update:
     """A change to publish: event name, JSON on one line, and the job's owner.
 
-    Without an owner only staff get it.
+    If there is no owner, only staff get it.
     """
 
     name: str
@@ -33,9 +33,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A message with its recipients: `owner` is the owner of its job, and the flags name who
-    receives it.
-    """
+    """A message with its recipients: the `owner` of its job, and the groups that the flags name."""
 
     number: int
     message: bytes
@@ -59,9 +57,7 @@ def message(name: str, data: str, event_id: str) -> bytes:
 
 
 def hello(event_id: str, *, resumed: bool) -> bytes:
-    """Return the first message of a stream; unless `resumed`, the client has to read its data
-    again.
-    """
+    """Return the first message of a stream; unless `resumed`, the client has to reload its data."""
     return f"retry: {RETRY}\n".encode() + message(
         "hello", json.dumps({"resumed": resumed}), event_id
     )

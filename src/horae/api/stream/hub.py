@@ -1,11 +1,10 @@
-"""Publishes changes to all event streams of a process: one thread polls the database, by default
-once a second.
+"""Publishes changes to all event streams of a process: one thread polls the database.
 
-A hint causes a poll at once, as does progress that the live store announces; without listeners
-nothing is polled. Recent events are kept, so that a client that lost its connection can resume. A
-client that cannot get every event is told to read its data again: by a `hello` without `resumed`,
-or by a `reset`. While the database cannot be read, clients are told so by `unavailable`, and by a
-`reset` when it can be read again.
+It polls once a second by default, and at once after a hint or after progress that the live store
+announces; without listeners it does not poll. Recent events are kept, so that a client that lost
+its connection can resume. A client that cannot get every event is told to read its data again: by a
+`hello` without `resumed`, or by a `reset`. While the database cannot be read, clients are told so
+by `unavailable`, and by a `reset` when it can be read again.
 """
 
 import secrets
@@ -37,7 +36,7 @@ class Hub:
         live: LiveStore,
         timing: HubTiming,
     ) -> None:
-        """`sources` makes new ones, which report the changes from then on."""
+        """`sources` makes new sources, which report the changes from then on."""
         self._make_sources, self._wakeup, self._live, self._timing = sources, wakeup, live, timing
         self._lock = threading.Lock()
         self._hinted = threading.Event()
@@ -70,8 +69,8 @@ class Hub:
             if self._polled and not self._incomplete:
                 listener.offer([self._hello(missed), *(missed or ())])
             else:
-                # Greeted after the next poll, or a change between the client's read and that poll
-                # would be lost
+                # The greeting waits for the next poll; otherwise a change between the client's read
+                # and that poll would be lost
                 self._ungreeted.append(listener)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
@@ -133,12 +132,12 @@ class Hub:
         try:
             found = [(source, source.poll(self._listeners.may_see)) for source in sources]
         except Exception as error:  # noqa: BLE001
-            # Whatever the error, the listeners are still there
+            # The listeners must be served whatever the error is
             log.warning("cannot read what has changed, trying again: %s", error)
             with self._lock:
                 if not self._incomplete:
                     self._publish([self._notice("unavailable", to_all=True)])
-                # What one source found before another failed is not found again.
+                # A source does not find the same changes again if another one fails afterwards.
                 self._incomplete = True
             return False
         updates = [update for _, each in found for update in each or ()]
@@ -182,7 +181,7 @@ class Hub:
             _call(listener, partial(_call_each, deliveries[listener.loop]))
 
     def _missed(self, listener: StreamListener, last_event_id: str | None) -> list[Event] | None:
-        """Return the events after that one for this listener; None if they are not all known."""
+        """Return the later events for this listener; None if some of them are unknown."""
         token, _, number = (last_event_id or "").partition("-")
         if not self._polled or token != self._token or not number.isascii() or not number.isdigit():
             return None
@@ -208,7 +207,8 @@ class Hub:
 
 
 def _call(listener: StreamListener, call: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # its loop has ended, and the listener with it
+    # The loop of the listener may have ended, and the listener with it
+    with suppress(RuntimeError):
         listener.loop.call_soon_threadsafe(call)
 
 

@@ -1,6 +1,4 @@
-"""The clients of event streams: each with its queue of messages, and all of them by what they may
-see.
-"""
+"""The clients of event streams: each with its queue of messages, grouped by what they may see."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +13,7 @@ from horae.domain.jobs import EVERYBODY, Whose
 class StreamListener:
     """Queues the messages for one client on its event loop, until it is closed or falls behind."""
 
-    # Immutable
+    # The default is immutable
     def __init__(self, actor: Actor, limits: ListenerLimits = ListenerLimits()) -> None:  # noqa: B008
         self.actor = actor
         self.loop = asyncio.get_running_loop()
@@ -46,8 +44,8 @@ class StreamListener:
         self._ready.set()
 
     async def take(self, timeout: float) -> bytes:  # noqa: ASYNC109 - silence is no error here
-        """Return all queued messages once there are any; nothing after `timeout` seconds or once
-        closed.
+        """Return all queued messages once there are any; nothing after `timeout` seconds or a
+        close.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -63,13 +61,13 @@ class StreamListener:
 
 
 class StreamListeners:
-    """The listeners of this process, and those that left recently, whose events are kept.
+    """The listeners of this process, and those that left recently, for whom events are kept.
 
     Not thread-safe.
     """
 
     def __init__(self, linger: float) -> None:
-        """`linger`: for how many seconds events are kept for a client that left."""
+        """`linger`: seconds for which events are kept for a client that left."""
         self.connected: set[StreamListener] = set()
         self._linger = linger
         self._count: Counter[Whose] = Counter()

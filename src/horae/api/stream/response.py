@@ -1,6 +1,4 @@
-"""The response of an event stream: sends the messages of a listener, and heartbeats while there are
-none.
-"""
+"""The response of an event stream: the messages of a listener, and heartbeats in between."""
 
 import asyncio
 from contextlib import suppress
@@ -17,8 +15,8 @@ from horae.api.stream.timing import StreamTiming
 
 
 class EventStream(Response):
-    """Server-sent events for one listener, until it disconnects, falls behind or reaches its
-    lifetime.
+    """Server-sent events for one listener, until it disconnects, falls behind or has lived too
+    long.
     """
 
     media_type = "text/event-stream"
@@ -67,7 +65,7 @@ class EventStream(Response):
                             await send(
                                 {"type": "http.response.body", "body": body, "more_body": True}
                             )
-        except TimeoutError:  # too old, or too slow
+        except TimeoutError:  # the stream is too old, or its client too slow
             self._listener.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timing.close_limit):

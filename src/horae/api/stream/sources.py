@@ -1,6 +1,4 @@
-"""Where updates come from: each source polls the database and returns what has changed since its
-previous poll.
-"""
+"""The sources of updates: each polls the database for changes since its previous poll."""
 
 import time
 from collections import deque
@@ -29,8 +27,8 @@ class Source(Protocol):
         ...
 
     def poll(self, wanted: Wanted) -> list[Update] | None:
-        """Return what has changed since the previous poll; nothing at the first one, None if it is
-        too much.
+        """Return the changes since the previous poll: none at the first one, None if there are too
+        many.
         """
         ...
 
@@ -68,9 +66,7 @@ class ScheduleGone(BaseModel):
 
 
 class ScheduleSource:
-    """Reports changes of schedules while a listener may see them: one indexed statement for each
-    poll.
-    """
+    """Reports changes of schedules that a listener may see, by one indexed statement per poll."""
 
     staff_only = True
 
@@ -83,7 +79,7 @@ class ScheduleSource:
         self._polled_at: float | None = None
 
     def on_hint(self, hint: Hint) -> None:
-        """Remember schedules that may have been deleted: only a hint tells that a row has gone."""
+        """Remember schedules that may have been deleted: only a hint tells that a row is gone."""
         if hint.kind is HintKind.SCHEDULES:
             self._hinted.extend(hint.job_ids)
 

@@ -41,4 +41,4 @@ class StreamLimit:
         finally:
             with self._lock:
                 self._taken[actor_id] -= 1
-                self._taken += Counter()  # drops actors without a stream
+                self._taken += Counter()  # the addition drops actors without a stream

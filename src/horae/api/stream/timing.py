@@ -1,5 +1,4 @@
-"""When the services of event streams act, and how much they keep and send: one frozen value for
-each.
+"""When the services of event streams act, and how much they keep and send, as frozen values.
 
 Times are in seconds.
 """
@@ -12,26 +11,27 @@ class StreamTiming:
     """The times of one event stream."""
 
     heartbeat: float = 15.0
-    """Silence before a comment is sent; proxies close what is silent for half a minute."""
+    """Silence before a comment is sent; proxies close connections after half a minute of silence.
+    """
     send_limit: float = 20.0
-    """For a client to accept a message before it is disconnected."""
+    """Time for a client to accept a message before it is disconnected."""
     close_limit: float = 1.0
-    """For a client to accept the end of the stream."""
+    """Time for a client to accept the end of the stream."""
     lifetime: float = 3600.0
-    """Until the stream ends, so that the client authenticates again."""
+    """Time until the stream ends, so that the client authenticates again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerLimits:
-    """How much waits for one client.
+    """The size of the queue of one client.
 
-    One that falls further behind is disconnected, and connects again.
+    A client that falls further behind is disconnected, and connects again.
     """
 
     messages: int = 1000
-    """Messages, at most."""
+    """Maximum number of queued messages."""
     size: int = 1024 * 1024
-    """Bytes of these messages, at most."""
+    """Maximum number of bytes of the queued messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +39,17 @@ class HubTiming:
     """When the hub polls the database, and how many events it keeps."""
 
     every: float = 1.0
-    """Between two polls without a hint."""
+    """Time between two polls without a hint."""
     least: float = 0.2
-    """Between two polls at least, however many hints arrive."""
+    """Minimum time between two polls, however many hints arrive."""
     after_failure: float = 3.0
-    """Before the next poll if one has failed."""
+    """Time before the next poll after one has failed."""
     linger: float = 60.0
-    """How long events are kept for a client that left, so that reloading a page misses nothing."""
+    """Time for which events are kept for a client that left, so that it can reload a page."""
     kept: int = 5000
-    """Events that a client may have missed and can still resume from, at most."""
+    """Maximum number of events that a client may have missed and can still resume from."""
     most_each: int = 200
-    """Updates in one poll that are sent to staff one by one; if there are more, staff get one
-    `reset`.
-    """
+    """Maximum number of updates per poll sent one by one to staff, who get one `reset` for more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,25 +57,23 @@ class JobWatchTiming:
     """How far back a poll for changed jobs reads, and how many it handles."""
 
     late: float = 2.0
-    """How much later than its time a change may become visible: its transaction was open for so
-    long.
-    """
+    """How late a change may become visible, because its transaction was open for so long."""
     rows: int = 5000
-    """Rows of each kind that a poll reads, at most; if there are more, clients get a `reset`."""
+    """Maximum number of rows of each kind per poll; if there are more, clients get a `reset`."""
     new_for: int = 3
-    """Polls for which an id that became visible late still counts as new."""
+    """Number of polls for which an id that became visible late still counts as new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSourceTiming:
-    """The same for schedules."""
+    """How far back a poll for changed schedules reads, and how many it handles."""
 
     late: float = 2.0
-    """How much later than its time a change may become visible."""
+    """How late a change may become visible."""
     rows: int = 1000
-    """Changed schedules that a poll reads, including those that the previous one found, at most."""
+    """Maximum number of changed schedules per poll, including those the last poll found."""
     most_each: int = 200
-    """Changed schedules that are reported one by one; if there are more, staff get one `reset`."""
+    """Maximum number of schedules reported one by one; if more changed, staff get one `reset`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

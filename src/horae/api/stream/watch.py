@@ -25,7 +25,7 @@ class Change(StrEnum):
 
 
 class ChangedJob(NamedTuple):
-    """A change, and the job as it is after it."""
+    """A change, and the job in its state after it."""
 
     change: Change
     job: Job
@@ -50,9 +50,7 @@ class JobWatch:
         self._since: datetime | None = None
 
     def changes(self, wanted: Wanted) -> list[ChangedJob] | None:
-        """Return the jobs that have changed since the last call; none at the first one, and None
-        if there are too many.
-        """
+        """Return the jobs changed since the last call: none at first, None if too many."""
         first = self._since is None
         scan = self._scan()
         before, self._versions = self._versions, dict(scan.versions)
@@ -100,7 +98,8 @@ class JobWatch:
         if not job_ids:
             return []
         found = self._jobs.list(ids=job_ids).jobs
-        for job in found:  # it may have changed again since the scan, and that is reported now
+        # A job that has changed again since the scan is reported in its new state
+        for job in found:
             if job.id in self._versions:
                 self._versions[job.id] = JobVersion(job.id, job.state, job.lease, job.owner)
         found.sort(key=lambda job: (job.updated_at, job.id))

@@ -14,7 +14,7 @@ class DeploymentItem(View):
 
     key: str
     module: str
-    # Pydantic has a `schema` of its own.
+    # Pydantic has its own `schema`.
     text: str = Field(alias="schema", description="The declared schedules as text.")
     min_replicas: int = Field(description="Nodes that it needs; 0 stops its schedules.")
     created_on: datetime = Field(validation_alias="created_at")

@@ -22,7 +22,7 @@ from horae.types import JobType, Registry, has_hook
 from horae.types.hooks import Hooks
 
 LONG_AT_ONCE: Final = 8
-"""Jobs with long values, which a list leaves out, that are read at a time to be described."""
+"""Number of jobs whose long values are read at a time; a list leaves those values out."""
 log = guarded_log("horae.api")
 
 V = TypeVar("V", bound="JobView")
@@ -175,9 +175,7 @@ class JobViews:
         return self.views([job])[0]
 
     def views(self, jobs: Sequence[Job]) -> list[JobView]:
-        """Return jobs as in a list; what their types keep in tables is read with one statement for
-        each type.
-        """
+        """Return jobs as in a list, with one statement per type that keeps more in tables."""
         described = [job for job in jobs if self._describes(job)]
         added = self._added_to([job for job in described if job.is_whole])
         long = [job for job in described if not job.is_whole]
@@ -222,9 +220,7 @@ class JobViews:
         ]
 
     def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
-        """Return jobs with what their types keep in tables; a job that cannot be read is left
-        out.
-        """
+        """Return jobs with what their types keep in tables, except jobs that cannot be read."""
         try:
             return {job.id: job for job in self._hooks.with_parameters_of_all(jobs)}
         except Exception:
@@ -237,9 +233,7 @@ class JobViews:
         return job_type is not None and has_hook(job_type, "describe")
 
     def _added(self, job: Job) -> Mapping[str, Any]:
-        """Return what the type adds; nothing if it fails, so that the other jobs are still
-        shown.
-        """
+        """Return what the type adds; nothing if that fails, so that other jobs are still shown."""
         job_type = self._registry.find(job.type)
         if job_type is None or not has_hook(job_type, "describe"):
             return {}

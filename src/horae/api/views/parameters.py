@@ -7,8 +7,8 @@ from horae.types.values import ModelParameters, masked
 
 
 def shown_parameters(registry: Registry, job_type: str, params: Any) -> Any:
-    """Return stored parameters with secret ones masked; None where the type is unknown here."""
+    """Return stored parameters with secret ones masked; None if the type is unknown here."""
     found = registry.find(job_type)
     if found is None or not isinstance(found.parameters, ModelParameters):
-        return None  # nothing tells which of them are secret
+        return None  # it is unknown which of them are secret
     return masked(found.parameters.model, params)

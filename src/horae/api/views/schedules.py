@@ -15,7 +15,7 @@ from horae.storage.schedules import StoredTicks
 from horae.types import Registry
 
 NEXT_RUNS: Final = 5
-"""Starts that a response lists, at most."""
+"""Maximum number of next starts in a response."""
 Seconds = Annotated[float, BeforeValidator(timedelta.total_seconds)]
 
 
@@ -108,7 +108,7 @@ _SHOWN: Final[Mapping[ValueKind, Any]] = {
 
 
 def in_response(name: str, option: RuleOption) -> tuple[str, Any]:
-    """Return the field that shows an option; lengths are in seconds, and say so."""
+    """Return the field that shows an option; names of durations say that they are in seconds."""
     kind = _SHOWN[option.kind]
     is_length = option.kind is ValueKind.LENGTH
     shown = Field(validation_alias=name if is_length else None, description=option.description)
@@ -281,7 +281,7 @@ def statistics_item(view: ScheduleView) -> StatisticsItem:
 
 
 def tick_list(ticks: Sequence[StoredTicks], limit: int) -> TickList:
-    """Return a part of the ledger; one entry more than `limit` shows that there is another part."""
+    """Return a part of the ledger; more than `limit` entries show that there is another part."""
     items = [TickItem.model_validate(each) for each in ticks[:limit]]
     return TickList(ticks=items, next=items[-1].nominal_time if len(ticks) > limit else None)
 

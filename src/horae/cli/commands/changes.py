@@ -44,5 +44,5 @@ def _in_line(values: Any) -> str | None:
     text = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
     )
-    # About a third of a wide terminal
+    # 60 characters are about a third of a wide terminal
     return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004

@@ -86,7 +86,7 @@ def explain(
 
 
 def _moment(text: str | None, timezone: str) -> datetime:
-    """Read the start time; defaults to the current time."""
+    """Parse the start time, by default the current time."""
     if text is None:
         return datetime.now(UTC)  # noqa: TID251 - "now" is when the command is typed
     return parse_moment(text, "--after", timezone)

@@ -119,7 +119,7 @@ def _run_checks(horae: Horae) -> Iterator[Finding]:
 def _check_connections(horae: Horae, database: Database, *, with_hints: bool) -> Iterator[Finding]:
     """Check what processes use to reach each other.
 
-    A server that is read-only passes no hints on.
+    A read-only server passes no hints on.
     """
     given = horae.settings
     with closing(Adapters(given, database)) as adapters:

@@ -27,7 +27,7 @@ from horae.errors import InvalidRequest
 
 
 class Against(StrEnum):
-    """What a forecast is compared with."""
+    """The other side of a comparison."""
 
     DEPLOYED = "deployed"
 
@@ -122,7 +122,7 @@ def forecast(  # noqa: PLR0913 - one argument for each option
 
 
 def _durations(texts: Sequence[str]) -> dict[str, Any]:
-    """Parse `name=30s`, and `30s` for all schedules of which no run has succeeded."""
+    """Parse `name=30s`, and `30s` for all schedules that have no successful run."""
     by_name: dict[str, timedelta] = {}
     options: dict[str, Any] = {"durations": by_name}
     for text in texts:
@@ -136,7 +136,7 @@ def _durations(texts: Sequence[str]) -> dict[str, Any]:
 
 @contextmanager
 def _progress() -> Generator[Progress | None]:
-    """Show on a terminal how much of the forecast is done."""
+    """Show the progress of the forecast on a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

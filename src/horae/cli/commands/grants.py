@@ -12,7 +12,7 @@ from horae.storage.migrations import Privileges
 from horae.storage.migrations.grants import grants as statements
 
 LONGEST_IDENTIFIER = 63
-"""Bytes of a name in PostgreSQL; it would silently shorten a longer one to another name."""
+"""Maximum bytes of a name in PostgreSQL, which would silently truncate a longer one."""
 
 
 def grants(

@@ -1,6 +1,4 @@
-"""`horae limits`: list limits by key with what they hold back, change their numbers, take changes
-back.
-"""
+"""`horae limits`: list limits by key, change their numbers, take changes back."""
 
 from operator import itemgetter
 from typing import Annotated, Any

@@ -73,10 +73,9 @@ def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False)
 def migrate(
     database: str, revision: str, *, up: bool, sql: bool, start: str | None, as_json: bool
 ) -> None:
-    """Migrate the database to a revision and print its status, or print the statements that would
-    do it.
+    """Migrate the database to a revision and print its status, or print the needed statements.
 
-    `start`: the revision from which the statements lead; None for that of the database.
+    `start`: the revision from which the statements lead; None: that of the database.
     """
     if sql:
         dialect = normalised(database).get_backend_name()

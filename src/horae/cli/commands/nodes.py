@@ -13,8 +13,7 @@ from horae.runtime.node import REMEMBERED, SeenNode, host_name, look
 from horae.storage.nodes import DeadNode, nodes
 
 OUTCOMES: Final[Mapping[str, str]] = {"pending": "retried"}
-"""The outcome of a dead node's job, by the job's state; other states name the outcome themselves.
-"""
+"""The outcome of a dead node's job by the job's state, if the state does not name it."""
 
 nodes_app = typer.Typer(help="List nodes.", no_args_is_help=True)
 
@@ -68,7 +67,7 @@ def as_values(node: SeenNode) -> dict[str, Any]:
 
 
 def lock_of(node: SeenNode) -> str | None:
-    """Return `held` or `free`; None where the database has no such locks."""
+    """Return `held` or `free`; None if the database has no such locks."""
     if node.view.lock_free is None:
         return None
     return "free" if node.view.lock_free else "held"

@@ -17,7 +17,7 @@ from horae.runtime.node import living, look
 from horae.storage.queues import QueueView
 
 LONGEST_NUMBER: Final = 10
-"""Digits of a limit, so that it fits the column."""
+"""Maximum number of digits of a limit, which has to fit the column."""
 
 DEPTH_COLUMNS: Final[Columns] = {
     "QUEUE": "name",
@@ -253,9 +253,7 @@ def _read_limit(text: str) -> int | None:
 
 
 def _limit_of(queue: QueueView) -> str:
-    """Return the limits of a queue: its number of jobs at a time, and what it allows for each
-    key.
-    """
+    """Return the limits of a queue: its concurrency limit, and what it allows for each key."""
     limits = [] if queue.concurrency_limit is None else [str(queue.concurrency_limit)]
     for limit in (queue.limits or {}).values():
         key = f" by {limit['key']}" if limit.get("key") else ""

@@ -241,7 +241,7 @@ def chosen_roles(
 
 
 def applications(target: Target, references: Sequence[str]) -> list[Horae]:
-    """Load the applications to run; raises `ConfigurationError` if none is named, or one twice."""
+    """Load the applications to run; raises `ConfigurationError` for none or a repeated one."""
     named = list(references) or ([target.app] if target.app else [])
     if not named:
         raise ConfigurationError("name the application to run, such as `horae run app:horae`")
@@ -261,7 +261,7 @@ def serve(horaes: Sequence[Horae], host: str | None, port: int | None) -> "list[
     `horae[web]`.
     """
     with web_packages_required():
-        # An extra, which `--no-api` does not need
+        # Only the HTTP API needs this extra; `--no-api` runs without it
         from horae.cli.serving import servers_of  # noqa: PLC0415
     return servers_of(horaes, host, port)
 

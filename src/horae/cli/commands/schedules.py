@@ -370,7 +370,7 @@ def errors(
     print_list("errors", found, columns, empty="No run has failed.", as_json=as_json)
 
 
-# Passed on
+# Commands pass their flag on
 def _print(registry: Registry, schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001
     if as_json:
         print_json(as_values(schedule, registry))

@@ -69,9 +69,7 @@ def show(
 
 
 def as_values(job_type: JobType[Any]) -> dict[str, Any]:
-    """Return a job type as `--json` prints it, in documented fields: seconds, and parameters as a
-    JSON schema.
-    """
+    """Return a job type for `--json`: documented fields, seconds, parameters as a JSON schema."""
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     return {
         "name": job_type.type,
@@ -119,7 +117,7 @@ def _plain(value: Any) -> Any:
 
 
 def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
-    """Return the JSON schema of its parameters; empty if the type of a column has none."""
+    """Return the JSON schema of the parameters; empty if a column's type has none."""
     try:
         return job_type.request.model.model_json_schema()
     except PydanticInvalidForJsonSchema:
@@ -131,7 +129,7 @@ def _seconds(length: Any) -> float | None:
 
 
 def text_of(field: str, value: Any) -> object:
-    """Return the value of a field as it is shown to people."""
+    """Return the value of a field in words."""
     if field == "keep":
         return (
             ", ".join(f"{state} {brief(seconds)}" for state, seconds in value.items())

@@ -13,7 +13,7 @@ from horae.domain.schedules import Decision
 from horae.domain.times import load_zone
 
 NAMES_OF_PEAK: Final = 8
-"""The number of schedules that a line about a peak names; the others are counted."""
+"""Maximum number of schedules that a line about a peak names; further ones are only counted."""
 Item = TypeVar("Item")
 
 
@@ -78,7 +78,9 @@ def print_comparison(comparison: Comparison, zone: str, limit: int) -> None:
 
 
 def forecast_values(forecast: Forecast, limit: int) -> dict[str, Any]:
-    """Return a forecast; lists of runs and decisions hold the first ones, and all are counted."""
+    """Return a forecast; lists of runs and decisions are cut to `limit`, but all entries are
+    counted.
+    """
     runs = forecast.runs
     return {
         "start": forecast.start,

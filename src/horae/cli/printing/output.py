@@ -15,12 +15,10 @@ from rich.text import Text
 from horae.cli.escaping import printable
 
 Columns: TypeAlias = Mapping[str, str | Callable[[Any], object]]
-"""The columns of a table by their headings: each an attribute of the items, or a function of an
-item.
-"""
+"""The columns of a table by heading: each an attribute, or a function, of an item."""
 
 WIDE: Final = 10_000
-"""Columns of a pipe, so that no text is cut or wrapped."""
+"""Columns of a pipe: so many that no text is cut or wrapped."""
 
 STYLES: Final[Mapping[str, str]] = {
     "started": "cyan",
@@ -88,7 +86,7 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
 
 
 def cell(value: object) -> Text:
-    """Return a value as it is shown in a table."""
+    """Return a value in the form of a table's cell."""
     text = "" if value is None else printable(_text(value))
     return Text(text, style=STYLES.get(text, ""))
 

@@ -14,7 +14,7 @@ from horae.storage.schedules import rules_as_values
 from horae.types import Registry, RuleKeywords
 
 LONGEST_NUMBER: Final = 19
-"""Digits of an ID that fits the column; longer numbers are names."""
+"""Maximum number of digits of an ID that fits the column; longer numbers are names."""
 _STORED: Final = (
     "queue",
     "priority",
@@ -32,7 +32,7 @@ _STORED: Final = (
 
 
 def reference_of(text: str) -> int | str:
-    """Return the ID if the text is a number, else the name."""
+    """Return the ID if the text is a number, and the text as a name if it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else text
 
 
@@ -69,9 +69,7 @@ def as_values(schedule: ScheduleView, registry: Registry) -> dict[str, Any]:
 
 
 def note_of(schedule: ScheduleView) -> str:
-    """Return what differs from the rules of a schedule at present: its pause, or a change of its
-    next start.
-    """
+    """Return what a schedule does besides its rules: its pause, or a change of its next start."""
     notes = [schedule.pause_note] if schedule.pause_note else []
     if (change := schedule.change) is not None and change.start is not None:
         notes.append("next start moved")
@@ -83,9 +81,7 @@ def note_of(schedule: ScheduleView) -> str:
 
 
 def declared_in_words(schedule: ScheduleView) -> list[str]:
-    """Return the fields that were changed at run time, each with the value that the module declares
-    for it.
-    """
+    """Return the fields that were changed at run time, each with its declared value."""
     declared = {
         name: f"{was['text']} ({was['timezone']})" if name == "trigger" else was
         for name, was in schedule.overrides.items()
@@ -121,7 +117,7 @@ def print_next(starts: Sequence[datetime], skipped: Sequence[Ticks], *, as_json:
 
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:
-    """Return the statistics of its ended runs and the number of open ones; durations in seconds."""
+    """Return the statistics of ended runs and the number of open ones; durations in seconds."""
     values: dict[str, Any] = {**asdict(schedule.statistics), "open_runs": schedule.open_runs}
     for name in ("total_duration", "total_duration_failures"):
         values[name] = values[name].total_seconds()

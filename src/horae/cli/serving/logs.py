@@ -1,6 +1,4 @@
-"""The log of `horae run`: text or JSON on stderr; every record has its job, type, lease and
-node.
-"""
+"""The log of `horae run`: text or JSON on stderr; records have their job, type, lease and node."""
 
 import logging
 import sys
@@ -18,12 +16,11 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 log = guarded_log("horae.cli")
 CHATTY: Final = ("aiosqlite", "alembic", "asyncio")
-"""Libraries that log every step; the log of a node is about jobs, so only their warnings are kept.
-"""
+"""Libraries that log every step; only their warnings are kept, because the log is about jobs."""
 
 
 def configure(log_format: LogFormat, log_level: LogLevel) -> None:
-    """Log to stderr, and warn of variables of the environment that are no settings.
+    """Log to stderr, and warn of environment variables that are no settings.
 
     Handlers that the application has set up stay, and get the fields of `JobLogFilter`.
     """
@@ -41,9 +38,7 @@ def configure(log_format: LogFormat, log_level: LogLevel) -> None:
 
 
 def handler(log_format: LogFormat) -> logging.Handler:
-    """Return a handler: JSON for a log collector, colours for a terminal, plain lines for
-    everything else.
-    """
+    """Return a handler: JSON for a log collector, colours for a terminal, plain lines otherwise."""
     if log_format == "json" or not sys.stderr.isatty():
         return lines_on_stderr(as_json=log_format == "json")
     lines = RichHandler(console=Console(stderr=True), show_path=False, rich_tracebacks=False)

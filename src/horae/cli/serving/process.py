@@ -1,22 +1,19 @@
-"""Settings of a process that does nothing but run nodes: its garbage collector, and how many files
-it may open.
-"""
+"""Settings of a process that only runs nodes: garbage collector and number of open files."""
 
 import gc
 import resource
 from typing import Final
 
 THRESHOLDS: Final = (10_000, 20, 20)
-"""Allocations before a collection of the youngest generation; collections before one of the next,
-and of the oldest.
+"""Allocations before a collection of the youngest generation, and collections before one of the
+next and of the oldest generation.
 """
 MOST_DESCRIPTORS: Final = 1_048_576
-"""File descriptors if there is no hard limit; also the most that Linux grants by default."""
+"""Number of file descriptors if there is no hard limit; also the default maximum of Linux."""
 
 
 def tune_garbage_collector() -> None:
-    """Exclude everything loaded so far from later collections: modules, types and statements live
-    until the exit.
+    """Exclude all objects loaded so far from later collections: most live until the exit.
 
     Collecting them again and again took a fifth of the time of a drain, in pauses of 30 ms and
     more. A library must not decide this for its process; `horae run` may, because the process is
@@ -28,9 +25,7 @@ def tune_garbage_collector() -> None:
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit of file descriptors to the hard one: connections soon use up the usual
-    1,024.
-    """
+    """Raise the soft limit of file descriptors to the hard one: 1,024 are soon used up."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:

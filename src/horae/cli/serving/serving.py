@@ -1,6 +1,4 @@
-"""Runs nodes and servers in the foreground until a signal: the first shuts down in order, the
-second exits at once.
-"""
+"""Runs nodes and servers: a first signal shuts down in order, a second exits at once."""
 
 import asyncio
 import os
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
     from horae.api.serving import HttpServer  # needs the extra `web`
 
 LAST_RESORT: Final = 4.8
-"""Seconds that the process may take to exit after the grace period of its nodes, and after they
-have stopped.
-"""
+"""Seconds that the process may take to exit after the grace period, and after its nodes stopped."""
 SETTLED: Final = (
     b"all jobs are settled, but a thread or task of theirs does not end: exiting without waiting"
     b" for it\n"
@@ -85,7 +81,7 @@ class Service:
             node.give_up_calls()
         end_for_certain(
             int(self.failed)
-        )  # before the loop waits for tasks that ignore being cancelled
+        )  # begins before the loop waits for tasks that ignore being cancelled
 
     async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
@@ -101,7 +97,8 @@ class Service:
                 log.error("%s failed because of the database: %s; %s", name, why, advice_for(first))  # noqa: TRY400
             else:
                 log.exception("%s failed", name)
-        self._stop()  # the others too: a process that runs half of its parts would pass for healthy
+        # The others stop too, because a process with half of its parts would pass for healthy
+        self._stop()
 
     async def _announce_when_ready(self, answering: Sequence[asyncio.Event]) -> None:
         for ready in (*(node.ready for node in self._nodes), *answering):
@@ -125,7 +122,7 @@ class Service:
             os._exit(128 + number)
         self._ordered = True
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has just ended
+            with suppress(RuntimeError):  # raised if the loop has just ended
                 self._loop.call_soon_threadsafe(self._begin_to_stop, number)
 
     def _begin_to_stop(self, number: int) -> None:
@@ -135,9 +132,7 @@ class Service:
 
 @contextmanager
 def ending_in_order() -> Generator[None]:
-    """Let SIGTERM end the program with 0 until `listen` is called: to load an application may take
-    long.
-    """
+    """Let SIGTERM end the program with 0 until `listen` is called; loading may take long."""
     usual = signal.getsignal(signal.SIGTERM)
     if usual is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
         yield
@@ -151,21 +146,19 @@ def ending_in_order() -> Generator[None]:
 
 
 def _end_unbegun(number: int, _frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+    signal.signal(number, signal.SIG_DFL)  # a second signal ends it at once
     log.info("%s: no node has begun; shutting down", signal.Signals(number).name)
     end_for_certain(0, text=UNBEGUN)
     raise SystemExit(0)
 
 
 def listen(on_signal: Callable[[int], None]) -> None:
-    """Call `on_signal` for each signal on a thread of its own, so that a body which blocks the loop
-    cannot delay it.
-    """
+    """Call `on_signal` for each signal on its own thread, which no blocking body can delay."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(
         write_end, warn_on_full_buffer=False
-    )  # written at once, whatever the main thread does
+    )  # the signal is written at once, whatever the main thread does
     for number in SIGNALS:
         signal.signal(number, _ignore)
     threading.Thread(
@@ -175,9 +168,7 @@ def listen(on_signal: Callable[[int], None]) -> None:
 
 
 def _restore_signals() -> None:
-    """Detach a fork from the pipe that it shares with the node: a signal to the fork is not meant
-    for the node.
-    """
+    """Detach a fork from the node's pipe, because the fork's signals are not for the node."""
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
@@ -195,9 +186,7 @@ def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:
 
 
 def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
-    """Exit after `seconds`, even if a body, a hook or a closing connection never ends, unless no
-    thread can start.
-    """
+    """Exit after `seconds` even if a body, hook or connection hangs, if a thread can start."""
     starts(
         threading.Thread(
             target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True

@@ -13,8 +13,7 @@ log = guarded_log("horae.cli")
 
 
 def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> list[HttpServer]:
-    """Return a listening server for each application; one whose port is taken by another gets the
-    next port.
+    """Return a listening server for each application, on the next port if one is taken.
 
     Raises `ConfigurationError` for an address that cannot or must not be used. If the default port
     is taken by another process (likely another node), the node still runs jobs and only warns.
@@ -48,7 +47,7 @@ def _server(horae: Horae, host: str, port: int) -> HttpServer:
     interface = horae.asgi()
     server = HttpServer(interface, host, port, bounds_of(horae.settings))
     try:
-        _ = interface.made  # raises its errors now, not at the first request
+        _ = interface.made  # raises the errors of the application now, not at the first request
     except BaseException:
         server.close()
         raise
@@ -56,9 +55,7 @@ def _server(horae: Horae, host: str, port: int) -> HttpServer:
 
 
 def bounds_of(settings: Settings) -> Bounds:
-    """Return the limits for clients; connections use at most half of the process's file
-    descriptors.
-    """
+    """Return the limits for clients; connections use at most half of the file descriptors."""
     return Bounds(
         connections=max(8, min(settings.max_connections, descriptor_limit() // 2)),
         header=settings.header_timeout.total_seconds(),

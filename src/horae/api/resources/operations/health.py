@@ -1,6 +1,4 @@
-"""`/healthz` and `/readyz`: health checks for supervisors and load balancers, without
-authentication.
-"""
+"""`/healthz` and `/readyz`: health checks for supervisors and load balancers, open to everybody."""
 
 from functools import partial
 

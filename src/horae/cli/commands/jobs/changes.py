@@ -1,5 +1,5 @@
-"""`horae jobs cancel`, `retry`, `reschedule` and `delete`: change jobs with these IDs, or by one
-job all that match.
+"""`horae jobs cancel`, `retry`, `reschedule`, `delete`: change the jobs with these IDs, or all jobs
+that match a filter, by one job.
 """
 
 from collections.abc import Callable, Sequence

@@ -27,7 +27,7 @@ from horae.domain.jobs import Job, JobState
 from horae.errors import JobDoesNotExist, JobError, JobFailed
 
 POLL_INTERVAL: Final = 0.2
-"""Seconds between two queries: progress looks smooth, and the database has 5 queries a second."""
+"""Seconds between two queries: short enough for smooth progress, but only 5 queries a second."""
 
 
 def wait(
@@ -52,8 +52,9 @@ def wait(
 
 
 def print_end(horae: Horae, job_id: int, patience: timedelta | None, *, as_json: bool) -> None:
-    """Wait for the job and print its result; raises `WaitTimeout`, or Exit if the job did not
-    finish.
+    """Wait for the job and print its result.
+
+    Raises `WaitTimeout`, or Exit if the job did not finish.
     """
     with suppress(JobError):
         horae.jobs.wait(job_id, timeout=patience)
@@ -61,9 +62,7 @@ def print_end(horae: Horae, job_id: int, patience: timedelta | None, *, as_json:
 
 
 def print_ended(horae: Horae, job: Job, *, as_json: bool) -> None:
-    """Print the result of an ended job, which may be deleted already; raises Exit if it did not
-    finish.
-    """
+    """Print the result of an ended job, which may be deleted; raises Exit if it did not finish."""
     try:
         result = horae.jobs.result_of(job)
     except JobError as error:
@@ -99,9 +98,7 @@ def watch(
 
 
 def changes_of(horae: Horae, ids: Sequence[int], owner: str | None) -> Iterator[Job]:
-    """Yield each job, and again after each change, until all have ended; raises
-    `JobDoesNotExist`.
-    """
+    """Yield each job, and again after each change, until all end; raises `JobDoesNotExist`."""
     seen: dict[int, Job] = {}
     while True:
         found: dict[int, Job] = {
@@ -119,7 +116,7 @@ def changes_of(horae: Horae, ids: Sequence[int], owner: str | None) -> Iterator[
 
 
 def print_each(changes: Iterator[Job], show: Callable[[Job], None]) -> dict[int, Job]:
-    """Print every change; return the jobs as they ended."""
+    """Print every change; return the jobs in their final states."""
     last: dict[int, Job] = {}
     for job in changes:
         last[job.id] = job
@@ -128,7 +125,7 @@ def print_each(changes: Iterator[Job], show: Callable[[Job], None]) -> dict[int,
 
 
 def draw(changes: Iterator[Job]) -> dict[int, Job]:
-    """Draw a progress bar for each job; return the jobs as they ended."""
+    """Draw a progress bar for each job; return the jobs in their final states."""
     last: dict[int, Job] = {}
     bars: dict[int, TaskID] = {}
     columns = (

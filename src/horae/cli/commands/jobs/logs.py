@@ -15,9 +15,9 @@ from horae.cli.printing import print_json
 from horae.domain.jobs import LogLine, level_name
 
 AT_ONCE: Final = 1000
-"""Lines that are read with one query."""
+"""Number of lines that one query reads."""
 LAST_LINES: Final = 5
-"""Queries after the end of a job: its last lines are written a moment after it."""
+"""Number of queries after a job's end, because its last lines are written a moment later."""
 
 
 def logs(
@@ -50,7 +50,7 @@ def logs(
 
 
 def values_of(line: LogLine) -> dict[str, Any]:
-    """Return a line as it is printed as JSON."""
+    """Return the values of a line for JSON."""
     if line.dropped:
         return {"dropped": line.dropped, "attempt": line.attempt, "cursor": line.cursor}
     values = {
