@@ -83,7 +83,7 @@ def _overdue(
 
 _of_schedule = jobs.c.max_runtime.is_not(
     None
-)  # then its schedule sets the limit of the job, not its type
+)  # the schedule of such a job sets its limit, not its type
 _unclaimed = jobs.c.waits_for.is_(None) & jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
 OVERDUE: Final[Mapping[Limit, PerDialect[Select[Any]]]] = {
     HARD: PerDialect(

@@ -123,7 +123,7 @@ _conditions = (IS_READY, IS_SENT, IS_WAITING, IS_HELD)
 _parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in _conditions)
 _open = union_all(*_parts).subquery(
     "open"
-)  # of held jobs also those that were ended and whose bodies still run
+)  # held jobs include ended ones whose bodies still run
 _due = (_open.c.state == JobState.PENDING) & (_open.c.run_at <= database_now())
 _busy = (
     select(

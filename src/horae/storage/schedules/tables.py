@@ -76,7 +76,7 @@ schedules = Table(
     Column("skip_reason", String(32)),
     Column(
         "moved_start", Instant
-    ),  # where the next run starts once, instead of at its nominal time
+    ),  # a one-time start of the next run, instead of its nominal time
     Column("backfill_next", Instant),  # the first of its rows in `backfill_times`
     Column(
         "limits", Json

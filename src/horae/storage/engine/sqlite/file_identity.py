@@ -18,7 +18,7 @@ from horae.storage.engine.sqlite.file_modes import make_file
 COMPANIONS: Final = ("-wal", "-shm")
 """The suffixes of the write-ahead log and of its index."""
 OPEN_FILES: Final = Path("/proc/self/fd")
-"""Where Linux lists the open files of this process."""
+"""The folder in which Linux lists the open files of this process."""
 DELETED: Final = " (deleted)"
 """What Linux appends to the name of an open file that was deleted."""
 
