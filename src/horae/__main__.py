@@ -1,4 +1,4 @@
-"""`python -m horae` is `horae`."""
+"""Runs the command line: `python -m horae` is `horae`."""
 
 from horae.cli.main import main
 

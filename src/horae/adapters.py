@@ -1,4 +1,4 @@
-"""Picks by the settings where live state is kept, how hints travel and where lists are read.
+"""Chooses by the settings where live state is kept, how hints travel and where lists are read.
 
 The client library of Redis is imported only if a setting names a Redis server.
 """
@@ -31,9 +31,7 @@ class Adapters:
     """The live store and the wake-up channel of one application; both may use one Redis server."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
-        """Raise `ConfigurationError` for a Redis server that cannot be used as it is named, before
-        it is connected.
-        """
+        """Raise `ConfigurationError` for an unusable Redis server, before connecting to it."""
         self._settings, self._database = settings, database
         self._servers: dict[str, RedisAccess] = {}
         if (url := settings.read_database) is None:

@@ -68,7 +68,7 @@ class Horae(Declarations):
         self.settings: Settings = settings(database=database, **given)
         tokens_of(
             token.get_secret_value() for token in self.settings.tokens
-        )  # refuses malformed ones
+        )  # this refuses malformed settings
         self._nodes = WeakSet["Node"]()
         self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
@@ -86,8 +86,8 @@ class Horae(Declarations):
         return module_schema(self.module, self.declared, self.registry.queues.values())
 
     def deploy(self, *, min_replicas: int = 1, restore: bool = True) -> "Deployed":
-        """Make what is declared here the current version of the module, as a node does when it
-        starts.
+        """Make what is declared here the current version of the module, as a node does at its
+        start.
         """
         queues = tuple(self.registry.queues.values())
         return self.deployments.deploy(
@@ -148,7 +148,7 @@ class Horae(Declarations):
 
     @lazy_property
     def aio(self) -> AsyncHorae:
-        """The same for async code: `await horae.aio.jobs.start(…)`."""
+        """Clients for async code: `await horae.aio.jobs.start(…)`."""
         return AsyncHorae(
             cast(SyncHorae, self)
         )  # pyright does not see what descriptors return to a protocol
@@ -163,9 +163,7 @@ class Horae(Declarations):
 
     @lazy_property
     def queues(self) -> "Queues":
-        """Pause, resume and limit queues, and let owners take turns in them; `queue` declares
-        them.
-        """
+        """Pause, resume and limit queues, and let owners take turns; `queue` declares queues."""
         from horae.client.operations import Queues
 
         return Queues(self.components.database, self.components.wakeup, self.registry)
@@ -191,9 +189,7 @@ class Horae(Declarations):
             node.adopt(schedule_ids)
 
     def _deploy_at_start(self) -> tuple[int, ...]:
-        """Deploy what is declared here, also when the last schedule of a deployed module was
-        removed.
-        """
+        """Deploy what is declared here, even if the last schedule of a module was removed."""
         if (
             self.declared
             or self.registry.queues
@@ -210,8 +206,8 @@ class Horae(Declarations):
         return InlineNode(self.components)
 
     def audit(self, since: "datetime | timedelta | None" = None) -> "AuditReport":
-        """Recompute every invariant from the tables and report what contradicts it, as `horae
-        audit` does.
+        """Recompute every invariant from the tables and report contradictions, as `horae audit`
+        does.
 
         Changes nothing. `since`: a moment, or how far back to look; by default everything that is
         kept is checked.
@@ -355,9 +351,9 @@ class Horae(Declarations):
     def open(self) -> None:
         """Open the database now, instead of at its first use.
 
-        A new SQLite file gets its tables; any other database must have them, else `SchemaMismatch`.
-        Needed before the first `start` within the caller's own transaction on a new SQLite file, as
-        creating the tables would wait for the lock that this transaction holds.
+        A new SQLite file gets its tables; any other database must have them, or `SchemaMismatch` is
+        raised. Call this before the first `start` within a transaction of yours on a new SQLite
+        file, because creating the tables would wait for the lock that this transaction holds.
         """
         _ = self.components
 
@@ -410,10 +406,8 @@ class _BodyGroups:
 
 
 def _calling_module() -> tuple[str, str]:
-    """Return the module that made the application, by its name in `sys.modules` and, for a script,
-    by its file.
-    """
-    # As collections.namedtuple and logging find their callers
+    """Return the module that made the application, as named in `sys.modules` or by its file."""
+    # collections.namedtuple and logging find their callers in the same way.
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     name: str = frame.f_globals.get("__name__", "app")
     return name, Path(frame.f_code.co_filename).stem if name == "__main__" else name

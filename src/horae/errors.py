@@ -64,9 +64,7 @@ class InvalidRequest(HoraeError, ValueError):
 
 
 class ConfigurationError(InvalidRequest):
-    """A setting has a value that is not allowed; the message names it, the value and what is
-    allowed.
-    """
+    """A setting has a value that is not allowed; the message names both and what is allowed."""
 
 
 class CronSyntaxError(InvalidRequest):
@@ -119,9 +117,7 @@ class JobTypeAlreadyRegistered(InvalidRequest):
 
 
 class SchemaError(InvalidRequest):
-    """A scheduled function returns something, or takes parameters that its schedule does not
-    give.
-    """
+    """A scheduled function returns something, or has parameters that its schedule does not give."""
 
 
 class UnknownJobType(InvalidRequest):
@@ -175,9 +171,7 @@ class Conflict(HoraeError):
 
 
 class DuplicateJob(Conflict):
-    """A job with the same unique key, or with the same parameters, exists, and blocks another
-    one.
-    """
+    """A job with the same unique key, or with the same parameters, blocks another one."""
 
     def __init__(self, job_type: str, unique_key: str, job_id: int, why: str | None = None) -> None:
         active = f"is already active with unique key {unique_key!r}"
@@ -187,9 +181,7 @@ class DuplicateJob(Conflict):
 
 
 class GroupNotOpen(Conflict):
-    """Members can be added to a group only until its last member has ended, or the group is
-    cancelled.
-    """
+    """Members can be added to a group only until it has ended or is cancelled."""
 
     def __init__(self, group_id: int, why: str) -> None:
         super().__init__(f"no members can be added to group {group_id}: {why}")
@@ -238,8 +230,8 @@ class JobNotReschedulable(Conflict):
 
 
 class JobNotRetryable(Conflict):
-    """Only a failed or cancelled job can be retried, and only once; `retried_as` is the job that
-    repeated it.
+    """A job can be retried only if it failed or was cancelled, and only once; `retried_as` is the
+    repetition.
     """
 
     def __init__(self, job_id: int, state: str, *, retried_as: int | None = None) -> None:
@@ -276,9 +268,7 @@ class ScheduleAlreadyExists(Conflict):
 
 
 class ScheduleIsDeclared(Conflict):
-    """The schedule belongs to a module's code: change the code and deploy it, or pause the
-    schedule.
-    """
+    """The schedule belongs to a module's code: change and deploy it, or pause the schedule."""
 
     def __init__(self, name: str, module: str) -> None:
         super().__init__(
@@ -299,7 +289,7 @@ class ScheduleIsRunning(Conflict):
 
 
 class WaitRefused(Conflict):
-    """A body may not wait for another job, as too many bodies of its node do."""
+    """A body may not wait for another job, because too many bodies of its node already do."""
 
     def __init__(self, most: int) -> None:
         super().__init__(
@@ -375,8 +365,7 @@ class DatabaseUnavailable(Unavailable):
 
 
 class EndNotWritten(Unavailable):
-    """The body of an inline job has ended, and its result could not be written within the time
-    limit.
+    """The body of an inline job has ended, but its result could not be written in time.
 
     The process keeps trying: wait for the job, and do not start it again.
     """
@@ -390,15 +379,11 @@ class EndNotWritten(Unavailable):
 
 
 class SchemaMismatch(Unavailable):
-    """The database has another version of the schema than this program; the message names the
-    command to run.
-    """
+    """The database has another version of the schema; the message names the command to run."""
 
 
 class UnreadableRow(Unavailable):
-    """A requested row has a value that cannot be read; an operator has to repair or delete the
-    row.
-    """
+    """A requested row has a value that cannot be read; an operator has to repair or delete it."""
 
     def __init__(self, table: str, key: str, why: str) -> None:
         super().__init__(f"row {key} of {table} cannot be read: {why}; repair or delete it")

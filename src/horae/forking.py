@@ -75,8 +75,7 @@ class HasLock(Protocol):
 
 
 class lazy_property(Generic[H, M]):  # noqa: N801 - reads as the decorator that it is
-    """A property that is computed at its first use, by one thread, and kept in the instance's
-    `__dict__`.
+    """A property computed at its first use, by one thread, and kept in the instance's `__dict__`.
 
     `functools.cached_property` has a lock of its own in Python 3.11, which a fork may leave locked,
     and no lock later.
@@ -150,7 +149,7 @@ def _begin_in_child() -> None:
     for thing in list(_in_this_process):
         try:
             thing.begin_in_child()
-        except Exception as error:  # noqa: BLE001 - the others would stay as the parent had them
+        except Exception as error:  # noqa: BLE001 - the other objects must be built anew as well
             sys.excepthook(type(error), error, error.__traceback__)
 
 

@@ -15,9 +15,7 @@ from typing_extensions import override
 
 
 class GuardedLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger that prints what its handlers and filters raise, as `logging` does for errors in
-    formatting.
-    """
+    """A logger that prints what handlers and filters raise, as `logging` does for formatting."""
 
     @override
     def process(
@@ -29,7 +27,7 @@ class GuardedLog(logging.LoggerAdapter[logging.Logger]):
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         kwargs["stacklevel"] = (
             kwargs.get("stacklevel", 1) + 1
-        )  # name the caller in the record, not this method
+        )  # the record names the caller, not this method
         try:
             super().log(level, msg, *args, **kwargs)
         except Exception:  # noqa: BLE001 - code of the application
@@ -39,7 +37,7 @@ class GuardedLog(logging.LoggerAdapter[logging.Logger]):
         """Pass on a record that the caller has made."""
         try:
             self.logger.handle(record)
-        except Exception:  # noqa: BLE001 - as above
+        except Exception:  # noqa: BLE001 - code of the application
             _print_error()
 
 

@@ -18,8 +18,6 @@ def quoted(text: object, longest: int = 60) -> str:
 
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """Return a question that names the most similar of the known names, with a semicolon before it;
-    or no text.
-    """
+    """Return a question that names the most similar known name, after a semicolon; or no text."""
     near = get_close_matches(text, sorted(set(known)), n=1)
     return f"; did you mean {quoted(near[0])}?" if near else ""

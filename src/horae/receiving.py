@@ -23,21 +23,19 @@ class HasFileno(Protocol):
 
 
 class ReceivingThread(ABC):
-    """Runs `_receive` on a thread of its own until it is closed, with a growing delay after each
-    failure.
-    """
+    """Runs `_receive` on its own thread until closed, with a growing delay after each failure."""
 
     def __init__(self, *, close_within: float) -> None:
         """`close_within`: seconds that `close` waits for the thread, which may be connecting."""
         self._close_within = close_within
         self._closing = False
         self._failures = 0
-        """Failures since the server was last reached, which `_receive` sets to zero."""
-        # Spreads the retries of many processes, protects nothing
+        """Number of failures since the server was last reached, which `_receive` sets to zero."""
+        # Random delays spread the retries of many processes; they protect nothing.
         self._random = Random()  # noqa: S311
         self._closer, self._closed = (
             socket.socketpair()
-        )  # the end of the first makes the second readable
+        )  # closing the first makes the second readable
         self._thread: threading.Thread | None = None
 
     @abstractmethod
@@ -46,7 +44,7 @@ class ReceivingThread(ABC):
 
     @abstractmethod
     def _report(self, error: Exception) -> None:
-        """Log a failure. `_failures`: those before it."""
+        """Log a failure. `_failures` is the number of those before it."""
 
     def start(self, name: str) -> None:
         """Start the thread."""
@@ -66,17 +64,15 @@ class ReceivingThread(ABC):
                 try:
                     self._receive()
                 except Exception as error:  # noqa: BLE001
-                    # What arrives may have any form, and must not end the thread
+                    # What arrives may have any form, and must not end the thread.
                     if not self._closing:
                         self._wait_after(error)
 
     def _wait(self, connection: HasFileno | None, seconds: float) -> bool:
-        """Wait until something arrives or the thread is closed; return False after so many
-        seconds.
-        """
+        """Wait until something arrives or the thread is closed; return False after `seconds`."""
         with (
             selectors.PollSelector() as selector
-        ):  # needs no file descriptor: the process may have none left
+        ):  # an event needs no file descriptor: the process may have none left
             selector.register(self._closed, selectors.EVENT_READ)
             if connection is not None:
                 selector.register(connection, selectors.EVENT_READ)

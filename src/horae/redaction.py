@@ -13,16 +13,15 @@ from typing import Final
 from pydantic import ValidationError
 
 HIDDEN: Final = "***"
-"""Replaces a password in a URL."""
+"""The text that replaces a password in a URL."""
 MASK: Final = "••••••"
-"""Replaces a secret parameter."""
+"""The text that replaces a secret parameter."""
 SHORTEST_SECRET: Final = 4
-"""Characters of a secret that is searched for in texts: a shorter one would match parts of words.
-"""
+"""Minimum length of a secret that is searched for in texts: a shorter one may be part of words."""
 MOST_SECRETS: Final = 200
-"""Secrets of one job that are searched for."""
+"""Maximum number of secrets of one job that are searched for."""
 _CHAIN: Final = 50
-"""Errors that are followed from cause to cause."""
+"""Maximum number of errors that are followed from cause to cause."""
 
 _USER_INFO: Final = re.compile(r"(://[^:/?#@\s]*):([^\s]*)@")
 _QUERY: Final = re.compile(
@@ -72,9 +71,7 @@ def text_of(error: BaseException) -> str:
 
 
 class Redactor:
-    """Removes from texts about an error the values that it and its causes repeat, and known
-    secrets.
-    """
+    """Removes the values that an error and its causes repeat, and known secrets, from texts."""
 
     def __init__(self, error: BaseException, secrets: Iterable[str] = ()) -> None:
         self._replacements = [pair for each in _chain(error) for pair in _replacements(each)]
@@ -105,7 +102,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _replacements(error: BaseException) -> Iterator[tuple[str, str]]:
-    """Line by line, as a traceback may indent them."""
+    """Yield what to replace, line by line, because a traceback may indent the lines."""
     lines = text_of(error).splitlines()
     if isinstance(error, ValidationError):
         yield from (
@@ -113,11 +110,11 @@ def _replacements(error: BaseException) -> Iterator[tuple[str, str]]:
             for line in lines
             if (found := _INPUT.search(line)) is not None
         )
-    if hasattr(error, "hide_parameters"):  # an error of SQLAlchemy, whose engine may be anybody's
+    if hasattr(error, "hide_parameters"):  # SQLAlchemy raised it, for any engine
         yield from (
             (line, "[parameters are hidden]") for line in lines if line.startswith("[parameters: ")
         )
-    detail = getattr(getattr(error, "diag", None), "message_detail", None)  # an error of PostgreSQL
+    detail = getattr(getattr(error, "diag", None), "message_detail", None)  # set by PostgreSQL
     if isinstance(detail, str):
         yield from (
             (line, "(hidden)") for line in detail.splitlines() if len(line) >= SHORTEST_SECRET
@@ -125,8 +122,8 @@ def _replacements(error: BaseException) -> Iterator[tuple[str, str]]:
 
 
 def _as_shown(secrets: Iterable[str]) -> list[str]:
-    """The secrets as they are and as `repr` and JSON write them; the longest first, as one may be
-    within another.
+    """The secrets as they are, and as `repr` and JSON write them; longer ones first, because one
+    may contain another.
     """
     known = {secret for _, secret in zip(range(MOST_SECRETS), secrets, strict=False)}
     known |= {written(secret)[1:-1] for secret in known for written in (repr, ascii, json.dumps)}

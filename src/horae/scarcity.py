@@ -1,6 +1,4 @@
-"""What a process does while it lacks descriptors, memory, disk space or threads, which may be only
-for a while.
-"""
+"""What a process does while it lacks descriptors, memory, disk space or threads for a while."""
 
 import errno
 import threading
@@ -20,10 +18,9 @@ LACKING: Final = frozenset(
 
 
 def lacks_resource(error: BaseException) -> bool:
-    """Return whether a resource of the machine or the process is exhausted, so that the same call
-    may work later.
+    """Return whether a resource of the machine or the process is exhausted.
 
-    Of a group, whether that holds for all of its errors.
+    The same call may work later. A group counts if all of its errors do.
     """
     if isinstance(error, BaseExceptionGroup):
         return all(lacks_resource(each) for each in error.exceptions)

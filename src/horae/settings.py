@@ -1,6 +1,4 @@
-"""The settings, validated when they are made: from arguments, the environment, a file, or
-defaults.
-"""
+"""The settings, validated when made: from arguments, the environment, a file, or defaults."""
 
 import os
 import re
@@ -50,7 +48,7 @@ def _names(value: Any) -> Any:
 
 
 def _pairs(value: Any) -> Any:
-    """Split pairs `name=value` separated by commas; what is no pair is refused."""
+    """Split pairs `name=value` separated by commas; refuse anything else."""
     if not isinstance(value, str):
         return value
     parts = [part.strip() for part in value.split(",") if part.strip()]
@@ -67,9 +65,7 @@ def _queue_backend(text: str) -> str:
 
 
 def _tokens(value: Any) -> Any:
-    """Split tokens separated by commas; refuse an empty variable, which is a mistake and would
-    leave the API open.
-    """
+    """Split tokens separated by commas; an empty variable is refused: it would open the API."""
     found = _names(value)
     if found is None:
         raise ValueError("contains no token; unset it to use none")
@@ -83,7 +79,7 @@ def _printable(text: str) -> str:
 
 
 def _origin(text: str) -> str:
-    """Refuse texts that no browser sends as its `Origin`, above all `*`, which would trust every
+    """Refuse texts that no browser sends as its `Origin`, such as `*`, which would trust every
     site.
     """
     found = ORIGIN.fullmatch(text)
@@ -96,9 +92,7 @@ def _origin(text: str) -> str:
 
 
 def _duration(value: Any) -> Any:
-    """Read `30`, `30s` or `PT30S`; what cannot be read is left to Pydantic, which gives the
-    reason.
-    """
+    """Read `30`, `30s` or `PT30S`; leave the rest to Pydantic, which gives a reason."""
     if not isinstance(value, str):
         return value
     try:
@@ -119,7 +113,7 @@ def _read(settings_class: type[BaseSettings], file: str) -> PydanticBaseSettings
 
 
 def _size(value: Any) -> Any:
-    """Read `500MB`; what cannot be read is refused with the reason."""
+    """Read `500MB`; refuse other texts with a reason."""
     if not isinstance(value, str):
         return value
     try:
@@ -129,11 +123,9 @@ def _size(value: Any) -> Any:
 
 
 def _roles(value: Any) -> tuple[Role, ...]:
-    """Read `worker,scheduler`; an empty variable is a mistake, as a process without a role would do
-    nothing.
-    """
+    """Read `worker,scheduler`; an empty variable is refused: a process needs a role."""
     if not isinstance(value, str | list | tuple | set | frozenset):
-        # Pydantic reports ValueError
+        # Pydantic reports ValueError only.
         raise ValueError("expected names separated by commas")  # noqa: TRY004
     try:
         return parse_roles(value)
@@ -430,9 +422,7 @@ def settings(**given: Any) -> Settings:
 
 
 def unknown_variables() -> list[str]:
-    """Return a text for each variable of the environment that begins with `HORAE_` and is no
-    setting.
-    """
+    """Return a text for each `HORAE_…` variable of the environment that is not a setting."""
     known = {
         FILE_VARIABLE,
         *OTHER_VARIABLES,
@@ -457,5 +447,5 @@ def _problem(item: Any) -> str:
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
     if item["loc"][0] in NEVER_SHOWN:
         shown = "the value"
-    reason = str(item["msg"]).removeprefix("Value error, ")  # Pydantic's
+    reason = str(item["msg"]).removeprefix("Value error, ")  # Pydantic adds the prefix
     return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {reason}"

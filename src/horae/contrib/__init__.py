@@ -1,1 +1,1 @@
-"""Horae together with other libraries; each needs the extra of its name."""
+"""Integrations of Horae with other libraries; each needs the extra of its name."""

@@ -1,6 +1,4 @@
-"""The live store in a database: PostgreSQL's unlogged tables, or a file beside a SQLite
-database.
-"""
+"""The live store in PostgreSQL's unlogged tables, or in a file beside a SQLite database."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -72,13 +70,11 @@ class _Run(Protocol):
 
 
 class DatabaseLiveStore:
-    """A `LiveStore` for all processes on one database; never waits for a transaction on its
-    jobs.
-    """
+    """A `LiveStore` for all processes on one database; it never waits for transactions on jobs."""
 
     def __init__(self, database: Database, *, busy_timeout: float = BUSY_TIMEOUT) -> None:
-        """Use the database, on SQLite the file `<database>-live`, which is created again whenever
-        it is lost.
+        """Use the database, or on SQLite the file `<database>-live`, which is recreated if it is
+        lost.
         """
         self._run: _Run = database.autocommit
         self._side_car: SideCar | None = None
@@ -128,9 +124,7 @@ class DatabaseLiveStore:
         return self._run(_waits)
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id that have reports, requests or waits, in the order of the
-        ids.
-        """
+        """Return the jobs after this id that have reports, requests or waits, ordered by id."""
         return self._run(_known_jobs, after, limit)
 
     def forget(self, job_ids: Collection[JobId]) -> None:
@@ -138,7 +132,7 @@ class DatabaseLiveStore:
         if job_ids:
             self._run(_forget, job_ids)
 
-    # As the protocol has it
+    # The protocol has this parameter.
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
         """Do nothing: a database does not tell its readers of new reports."""
         return lambda: None
@@ -201,7 +195,7 @@ def _ask(dialect: str) -> Insert:
 
 
 def _drop(dialect: str) -> list[Delete]:
-    """One statement on PostgreSQL, for one round trip; SQLite has no such form."""
+    """Return one statement on PostgreSQL, for one round trip; SQLite needs one for each table."""
     reports, requests, waits = (
         delete(table).where(member_of(dialect, table.c.job_id, "job_ids", of=IdList))
         for table in (live_jobs, live_cancels, live_waits)

@@ -36,25 +36,24 @@ PART: Final = "live state"
 PROGRESS: Final = "progress"
 """The channel on which publishers announce new reports."""
 KEYS_AT_ONCE: Final = 500
-"""Keys in one command: Redis serves nobody else meanwhile."""
+"""Maximum number of keys in one command: Redis serves nobody else meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RedisLiveTiming:
-    """The timing of the store; seconds, unless it says otherwise."""
+    """The timing of the store, in seconds unless stated otherwise."""
 
     expires_after: int = 3600
-    """After which an entry is removed that nobody has written again."""
+    """How long an entry is kept that nobody writes again."""
     refresh_every: float = 900.0
-    """After which the reports of running jobs are written again, so that they do not expire."""
+    """Time after which reports of running jobs are written again, so that they do not expire."""
     check_writes_every: float = 1.0
-    """After which a process checks again that Redis accepts writes, even if it only reads."""
-    # Immutable
+    """Time after which a process checks again that Redis accepts writes, even if it only reads."""
+    # `Backoff` is immutable.
     retry: Backoff = Backoff(base=timedelta(milliseconds=200), cap=timedelta(seconds=5), jitter=0.5)  # noqa: RUF009
     """How long Redis is left alone after a failure: each attempt may keep one caller waiting."""
     read_both_for: float = 15.0
-    """After the end of a failure, in which other processes may still be using the database's store.
-    """
+    """Time after a failure in which other processes may still use the database's store."""
 
 
 USUAL: Final = RedisLiveTiming()
@@ -66,10 +65,10 @@ class RedisLiveStore(BuiltAnewInChild):
     def __init__(
         self, access: RedisAccess, database: LiveStore, timing: RedisLiveTiming = USUAL
     ) -> None:
-        """`database`: the store of the database, which is closed with this one."""
+        """`database`: the database's store, which is closed with this one."""
         self._access, self._database, self._timing = access, database, timing
         self._lock = threading.Lock()
-        # Spreads the retries of many processes, protects nothing
+        # Random delays spread the retries of many processes; they protect nothing.
         self._random = Random()  # noqa: S311
         self._published: dict[JobId, LiveReport] = {}
         self._in_database = set[JobId]()
@@ -137,7 +136,7 @@ class RedisLiveStore(BuiltAnewInChild):
         return requests
 
     def begin_wait(self, wait: Wait) -> None:
-        """Record for what a body waits, in the database: it is written seldom, and must not get
+        """Record for what a body waits, in the database: it is written rarely and must not get
         lost.
         """
         with self._lock:
@@ -153,7 +152,7 @@ class RedisLiveStore(BuiltAnewInChild):
         return self._database.waits()
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id that the database's store knows; entries of Redis expire by
+        """Return the jobs after this id in the database's store; Redis's entries expire by
         themselves.
         """
         found = self._database.reported(after, limit)
@@ -223,8 +222,8 @@ class RedisLiveStore(BuiltAnewInChild):
             listener()
 
     def _keep_published(self) -> None:
-        """Write the published reports again, to Redis if it has lost one, or to the database while
-        Redis is away.
+        """Write the published reports again, to Redis if it lost one, to the database while Redis
+        is away.
         """
         with self._lock:
             published = list(self._published.values())
@@ -264,9 +263,7 @@ class RedisLiveStore(BuiltAnewInChild):
     def _read_texts(
         self, kind: str, job_ids: Sequence[JobId], then: Callable[[Pipeline], object] | None = None
     ) -> dict[JobId, str | None] | None:
-        """Return the entries of these jobs, and execute what `then` adds; None if Redis cannot be
-        used.
-        """
+        """Return the entries of these jobs and execute `then`; None if Redis is unusable."""
         parts = list(_parts(job_ids))
 
         def fill(pipeline: Pipeline) -> None:
@@ -285,21 +282,21 @@ class RedisLiveStore(BuiltAnewInChild):
         return self._access.name(kind, job_id)
 
     def _commands(self, fill: Callable[[Pipeline], object]) -> list[Any] | None:
-        """Execute commands in one round trip; return None at once or after a failure if Redis
-        cannot be used.
+        """Execute commands in one round trip; return None if Redis cannot be used or has just
+        failed.
         """
         now = time.monotonic()
         with self._lock:
             if now < self._unused_until:
                 return None
-            if self._failures:  # this caller tries, the others go on without Redis
+            if self._failures:  # this caller tries, while the others go on without Redis
                 self._unused_until = now + self._pause()
             check = now >= self._check_at
-        first = 0  # of the results of `fill`
+        first = 0  # index of the first reply for `fill`; a write check may come before it
 
         def checked(pipeline: Pipeline) -> None:
             nonlocal first
-            if check:  # else what others write, which is then elsewhere, would not be found
+            if check:  # if Redis accepts no writes, other processes write to the database
                 self._access.check_writes(pipeline)
                 first = len(pipeline)
             fill(pipeline)
@@ -320,7 +317,7 @@ class RedisLiveStore(BuiltAnewInChild):
         with self._lock:
             self._failures += 1
             self._unused_until = now + self._pause()
-            self._check_at = self._refresh_at = 0.0  # it may come back with old data
+            self._check_at = self._refresh_at = 0.0  # Redis may come back with old data
         self._access.log.failed(PART, why)
 
     def _worked(self, now: float, *, checked: bool) -> None:

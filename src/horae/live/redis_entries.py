@@ -1,9 +1,9 @@
 """The entries of the live store on Redis: their texts, and the script that writes reports.
 
 A report is `lease percentage label`, with the label as JSON. Whether it may be written depends on
-the old one, so a script decides, as Redis runs one at a time. Another program may have written an
-entry of any type and content: readers ignore what no body can have reported, and the script
-overwrites it.
+the old one, so a script decides, because Redis runs one script at a time. Another program may have
+written an entry of any type and content: readers ignore what no body can have reported, and the
+script overwrites it.
 
 The entry of a cancel request only says that the database has one.
 """
@@ -29,12 +29,12 @@ for number, key in ipairs(KEYS) do
   end
 end
 """
-"""Keys: of reports. Arguments: seconds until they expire, then the reports."""
+"""The script's keys are those of the reports. Its arguments are the seconds until they expire, and
+then the reports.
+"""
 
 LONGEST: Final = 2_000
-"""Characters of a report; one with the longest label, all of whose characters are escaped, has
-fewer.
-"""
+"""Maximum length of a report in characters; the longest possible label, escaped, fits."""
 REQUESTED: Final = "1"
 """The entry of a cancel request."""
 _REPORT: Final = re.compile(r'(\d{1,19}) (\d{1,3}) (?:null|(".*"))', re.DOTALL | re.ASCII)

@@ -47,8 +47,8 @@ class SideCar(BuiltAnewInChild):
     def __init__(
         self, path: Path, metadata: MetaData, *, busy_timeout: float = BUSY_TIMEOUT
     ) -> None:
-        """Use the file at this path with these tables, and wait at most `busy_timeout` seconds for
-        its lock.
+        """Use the file at this path with these tables; wait `busy_timeout` seconds at most for its
+        lock.
         """
         self._path = path
         self._busy_timeout = busy_timeout
@@ -67,9 +67,7 @@ class SideCar(BuiltAnewInChild):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run `statement`, twice if the file was lost meanwhile; raises `DatabaseBusy` if it stays
-        locked.
-        """
+        """Run `statement`, twice if the file was lost; raises `DatabaseBusy` if it stays locked."""
         identity = self._open()
         try:
             return self._attempt(statement, *args, **kwargs)
@@ -157,8 +155,8 @@ class SideCar(BuiltAnewInChild):
             with engine.begin() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 self._metadata.create_all(connection)
-                # Last: a file without it comes from a process that died while it created the
-                # tables.
+                # The version is set last: a file without it comes from a process that died while
+                # creating the tables.
                 connection.exec_driver_sql(f"PRAGMA user_version = {self._layout}")
         finally:
             engine.dispose()
@@ -168,9 +166,7 @@ class SideCar(BuiltAnewInChild):
 
 
 def _decoded(text: bytes) -> str:
-    """Return a text that another program may have written: an error would fail all that is read
-    with it.
-    """
+    """Return a text that another program may have written; reading it must never fail."""
     return text.decode(errors="replace")
 
 
@@ -192,5 +188,5 @@ def _identity(path: Path) -> Identity | None:
 
 
 def _lost(error: DBAPIError) -> bool:
-    """Return whether the file may have caused the error; a wrong value has another class."""
+    """Return whether the file may have caused the error; a wrong value has another error class."""
     return type(error.orig) in (sqlite3.DatabaseError, sqlite3.OperationalError)

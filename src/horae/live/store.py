@@ -1,5 +1,4 @@
-"""The live state of running jobs, kept apart from their rows, whose changes an open transaction may
-hide.
+"""The live state of running jobs, apart from their rows, whose changes a transaction may hide.
 
 If the store is lost, progress is not shown for a moment. No state and no cancel is lost: both are
 stored in the row.
@@ -37,9 +36,7 @@ class CancelRequest:
 
 
 def checked_report(job_id: JobId, lease: Any, percentage: Any, label: Any) -> LiveReport | None:
-    """Return a report as it was read; None if no body can have made it, so that another program has
-    written it.
-    """
+    """Return a report as it was read; None if no body can have made it."""
     if (
         not isinstance(lease, int)
         or not isinstance(percentage, int)
@@ -57,13 +54,11 @@ def checked_report(job_id: JobId, lease: Any, percentage: Any, label: Any) -> Li
 
 
 class LiveStore(Protocol):
-    """Stores reports and cancel requests, in separate tables so that no report can overwrite a
-    request.
-    """
+    """Stores reports and cancel requests in separate tables: no report can overwrite a request."""
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
-        """Write the reports; one with an older lease, or with a smaller percentage of the same
-        lease, is ignored.
+        """Write the reports, but ignore one with an older lease, or a smaller percentage of the
+        same lease.
         """
         ...
 
@@ -81,8 +76,8 @@ class LiveStore(Protocol):
     def cancel_requests(
         self, job_ids: Collection[JobId], *, thorough: bool = False
     ) -> Mapping[JobId, CancelRequest]:
-        """Return the cancel requests for these jobs; `thorough`: also those that the store may have
-        lost since.
+        """Return cancel requests for these jobs; `thorough`: also those that the store may have
+        lost.
         """
         ...
 
@@ -99,9 +94,7 @@ class LiveStore(Protocol):
         ...
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id of which the store knows something that does not expire, by
-        their ids.
-        """
+        """Return the jobs after this id with an entry that does not expire, ordered by id."""
         ...
 
     def forget(self, job_ids: Collection[JobId]) -> None:

@@ -37,23 +37,20 @@ class RedisTiming:
     """How long to wait for the server, in seconds."""
 
     connect_within: float = 1.0
-    """For a connection: a server that needs longer is slower than the database."""
+    """How long a connection may take to open: a slower server is slower than the database."""
     answer_within: float = 1.0
-    """For an answer, after which the connection counts as lost."""
+    """How long an answer may take before the connection counts as lost."""
     silence: float = 5.0
-    """How long nothing may arrive on a subscription before the server is asked whether it is there.
-    """
+    """How long a subscription may be silent before the server is asked whether it is there."""
     close_within: float = 5.0
-    """How long closing a subscription waits for its thread, which may be connecting or within a
+    """How long closing a subscription waits for its thread, which may be connecting or in a
     listener.
     """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RedisState:
-    """What a server answers, for `horae doctor`: reasons if it does not work, and how long an
-    answer takes.
-    """
+    """What a server answers, for `horae doctor`: reasons if it does not work, and its latency."""
 
     failure: str | None = None
     refuses_writes: str | None = None
@@ -64,7 +61,7 @@ class RedisAccess(BuiltAnewInChild):
     """One server, as named by a URL, for the keys and channels of one application."""
 
     def __init__(self, url: str, prefix: str, timing: RedisTiming = RedisTiming()) -> None:
-        """`prefix`: begins the name of each key and channel.
+        """`prefix`: the beginning of the name of each key and channel.
 
         Connects at first use; raises `ConfigurationError`.
         """
@@ -87,7 +84,8 @@ class RedisAccess(BuiltAnewInChild):
                 fill(pipeline)
                 return pipeline.execute()
         except LOST:
-            # What broke one connection may have broken all, and each would fail one call more
+            # What broke one connection may have broken all, and each of them would fail one more
+            # call.
             self.close()
             raise
 
@@ -121,8 +119,7 @@ class RedisAccess(BuiltAnewInChild):
         return RedisState(seconds=answered - began)
 
     def check_writes(self, pipeline: Pipeline) -> None:
-        """Add a write that fails if others would: a replica or a full server still answers what it
-        has.
+        """Add a write that fails if others would: a replica or a full server still answers reads.
 
         It uses each command that the others use, because a user may be allowed only some of them.
         """
@@ -157,7 +154,7 @@ class RedisAccess(BuiltAnewInChild):
             )
             pool.connection_class(
                 **pool.connection_kwargs
-            )  # connects to nothing, but refuses unknown options
+            )  # this connects to nothing, but refuses unknown options
         except (TypeError, ValueError, RedisError) as error:
             why = str(error).replace(
                 "AbstractConnection.__init__() got an unexpected keyword argument", "unknown option"
@@ -180,20 +177,18 @@ class ChannelConnection:
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, which becomes readable when something arrives."""
-        # The library itself cannot wait for two things
+        # The library itself cannot wait for two things.
         found: socket.socket | None = self._connection._sock  # noqa: SLF001
         if found is None:
             raise ConnectionError("the connection was lost")
         return found.fileno()
 
     def ask(self) -> None:
-        """Ask the server whether it is there; the answer arrives as a message of type `pong`."""
+        """Ask the server whether it is there; it answers with a message of type `pong`."""
         self._subscription.ping()
 
     def messages(self, most: int, within: float) -> list[tuple[str, str]]:
-        """Return what has arrived, as type and data; wait `within` seconds for the rest of a
-        message.
-        """
+        """Return a message as type and data; wait `within` seconds for the rest of it."""
         found: list[tuple[str, str]] = []
         while len(found) < most and self._connection.can_read(0):
             message = self._subscription.get_message(timeout=within)
@@ -207,9 +202,7 @@ class ChannelConnection:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a command failed, without the values of the command, which the library adds to its
-    errors.
-    """
+    """Return why a command failed, without the values that the library adds to its errors."""
     if isinstance(error, AuthenticationError):
         return "it refuses the user name or the password"
     text = str(error).partition(" caused error: ")

@@ -1,6 +1,4 @@
-"""Logs that a Redis server cannot be used, and that it can be used again, without repeating it for
-every command.
-"""
+"""Logs once that a Redis server cannot be used, and that it can be used again."""
 
 import time
 from collections.abc import Callable
@@ -10,15 +8,13 @@ from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
 
 AGAIN_AFTER: Final = 30.0
-"""Seconds between two warnings about one server, whichever parts of the program fail and however
-often.
-"""
+"""Seconds between two warnings about one server, whichever parts of the program fail."""
 
 _log = guarded_log("horae.redis")
 
 
 class FailureLog:
-    """One per server, for everything that uses it.
+    """The log of one server's failures, for everything that uses the server.
 
     `part`: what has failed, as "live state" or "hints".
     """
@@ -39,9 +35,7 @@ class FailureLog:
         return dict(self._failing)
 
     def failed(self, part: str, reason: str) -> None:
-        """Note a failure, and log it unless one was logged within the last `AGAIN_AFTER`
-        seconds.
-        """
+        """Note a failure; log it unless one was logged within the last `AGAIN_AFTER` seconds."""
         with self._lock:
             self._failing[part] = reason
             now = self._clock()
@@ -57,9 +51,7 @@ class FailureLog:
         )
 
     def ignored(self, part: str) -> None:
-        """Log that entries were ignored because another program has written them, unless that was
-        logged lately.
-        """
+        """Log that entries of another program were ignored, unless that was logged lately."""
         with self._lock:
             now = self._clock()
             if self._ignored_until is not None and now < self._ignored_until:

@@ -1,6 +1,4 @@
-"""A thread that is subscribed to a channel of a Redis server, and connects again for as long as it
-lives.
-"""
+"""A thread that is subscribed to a channel of a Redis server, and reconnects when needed."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -11,14 +9,10 @@ from horae.receiving import ReceivingThread
 from horae.redis_access.access import RedisAccess, reason
 
 MOST_AT_ONCE: Final = 1000
-"""Messages that are read before the listeners are called, so that a flood cannot delay them for
-ever.
-"""
+"""Number of messages read before the listeners are called, so that a flood cannot delay them."""
 
 OnMessages = Callable[[Sequence[str] | None], None]
-"""Called with the messages that have arrived, and with None each time that earlier ones may have
-been missed.
-"""
+"""A callback for messages that have arrived, or for None if earlier ones may have been missed."""
 
 
 class Subscription(ReceivingThread):
@@ -27,7 +21,7 @@ class Subscription(ReceivingThread):
     def __init__(
         self, access: RedisAccess, channel: str, part: str, on_messages: OnMessages
     ) -> None:
-        """`part`: what the log calls that which fails if the server cannot be used."""
+        """`part`: how the log calls what fails if the server cannot be used."""
         super().__init__(close_within=access.timing.close_within)
         self.connected = False
         self._access, self._timing = access, access.timing

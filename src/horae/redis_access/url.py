@@ -1,4 +1,4 @@
-"""The URL of a Redis server: what is allowed in it. Does not import the client library."""
+"""Checks the URL of a Redis server. Does not import the client library."""
 
 from typing import Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from horae.quoting import quoted
 
 SCHEMES: Final = ("redis", "rediss", "unix")
-"""TCP, TCP with TLS, and a Unix socket."""
+"""The schemes for TCP, TCP with TLS, and a Unix socket."""
 OPTIONS: Final = (
     *(
         "db",
@@ -20,7 +20,7 @@ OPTIONS: Final = (
     ),
     *("ssl_password", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers"),
 )
-"""What may follow `?`: where the server is and how it is trusted.
+"""The options that a URL may have after `?`: where the server is and how it is trusted.
 
 Timeouts and repeats are Horae's own, so that no call waits longer or fails otherwise than it
 expects.
@@ -31,9 +31,7 @@ EXPECTED: Final = (
 
 
 def checked_redis_url(url: str) -> str:
-    """Return the URL; raise `ValueError`, without the URL itself, if it cannot name a Redis
-    server.
-    """
+    """Return the URL; raise `ValueError` without the URL itself if it names no Redis server."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -58,8 +56,6 @@ def checked_redis_url(url: str) -> str:
 
 
 def _is_database_number(parts: SplitResult) -> bool:
-    """Return whether the path selects a database; the client library would ignore any other
-    path.
-    """
+    """Return whether the path selects a database; the client library ignores any other path."""
     number = parts.path.removeprefix("/")
     return not number or (number.isascii() and number.isdigit())

@@ -73,14 +73,12 @@ class Controller:
         self._wake.set()
 
     def adopt(self, ids: Collection[int]) -> None:
-        """Own these schedules until the next reload: this node created them, and others do not know
-        them yet.
-        """
+        """Own schedules created by this node until the next reload: others do not know them."""
         self._adopted.update(dict.fromkeys(ids, time.monotonic() + self._timing.reload))
         self.reread(ids)
 
     def stop(self) -> None:
-        """Fire nothing more and let `run` end."""
+        """Fire no more, and let `run` end."""
         self._stopping = True
         self._wake.set()
 
@@ -100,7 +98,7 @@ class Controller:
             await self._sleep()
 
     async def _read(self) -> None:
-        """Read what is due to be read.
+        """Read the schedules that are due to be read.
 
         What fails is read again at once, so that no start waits for the next reload.
         """
@@ -176,8 +174,8 @@ class Controller:
             self._signals.burst_over.set()
 
     async def _fire_batch(self, batch: Sequence[int]) -> None:
-        """Fire a batch; in a burst on PostgreSQL as two halves at once, so that one is prepared
-        while one commits.
+        """Fire a batch. A burst on PostgreSQL is fired as two halves at once: one is prepared while
+        the other commits.
         """
         half = (
             -(-len(batch) // 2)
@@ -196,9 +194,7 @@ class Controller:
         self._signals.decided.send(decided)
 
     async def _plan_ahead(self) -> None:
-        """Compute the next starts in advance where many schedules are due soon, for as long as
-        nothing is due yet.
-        """
+        """Compute next starts in advance if many schedules are due soon, and none is due yet."""
         now = time.monotonic()
         if now < self._plan_at:
             return
@@ -222,12 +218,11 @@ class Controller:
     async def _fire_planned(
         self, batch: Sequence[int]
     ) -> tuple[Sequence[AppliedPlan], Sequence[int]]:
-        """Fire the schedules that were planned; return the results and the ids that were not
-        planned.
+        """Fire the planned schedules; return the results and the ids that were not planned.
 
-        What is too early by the database's clock is put back. What has changed since is read again:
-        usually another node has fired it, and locking all of it just to find that out would delay
-        that node.
+        Schedules that are too early by the database's clock are put back. Those that have changed
+        since are read again: usually another node has fired them, and locking them just to find
+        that out would delay that node.
         """
         planned = {key: item for key in batch if (item := self._planned.pop(key, None)) is not None}
         if not planned:
@@ -256,9 +251,7 @@ class Controller:
         return fired.applied, [key for key in batch if key not in planned]
 
     async def _fire(self, batch: Sequence[int]) -> Sequence[AppliedPlan]:
-        """Fire all in one transaction; if that fails, one at a time, so that no schedule blocks
-        another.
-        """
+        """Fire all in one transaction, or else one at a time, so that none blocks the others."""
         try:
             return await self._database.transact_async(firing.fire, batch, self._node)
         except Exception as error:
@@ -274,9 +267,7 @@ class Controller:
             return []
 
     def _take_due(self, now: float) -> list[int]:
-        """Return what is due now, the highest priority first; in a burst the rest follows with the
-        next batches.
-        """
+        """Return what is due now, the highest priority first; the rest of a burst follows later."""
         before = len(self._overdue)
         while self._heap and self._heap[0][0] <= now:
             due, priority, schedule_id = heapq.heappop(self._heap)
@@ -286,7 +277,7 @@ class Controller:
         batch: list[int] = []
         while self._overdue and len(batch) < self._timing.batch:
             _, due, schedule_id = self._overdue.pop()
-            if self._due.get(schedule_id) == due:  # otherwise its start has changed since
+            if self._due.get(schedule_id) == due:  # unchanged since it entered the heap
                 del self._due[schedule_id]
                 batch.append(schedule_id)
         return batch
@@ -311,9 +302,7 @@ class Controller:
             )
 
     def _owner_delay(self, partition: int) -> float:
-        """Return how long to wait for the first owner; the second one fires only if the first does
-        not.
-        """
+        """Return how long the second owner waits for the first one to fire."""
         return 0.0 if partition in self._first_owned else self._timing.second_owner
 
     def _remember(self, schedule_id: int, priority: int, due: float) -> None:
@@ -325,7 +314,7 @@ class Controller:
         for result in decided:
             if result.schedule.partition in self._partitions or result.schedule.id in self._adopted:
                 self._plan_next(result)
-                if self._reloading:  # the rows that are being read may be older
+                if self._reloading:  # the rows that are being read may be older than these starts
                     self._changed.add(result.schedule.id)
         self._wake.set()
 

@@ -68,15 +68,13 @@ Schedules: TypeAlias = Collection[int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signals:
-    """The signals of one node. Those that are events describe a state, the others a moment."""
+    """The signals of one node. Events describe a state; signals announce a moment."""
 
     work: Signal[[]] = field(default_factory=Signal)
-    """There may be a job to claim: one was started, retried or handed back, here or by another
-    process.
-    """
+    """There may be a job to claim: one was started, retried or handed back, here or elsewhere."""
 
     filled: Signal[[int]] = field(default_factory=Signal)
-    """A claim of so many jobs filled all slots, so there may be more jobs for other nodes."""
+    """A claim of this many jobs filled all slots, so there may be more jobs for other nodes."""
 
     settled: Signal[Sequence[FinishedRun], Settled] = field(default_factory=Signal)
     """The results of these runs are committed."""
@@ -91,9 +89,7 @@ class Signals:
     """Jobs from lanes have ended, so their limits may let the next ones start."""
 
     ended_elsewhere: Signal[[]] = field(default_factory=Signal)
-    """A hint says that jobs have ended, whoever has run them, and this node is among those that
-    respond.
-    """
+    """A hint says that jobs have ended on any node, and this node is among those that respond."""
 
     rescued: Signal[Sequence[Rescued]] = field(default_factory=Signal)
     """This node has dealt with these jobs of dead nodes."""
@@ -117,17 +113,17 @@ class Signals:
     """Others have declared this node dead: its jobs belong to them now."""
 
     isolated: Signal[Isolation] = field(default_factory=Signal)
-    """The database has not been reached for so long that others may soon act on jobs of this node.
-    """
+    """The database has not been reached for so long that others may soon run jobs of this node."""
 
     contact_regained: Signal[[]] = field(default_factory=Signal)
     """The database is reached again. Others may have taken jobs of this node meanwhile."""
 
     emptied: asyncio.Event = field(default_factory=asyncio.Event)
-    """The last running body has ended. Cleared by a task before it waits."""
+    """The last running body has ended. A task clears the event before it waits."""
 
     burst_over: asyncio.Event = field(default_factory=_is_set)
-    """Cleared by the controller during a burst, when more schedules are due than one transaction
-    fires. The settler then waits a moment, so that starts are written first. It sets the event
-    itself if too many results wait.
+    """Set unless a burst is fired, in which more schedules are due than one transaction fires.
+
+    The controller clears it. The settler then waits a moment, so that starts are written first, and
+    sets it itself if too many results wait.
     """

@@ -1,6 +1,4 @@
-"""Logs a failure that repeats many times a second, as while the database is unavailable, only now
-and then.
-"""
+"""Logs a failure only now and then if it repeats many times a second."""
 
 import time
 from collections.abc import Callable
@@ -33,5 +31,5 @@ class ThrottledWarning:
             log.warning(message, *brief)
 
     def settle(self) -> None:
-        """The call has succeeded, so log the next failure at once."""
+        """Note that the call has succeeded, so that the next failure is logged at once."""
         self._silent_until = None

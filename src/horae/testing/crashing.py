@@ -1,6 +1,4 @@
-"""`crash_everywhere`: kills a job at each point in turn, and compares its effects with those of an
-undisturbed run.
-"""
+"""`crash_everywhere`: kills a job at each point in turn, and compares its effects."""
 
 import inspect
 import tempfile
@@ -25,8 +23,7 @@ def crash_everywhere(
     application: Horae | None = None,
     timeout: float = 30.0,
 ) -> CrashReport:
-    """Run a job again and again, killed at another point each time, and report where its effects
-    differ.
+    """Run a job again and again, killed at another point each time, and report differing effects.
 
     A first run, undisturbed, finds the points: each SQL statement, commit, progress call and wait
     of a coroutine, and the end of the body. Then the job is run once for each of them. There its

@@ -20,7 +20,7 @@ import horae.errors
 
 STATEMENT, COMMIT, AWAIT, PROGRESS, END = "statement", "commit", "await", "progress", "end"
 LONGEST_TEXT: Final = 60
-"""Characters of a statement that a point shows."""
+"""Maximum number of characters of a statement that a point shows."""
 _LIBRARIES: Final = tuple(
     {
         *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
@@ -28,7 +28,7 @@ _LIBRARIES: Final = tuple(
         "<",
     }
 )
-"""How the names of files begin that are not the application's."""
+"""Prefixes of the names of files that do not belong to the application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Tracer:
     """The body has been killed, or has ended."""
     killed: bool = False
     failure: BaseException | None = None
-    """What kept the attempt from being run at all."""
+    """The error that kept the attempt from being run at all."""
     _thread: int | None = None
     _body: Any = None
 
@@ -124,7 +124,7 @@ class Tracer:
 
 
 def _line_of(body: Any, own_file: str) -> str | None:
-    """Return the line at which a coroutine waits, or runs a statement outside of its own frames."""
+    """Return the line at which a coroutine waits, or runs a statement outside its own frames."""
     found: str | None = None
     while (frame := getattr(body, "cr_frame", None)) is not None:
         name = frame.f_code.co_filename

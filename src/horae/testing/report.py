@@ -88,9 +88,7 @@ def compared(point: CrashPoint, expected: Any, found: Any, error: str | None) ->
 
 
 def _counted(effects: Any) -> Counter[Any] | None:
-    """Return how often each effect came out: of a mapping to numbers, or of a list; None for
-    anything else.
-    """
+    """Return how often each effect came out, from a mapping or a list; None for others."""
     if isinstance(effects, Mapping):
         return (
             Counter(dict(effects))

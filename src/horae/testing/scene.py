@@ -31,11 +31,9 @@ from horae.types import Attempt, JobType
 Callback = Callable[..., Any]
 NODE: Final = NodeId("node-that-is-killed")
 LEAST_ATTEMPTS: Final = 5
-"""So that a job of a type with a single attempt is run again as well, as if a caller had started it
-once more.
-"""
+"""Minimum number of attempts, so that a job with a single attempt is run again as well."""
 MOST_ATTEMPTS: Final = 100
-"""Attempts after which a job that snoozes each time is given up."""
+"""Number of attempts after which a job that snoozes each time is given up."""
 AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)
 
 
@@ -43,7 +41,7 @@ AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)
 class Scenario:
     """The job to run and how to look at its effects.
 
-    `application`: whose database is replaced, if any.
+    `application`: the application whose database is replaced, if any.
     """
 
     job_type: JobType[Any]
@@ -56,7 +54,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The effects of a run and of those that followed it; `error`: why the job has not finished."""
+    """The effects of a run and of its repetitions; `error`: why the job has not finished."""
 
     effects: Any
     error: str | None
@@ -64,9 +62,7 @@ class Outcome:
 
 @contextmanager
 def _application(scenario: Scenario, file: Path) -> Generator[Horae]:
-    """Yield the application on a database file: the given one for the block, or one with this job
-    alone.
-    """
+    """Yield the application on a database file: the given one, or one with this job alone."""
     url = f"sqlite:///{file}"
     given = scenario.application
     if given is None:
@@ -88,9 +84,7 @@ def _application(scenario: Scenario, file: Path) -> Generator[Horae]:
 
 
 def run_once(scenario: Scenario, folder: Path, tracer: Tracer) -> Outcome:
-    """Start the job on a fresh database, run it and perhaps kill it, and run it again until it has
-    ended.
-    """
+    """Start the job on a fresh database, perhaps kill it, and run it until it has ended."""
     file = folder / f"run-{tracer.kill_at or 0}.db"  # a killed body keeps its lock on the file
     shutil.copy(folder / "empty.db", file)
     with _application(scenario, file) as horae:
@@ -151,9 +145,7 @@ def _call(horae: Horae, callback: Callback) -> Any:
 
 
 def _attempt(scenario: Scenario, horae: Horae, job_id: JobId, tracer: Tracer) -> None:
-    """Run one attempt on a thread of its own until it has ended or was killed; raises `HoraeError`
-    if neither.
-    """
+    """Run one attempt on a thread until it ends or is killed; raises `HoraeError` if neither."""
     claim = horae.components.database.autocommit(claims.claim_one, job_id, NODE)
     if claim is None:
         raise HoraeError(f"job {job_id} cannot be run again")
@@ -235,4 +227,4 @@ def _traced(kind: JobType[Any], tracer: Tracer) -> JobType[Any]:
 
 
 def _ignore(_percentage: int, _label: str | None) -> None:
-    """Progress is shown to nobody."""
+    """Do nothing: progress is shown to nobody."""

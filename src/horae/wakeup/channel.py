@@ -32,22 +32,20 @@ class Hint:
     kind: HintKind
     job_ids: tuple[JobId, ...] = ()
     count: int | None = field(default=None, compare=False)
-    """Of WORK: how many jobs were added; None if that is unknown, so that every node has to query
-    the database.
-    """
+    """Number of jobs added, for WORK; if it is None, every node has to query the database."""
     seed: int | None = field(default=None, compare=False)
-    """Of WORK: a random number that decides which nodes respond; None: all of them."""
+    """A random number that decides which nodes respond to WORK; None if all of them do."""
     busy: tuple[NodeId, ...] = field(default=(), compare=False)
-    """Of WORK: nodes without a free slot, which leave these jobs to others."""
+    """Nodes without a free slot, which leave the jobs of WORK to others."""
 
 
 def work(count: int | None = 1) -> Hint:
-    """Return the hint that so many jobs were added, due or not; None: their number is unknown."""
+    """Return the hint that this many jobs were added, due or not; None if the number is unknown."""
     return Hint(HintKind.WORK, count=count)
 
 
 ALL_KINDS: Final = tuple(Hint(kind) for kind in HintKind)
-"""The hints for a time in which any change may have been missed."""
+"""One hint of each kind, sent after a gap in which hints may have been lost."""
 Listener = Callable[[Hint], None]
 
 
@@ -56,12 +54,12 @@ class WakeupChannel(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Return whether hints of other processes arrive at present; if not, poll more often."""
+        """Return whether hints of other processes arrive at present; otherwise poll more often."""
         ...
 
     @property
     def listens(self) -> bool:
-        """Return whether hints of other processes can arrive at all; if not, everything is found by
+        """Return whether hints of other processes can ever arrive; otherwise all is found by
         polling.
         """
         ...

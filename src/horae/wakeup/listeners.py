@@ -44,5 +44,5 @@ class HintListeners:
                 try:
                     listener(hint)
                 except Exception:  # noqa: BLE001
-                    # The other listeners must get the hint in any case
+                    # The other listeners must get the hint in any case.
                     _log.exception("a listener failed with the hint %s", hint)

@@ -1,9 +1,9 @@
 """Hints between the processes of one user on one machine: datagrams on Unix sockets.
 
-For SQLite, which has no notifications. A listening process has a socket in a folder of its user,
-named after the database; a process that only sends has none. Nothing polls, and no query is made.
-Processes of other users, and containers that do not share the folder, are not reached: they notice
-changes by polling.
+SQLite has no notifications, so it needs these. A listening process has a socket in a folder of its
+user, named after the database; a process that only sends has none. Nothing polls, and no query is
+made. Processes of other users, and containers that do not share the folder, are not reached: they
+notice changes by polling.
 """
 
 import contextlib
@@ -27,15 +27,15 @@ from horae.wakeup.outbox import Merged, Outbox
 from horae.wakeup.payload import decode, encode
 
 LARGEST_DATAGRAM: Final = 1200
-"""Bytes; macOS carries 2,048 in a datagram of a Unix socket, Linux more."""
+"""Number of bytes in a datagram; macOS carries 2,048 on a Unix socket, Linux more."""
 SEND_INTERVAL: Final = 0.005
 """Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 MOST_AT_ONCE: Final = 1000
-"""Datagrams that are read before the listeners are called, so that a flood delays no hint long."""
+"""Number of datagrams read before the listeners are called, so that a flood delays no hint long."""
 CLOSE_WITHIN: Final = 5.0
-"""Seconds that `close` waits for the receiving thread, which may be within a listener."""
+"""Seconds that `close` waits for the receiving thread, which may be in a listener."""
 TAG: Final = "horae"
-"""The tag of each hint, which other channels use and this one does not."""
+"""The tag of each hint; this channel does not use it, but others do."""
 
 _log = guarded_log(__name__)
 
@@ -46,7 +46,9 @@ class LocalChannel(BuiltAnewInChild):
     listens = True
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
-        """`name`: that of the database; `folder`: of the sockets, by default one of this user."""
+        """`name`: the name of the database; `folder`: the folder of the sockets, by default this
+        user's.
+        """
         self._name = name
         self._given_folder = folder
         self._lock = threading.Lock()
@@ -59,7 +61,7 @@ class LocalChannel(BuiltAnewInChild):
 
     @override
     def begin_in_child(self) -> None:
-        """Begin again, without the copy of the parent's socket, which closes with the parent."""
+        """Start again, without the copy of the parent's socket, which closes with the parent."""
         if self._receiver is not None:
             self._receiver.socket.close()
         super().begin_in_child()
@@ -78,7 +80,7 @@ class LocalChannel(BuiltAnewInChild):
         return self._receiver is not None
 
     def send(self, hint: Hint) -> None:
-        """Send the hint to all listeners on this machine soon, to those of this process first."""
+        """Send the hint to all listeners on this machine soon, to this process's first."""
         if self._listeners:
             self._here.put(hint)
         self._outbox.put(hint)
@@ -106,7 +108,7 @@ class LocalChannel(BuiltAnewInChild):
 
     def _folder(self) -> Path:
         """Return the folder of the sockets. Raises `OSError` where there is no temporary folder."""
-        # A path of a socket has about a hundred characters, fewer than many paths of databases.
+        # The path of a socket can have about a hundred characters; many database paths are longer.
         return self._given_folder or Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
 
     def _listen(self) -> "_Receiver | None":
@@ -114,11 +116,11 @@ class LocalChannel(BuiltAnewInChild):
             folder = self._folder()
             folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
             _check_owner(folder)
-            for path in _sockets_in(folder):  # those of databases that nobody uses any more
+            for path in _sockets_in(folder):  # some belong to databases that nobody uses any more
                 _deliver(path, ())
             file = f"{self._name}-{os.getpid()}-{secrets.token_hex(4)}"
             return _Receiver(folder / file, self._listeners)
-        except (OSError, RuntimeError) as error:  # also if no thread can start
+        except (OSError, RuntimeError) as error:  # RuntimeError: no thread can start
             if not self._warned:
                 _log.warning(
                     "cannot receive hints of other processes, so changes are noticed by polling:"
@@ -160,7 +162,7 @@ class _Receiver:
     def close(self) -> None:
         """Stop listening, and wait for the listener that runs."""
         self._closing = True
-        _deliver(self.path, [b""])  # makes `recv` return, as the next line does without the file
+        _deliver(self.path, [b""])  # makes `recv` return; `shutdown` does if the file is gone
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RD)
         self.path.unlink(missing_ok=True)
@@ -177,8 +179,8 @@ class _Receiver:
                     self._listeners.call(merged.take())
 
     def _receive(self) -> Iterator[Hint]:
-        """Wait for a datagram, then read all that have arrived: slow listeners get fewer hints, not
-        late ones.
+        """Wait for a datagram, then read all that have arrived: slow listeners get fewer hints, but
+        no late ones.
         """
         flags = 0
         for _ in range(MOST_AT_ONCE):

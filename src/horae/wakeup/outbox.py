@@ -1,5 +1,4 @@
-"""A queue that merges the waiting hints into one of each kind and delivers them on a thread of its
-own.
+"""A queue that merges the waiting hints into one of each kind and delivers them on a thread.
 
 The first hint is delivered at once. Hints that are added during a delivery, or within `interval`
 seconds after it, wait and are merged. So a quiet system adds no latency, and a busy one sends no
@@ -20,9 +19,9 @@ from horae.receiving import RECONNECT
 from horae.wakeup.channel import Hint, HintKind
 
 MOST_IDS: Final = 1000
-"""Job ids in one hint.
+"""Maximum number of job ids in one hint.
 
-Above this it has none, which means any job: an outage must not fill the memory.
+A hint for more jobs has no ids, which means any job: an outage must not fill the memory.
 """
 
 CLOSE_WITHIN: Final = 5.0
@@ -43,7 +42,7 @@ class Merged:
         return bool(self._ids)
 
     def add(self, hint: Hint) -> None:
-        """Merge a hint with the one of its kind; if either has no ids, neither has the result."""
+        """Merge a hint with the one of its kind; if either has no ids, the result has none."""
         if hint.kind is HintKind.WORK:
             self._work = hint if self._work is None else _added(self._work, hint)
         ids = self._ids.setdefault(hint.kind, {})
@@ -60,7 +59,7 @@ class Merged:
         hints = [Hint(kind, tuple(ids or ())) for kind, ids in taken.items()]
         if work is None:
             return hints
-        # Besides the ids, a hint for work has what was merged into `work`.
+        # Besides the ids, a hint for work has the values merged into `work`.
         return [
             replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint
             for hint in hints
@@ -68,9 +67,7 @@ class Merged:
 
 
 def _added(first: Hint, second: Hint) -> Hint:
-    """Return the hint for the jobs of both; if every node must respond to either, then to the
-    result as well.
-    """
+    """Return the hint for the jobs of both; all nodes respond if they must to either."""
     counts, seeds = (first.count, second.count), (first.seed, second.seed)
     return Hint(
         HintKind.WORK,
@@ -102,7 +99,7 @@ class Outbox(BuiltAnewInChild):
         self._deliver = deliver
         self._on_failure = on_failure or self._warn
         self._interval = interval
-        # Spreads the retries of many processes, protects nothing
+        # Random delays spread the retries of many processes; they protect nothing.
         self._random = Random()  # noqa: S311
         self._closing = threading.Event()
         self._merged = Merged()
@@ -119,7 +116,7 @@ class Outbox(BuiltAnewInChild):
             self._filled.notify()
             if (
                 self._thread is None or not self._thread.is_alive()
-            ):  # not alive: after a fork made in C
+            ):  # after a fork made in C the thread is not alive
                 self._start()
 
     def close(self, within: float = CLOSE_WITHIN) -> bool:
@@ -141,7 +138,7 @@ class Outbox(BuiltAnewInChild):
         thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         try:
             thread.start()
-        except RuntimeError as error:  # the interpreter is ending, or there are no threads left
+        except RuntimeError as error:  # the interpreter is ending, or no thread is left
             _log.debug("%s cannot start: %s", self._name, error)
         else:
             self._thread = thread
@@ -159,7 +156,7 @@ class Outbox(BuiltAnewInChild):
                 self._on_failure(error)
                 self._failures += 1
                 with self._filled:
-                    if self._closing.is_set():  # that was the last attempt
+                    if self._closing.is_set():  # this was the last attempt
                         return
                     for hint in hints:
                         self._merged.add(hint)

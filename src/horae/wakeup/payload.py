@@ -1,4 +1,4 @@
-"""Hints as short texts, each after a tag that identifies the sender or proves that it may send."""
+"""Hints as short texts, each with a tag that identifies the sender or proves its right to send."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,11 +10,11 @@ from horae.domain.jobs import JobId, NodeId
 from horae.wakeup.channel import Hint, HintKind
 
 CHANNEL: Final = "horae"
-"""The channel of PostgreSQL's NOTIFY."""
+"""The name of the channel for PostgreSQL's NOTIFY."""
 LARGEST_PAYLOAD: Final = 7999
-"""Bytes in one notification; PostgreSQL refuses 8000."""
+"""Maximum number of bytes in one notification; PostgreSQL refuses 8000."""
 LARGEST_ID: Final = 2**63 - 1
-"""The largest value of the column; a larger one would make a query fail."""
+"""The largest value of the id column; a larger one would make a query fail."""
 
 
 def encode(tag: str, hint: Hint, limit: int) -> str:
@@ -27,23 +27,19 @@ def encode(tag: str, hint: Hint, limit: int) -> str:
 
 
 def encode_all(tag: str, hints: Iterable[Hint]) -> list[str]:
-    """Encode hints as they are sent to other processes, which nodes respond to each being chosen at
-    random.
-    """
+    """Encode hints as they are sent to other processes; responding nodes are chosen at random."""
     return [encode(tag, with_seed(hint), LARGEST_PAYLOAD) for hint in hints]
 
 
 def with_seed(hint: Hint) -> Hint:
-    """Choose at random which nodes respond to a hint, if it tells how many jobs there are."""
+    """Choose at random which nodes respond to a hint, if it tells the number of jobs."""
     if hint.kind is not HintKind.WORK or hint.count is None:
         return hint
     return replace(hint, seed=getrandbits(32))
 
 
 def decode(text: str) -> tuple[str, Hint] | None:
-    """Decode a text of `encode` to tag and hint; None for any other text, because any client may
-    use the channel.
-    """
+    """Decode a text of `encode` to tag and hint; None for others, because anybody may send any."""
     if len(text) > LARGEST_PAYLOAD:
         return None
     tag, _, body = text.partition(" ")
@@ -59,9 +55,7 @@ def decode(text: str) -> tuple[str, Hint] | None:
 
 
 def _responders(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what decides which nodes respond; nothing if a part is missing, as from an earlier
-    version.
-    """
+    """Return what decides which nodes respond; nothing if it is incomplete."""
     count, seed, busy = (fields.get(name) for name in ("count", "seed", "busy"))
     if not _is_number(count) or not _is_number(seed) or not isinstance(busy, list):
         return {}

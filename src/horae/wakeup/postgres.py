@@ -40,16 +40,14 @@ class PostgresTiming:
     send_interval: float = 0.005
     """Shortest time between two notifications, because each takes a lock of the whole server."""
     proof_within: float = 5.0
-    """How long a test notification may take to arrive, before the connection counts as one that
-    receives none.
-    """
+    """How long a test notification may take before the connection counts as deaf."""
     silence: float = 15.0
-    """How long no notification may arrive, before a query checks the connection."""
+    """How long notifications may be absent before a query checks the connection."""
     answer_within: float = 5.0
-    """How long the server may take to answer, before the connection counts as lost."""
+    """How long the server may take to answer before the connection counts as lost."""
     close_within: float = 1.0
-    """How long `close` waits for the listening thread, which may be connecting, and then ends by
-    itself.
+    """How long `close` waits for the listening thread, which otherwise ends by itself after
+    connecting.
     """
 
 
@@ -73,7 +71,7 @@ class PostgresChannel(BuiltAnewInChild):
         self._proof_options = _connection_options(database or url)
         self.listens = listens
         self._options = _connection_options(url)
-        # A forked child gets another one; else the parent would take its hints for its own.
+        # A forked child needs its own tag; otherwise the parent would take its hints for its own.
         self._token = secrets.token_hex(8)
         self._lock = threading.Lock()
         self._closed = False
@@ -85,9 +83,7 @@ class PostgresChannel(BuiltAnewInChild):
 
     @property
     def connected(self) -> bool:
-        """Return whether notifications of other sessions arrive, as a test notification has
-        shown.
-        """
+        """Return whether notifications of other sessions arrive, as a test has shown."""
         receiver = self._receiver
         return receiver is not None and receiver.proven
 
@@ -141,7 +137,7 @@ class PostgresChannel(BuiltAnewInChild):
             except (
                 psycopg.Error,
                 OSError,
-            ):  # the connection may have ended meanwhile: try once more with a new one
+            ):  # the connection may have ended meanwhile, so a new one is tried
                 self._disconnect()
             else:
                 return
@@ -155,7 +151,7 @@ class PostgresChannel(BuiltAnewInChild):
 
 
 class _NotProvenError(Exception):
-    """LISTEN was accepted, but no notification came."""
+    """The server accepted LISTEN, but no notification came."""
 
 
 class _Receiver(ReceivingThread):
@@ -168,8 +164,8 @@ class _Receiver(ReceivingThread):
         timing: PostgresTiming,
         on_payloads: Callable[[Iterable[str] | None], None],
     ) -> None:
-        """Call `on_payloads` with the payloads that arrive, and with None when the connection
-        listens again.
+        """Call `on_payloads` with payloads that arrive, and with None when the connection listens
+        again.
 
         `proof_options`: of the connection that sends the test notification.
         """
@@ -224,7 +220,7 @@ class _Receiver(ReceivingThread):
 
 
 def _connection_options(url: URL) -> dict[str, Any]:
-    """Return the arguments of psycopg; those of the URL override our own."""
+    """Return the arguments of psycopg; those in the URL override our own."""
     return {
         "application_name": APPLICATION_NAME,
         **driver_arguments_for(url, SERVICE_BOUNDS),
@@ -233,7 +229,7 @@ def _connection_options(url: URL) -> dict[str, Any]:
 
 
 def _connect(options: dict[str, Any]) -> psycopg.Connection:
-    # No prepared statements: a pooler may use another server connection for each statement.
+    # Prepared statements are off: a pooler may use another server connection for each statement.
     return psycopg.connect(**options, autocommit=True, prepare_threshold=None)
 
 

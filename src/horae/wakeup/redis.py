@@ -17,7 +17,7 @@ from horae.wakeup.outbox import Merged, Outbox
 from horae.wakeup.payload import decode, encode_all
 
 HINTS: Final = "hints"
-"""The channel, and what the log calls this use of Redis."""
+"""The name of the channel, and how the log calls this use of Redis."""
 SEND_INTERVAL: Final = 0.002
 """Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 
@@ -28,9 +28,9 @@ class RedisChannel(BuiltAnewInChild):
     listens = True
 
     def __init__(self, access: RedisAccess) -> None:
-        """The first connection is made when it is needed."""
+        """Connect only when the connection is needed."""
         self._access = access
-        # A forked child gets another one; else the parent would take its hints for its own.
+        # A forked child needs its own tag; otherwise the parent would take its hints for its own.
         self._token = token_hex(8)
         self._lock = threading.Lock()
         self._closed = False

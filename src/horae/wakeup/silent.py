@@ -1,4 +1,4 @@
-"""A channel without hints between processes, only within this one: the others poll."""
+"""A channel that carries hints only within this process; other processes poll."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

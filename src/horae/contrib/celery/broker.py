@@ -14,17 +14,15 @@ from horae.types import Backend, Message
 RUN_JOB: Final = "horae.run_job"
 """The name of the Celery task that runs a job."""
 NO_LIMIT: Final = 10 * 365 * 24 * 3600.0
-"""Seconds: a time limit that is none, so that the usual limits of the Celery application do not
-apply.
+"""Seconds of a time limit that is never reached, so that the usual limits of the Celery application
+do not apply.
 """
 CONNECT_WITHIN: Final = 5.0
 """Seconds in which the broker has to accept a connection."""
 ANSWER_WITHIN: Final = 10.0
-"""Seconds in which a Redis broker has to answer, unless the Celery application has an option for
-that.
-"""
+"""Seconds in which a Redis broker has to answer, unless the Celery application sets its own."""
 AT_A_TIME: Final = 50
-"""Messages that are sent together: few, so that workers begin with the first ones soon."""
+"""Number of messages sent together: few, so that workers begin with the first ones soon."""
 T = TypeVar("T")
 
 
@@ -42,9 +40,7 @@ class CeleryBackend(BuiltAnewInChild):
         return self._usual_destination
 
     def check(self) -> None:
-        """Raise `ConfigurationError` if there is no broker, or if workers would reject the
-        messages.
-        """
+        """Raise `ConfigurationError` without a broker, or if workers would reject the messages."""
         conf = self.app.conf
         if not (conf.broker_url or conf.broker_write_url or os.environ.get("CELERY_BROKER_URL")):
             raise ConfigurationError(
@@ -61,7 +57,7 @@ class CeleryBackend(BuiltAnewInChild):
         def send_all(connection: Any) -> None:
             with (
                 self.app.amqp.Producer(connection, auto_declare=False) as producer,
-                # Many messages at a time, if the library (from Kombu 5.7) and the transport can
+                # Kombu 5.7 and later can send many messages at a time, if the transport can.
                 producer.batch(max_size=AT_A_TIME) if hasattr(producer, "batch") else nullcontext(),
             ):
                 for number, message in enumerate(messages):
@@ -70,8 +66,8 @@ class CeleryBackend(BuiltAnewInChild):
                         RUN_JOB,
                         args=(message.job_id,),
                         queue=queue,
-                        # Past the routes and exchanges of the application: to this queue and no
-                        # other
+                        # The routes and exchanges of the application do not apply: the message goes
+                        # to this queue only.
                         exchange="",
                         routing_key=destination,
                         producer=producer,
@@ -79,7 +75,7 @@ class CeleryBackend(BuiltAnewInChild):
                         soft_time_limit=limit,
                         ignore_result=True,
                         retry=False,
-                        declare=None if number == 0 else (),  # None: the queue
+                        declare=None if number == 0 else (),  # None declares the queue
                     )
 
         self._with_connection(send_all)
@@ -108,7 +104,7 @@ class CeleryBackend(BuiltAnewInChild):
                 return call(self._connection)
             except BaseException:
                 connection, self._connection = self._connection, None
-                with suppress(Exception):  # it may be broken, and is gone in any case
+                with suppress(Exception):  # the connection may be broken, and is gone in any case
                     connection.release()
                 raise
 
@@ -123,9 +119,7 @@ class CeleryBackend(BuiltAnewInChild):
 
 
 def queue_of(app: Any, name: str) -> Any:
-    """Return a queue as the Celery application defines it, or as it would define one that is
-    missing.
-    """
+    """Return a queue as the Celery application defines it, or would define it if it is missing."""
     queues = app.amqp.queues
     return (
         queues[name]
@@ -135,9 +129,7 @@ def queue_of(app: Any, name: str) -> Any:
 
 
 def _check_serializer(app: Any) -> None:
-    """Raise `ConfigurationError` if workers do not accept messages as the application writes
-    them.
-    """
+    """Raise `ConfigurationError` if workers do not accept the application's messages."""
     serialization = celery_module("kombu.serialization")
     types, used = serialization.registry.name_to_type, app.conf.task_serializer
     if used not in types:

@@ -1,6 +1,4 @@
-"""The node in the main process of a Celery worker, which also starts during a fail-over of the
-database.
-"""
+"""The node in the main process of a Celery worker, which may start during a fail-over."""
 
 import threading
 from collections.abc import Callable
@@ -31,8 +29,8 @@ class MainNode:
         self._warning = ThrottledWarning()
 
     def start(self) -> None:
-        """Start the node, or leave that to a thread while the database is read-only; raises all
-        other errors.
+        """Start the node, or leave that to a thread while the database is read-only; raises other
+        errors.
         """
         try:
             self._start()
@@ -65,7 +63,7 @@ class MainNode:
             try:
                 self._start()
             except Exception as error:  # noqa: BLE001
-                # Logged; the worker goes on with what does not need the node
+                # The error is logged; the worker goes on with what does not need the node.
                 self._warn(error)
                 pause = AGAIN_AFTER.after(pause)
             else:
@@ -79,9 +77,7 @@ class MainNode:
 
 
 def is_read_only(error: Exception) -> bool:
-    """Return whether nothing else is wrong than that the database accepts no writes now, as during
-    a fail-over.
-    """
+    """Return whether the only problem is that the database accepts no writes now."""
     if isinstance(error, ExceptionGroup):
         return error.split(DatabaseReadOnly)[1] is None
     return isinstance(error, DatabaseReadOnly)

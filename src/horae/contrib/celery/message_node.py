@@ -13,7 +13,7 @@ from horae.runtime.inline import CallingThread, InlineNode
 from horae.storage.jobs import dispatching
 
 MAIN_THREAD: Final = "main thread"
-"""Bodies run in the main thread of a process that must go on: a soft time limit interrupts them."""
+"""Bodies run in the main thread of a process that must go on; a soft time limit interrupts them."""
 OWN_PROCESS: Final = "own process"
 """Bodies run in the main thread of a process that may be ended to stop a body."""
 
@@ -35,9 +35,7 @@ class MessageNode:
         )
 
     def run_job(self, job_id: JobId) -> bool:
-        """Claim a job and run it; return False if it is not to be run now, as after a message that
-        came twice.
-        """
+        """Claim a job and run it; return False if it is not to be run now, as for a duplicate."""
         database, types = self._components.database, self._components.registry.runnable
 
         def claim_it() -> Claim | None:
@@ -54,16 +52,16 @@ class MessageNode:
             try:
                 self._node.run(claim)
             except EndNotWritten:
-                pass  # a thread of this process writes it when the database is back
+                pass  # a thread of this process writes the result when the database is back
             except SystemExit as error:
-                # One that the body raised fails the job, but must not end the process; one of
+                # An exit that the body raised fails the job, but must not end the process; one of
                 # Celery's own, a subclass, ends it.
                 if type(error) not in {SystemExit, ProcessEnds}:
                     raise
         return True
 
     def close(self) -> None:
-        """Write what waits, and unregister the node, if it was registered."""
+        """Write the remaining results, and unregister the node if it was registered."""
         self._node.close()
 
     def _executor(self, environment: RunEnvironment) -> OwnProcess:

@@ -1,5 +1,4 @@
-"""Runs bodies in the main thread of a process that has nothing else to do: a child of a Celery
-worker.
+"""Runs bodies in the main thread of a process that has nothing else to do: a child of a worker.
 
 A soft time limit interrupts the body anywhere, by a signal. At a hard time limit, or to force a
 cancel, the end of the job is written and the process ends itself; the program that has started it
@@ -35,7 +34,7 @@ ENDING: Final = (signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 INTERRUPT_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not noticed its soft time limit."""
 WRITE_WITHIN: Final = 2.0
-"""Seconds in which the end of a job is written before its process is killed; after that, other
+"""Seconds in which the end of a job is written before its process is killed. After that, other
 nodes rescue the job.
 """
 
@@ -43,11 +42,11 @@ log = guarded_log("horae.runtime")
 
 
 class ProcessEnds(SystemExit):
-    """A signal ends this process, and not the body that it has interrupted."""
+    """Raised if a signal ends this process, and not only the body that it has interrupted."""
 
 
 class EndingSignals:
-    """The signals that end a process, while it has a job."""
+    """The signals that end a process, handled while it has a job."""
 
     def __init__(self) -> None:
         self._run: Attempt | None = None
@@ -66,7 +65,7 @@ class EndingSignals:
             yield
         finally:
             for number, handler in usual.items():
-                if signal.getsignal(number) is ours:  # else the body has set another one
+                if signal.getsignal(number) is ours:  # the body may have set another handler
                     signal.signal(number, handler)
             came, self._came = self._came, None
             if came is not None:
@@ -74,9 +73,7 @@ class EndingSignals:
 
     @contextmanager
     def interrupting(self, attempt: Attempt) -> Generator[None]:
-        """Let the signals of this block interrupt a body; after an earlier one it does not
-        begin.
-        """
+        """Let signals interrupt a body within this block; a body does not begin after a signal."""
         self._run = attempt
         try:
             if self._came is not None:
@@ -92,7 +89,7 @@ class EndingSignals:
             if attempt is not None:
                 attempt.take_order(Interrupted())
                 raise ProcessEnds
-        elif attempt is not None and number == came:  # the body ignores the first one
+        elif attempt is not None and number == came:  # the body ignores the first signal
             attempt.force()
 
 
@@ -105,16 +102,14 @@ class OwnProcess(CallingThread):
         ending: EndingSignals,
         end: Callable[[FinishedRun], None] | None,
     ) -> None:
-        """`end`: writes the end of a job whose process is killed next; None if the process must go
-        on.
-        """
+        """`end`: writes the end of a job whose process is killed next; None if it must go on."""
         self._interrupt, self._ending, self._write_end = BodyInterrupt(INTERRUPT), ending, end
         super().__init__(replace(environment, call=self._interrupt.call))
 
     @override
     def perform(self, attempt: Attempt) -> FinishedRun:
         if not attempt.job_type.is_async:
-            self._interrupt.install_interrupt()  # again: the last body may have set another handler
+            self._interrupt.install_interrupt()  # the last body may have set another handler
         with self._ending.interrupting(attempt):
             return super().perform(attempt)
 
@@ -139,7 +134,7 @@ class OwnProcess(CallingThread):
         writing = threading.Thread(
             target=self._write_end, args=(finished,), name="horae-end", daemon=True
         )
-        if starts(writing):  # else another node writes it
+        if starts(writing):  # without a thread, another node writes it
             writing.join(WRITE_WITHIN)
         log.error(
             "job %d (%s) is stopped by force: its process ends",

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 
 def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") -> None:
-    """Let the workers of a Celery application run jobs, and send them the jobs whose backend is
-    `celery`.
+    """Let Celery's workers run jobs, and send them the jobs whose backend is `celery`.
 
     Call it once, in the module that makes the applications, which the Celery workers import as
-    well. `options`: those of the node in the main process of each worker, as `Horae.node` takes
-    them; with `scheduler=False` it does not fire schedules, which it does otherwise in place of
-    Celery's beat. Raises `ConfigurationError`.
+    well. `options`: the options of the node in the main process of each worker, as `Horae.node`
+    takes them. This node fires schedules in place of Celery's beat, unless `scheduler=False`.
+    Raises `ConfigurationError`.
     """
     celery = celery_module("celery")
     of_kind("celery_app", celery_app, celery.Celery, "a Celery application")
@@ -36,8 +35,8 @@ def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") ->
     def run_job(*arguments: object, **named: object) -> None:
         processes.run_job(*arguments, **named)
 
-    # Each message is about another type of job, so that a usual rate for each task would slow down
-    # all of them.
+    # Each message may be about another type of job, so a default rate limit would slow down all
+    # types together.
     fixed = {
         "ignore_result": True,
         "acks_late": False,

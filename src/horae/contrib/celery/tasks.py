@@ -1,6 +1,4 @@
-"""Existing Celery tasks as job types, by their names: started, watched and cancelled like any other
-job.
-"""
+"""Existing Celery tasks as job types, by their names: jobs like any other."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from horae.app import Horae
 
 _job: Final[ContextVar[JobContext[Any] | None]] = ContextVar("horae_celery_job", default=None)
-"""The job as which a Celery task runs in this thread."""
+"""The job that a Celery task runs as in this thread."""
 PLAIN_STATES: Final = frozenset(
     {"PENDING", "RECEIVED", "STARTED", "PROGRESS", "SUCCESS", "FAILURE", "RETRY", "REVOKED"}
 )
@@ -33,7 +31,7 @@ AMOUNTS: Final = (
     ("current", "total"),
     ("done", "total"),
 )
-"""The keys under which tasks report how far they are: a percentage, or a number of a total."""
+"""The keys under which tasks report their progress: a percentage, or a number of a total."""
 MOST: Final = sys.float_info.max
 
 
@@ -94,13 +92,13 @@ class TaskJobType(OptionsJobType):
 
 
 def _call(task: Any, job: JobContext[Any], values: dict[str, Any]) -> Any:
-    """Call the task as Celery's workers do; `retry` in it raises its error, and the job type
-    decides about attempts.
+    """Call the task as Celery's workers do; `retry` in it raises its error and the job type
+    decides.
     """
     state, exceptions = celery_module("celery._state"), celery_module("celery.exceptions")
     base = celery_module("celery").Task
     call = task.run if type(task).__call__ is base.__call__ else task
-    # As Celery's own tracer does, so that current_task is right
+    # Celery's own tracer does this too, so that current_task is right.
     state._task_stack.push(task)  # noqa: SLF001
     task.push_request(
         id=f"horae-{job.id}-{job.claim.lease}",
@@ -115,7 +113,7 @@ def _call(task: Any, job: JobContext[Any], values: dict[str, Any]) -> Any:
         return None
     finally:
         task.pop_request()
-        state._task_stack.pop()  # noqa: SLF001 - as above
+        state._task_stack.pop()  # noqa: SLF001 - Celery's own tracer does this too
 
 
 def _let_report(task: Any) -> None:
@@ -137,9 +135,7 @@ def _let_report(task: Any) -> None:
 
 
 def report(job: JobContext[Any], state: str | None, meta: Any) -> None:
-    """Set the progress of a job by what a Celery task reports; raises what ends the body if it was
-    ordered to stop.
-    """
+    """Set a job's progress by a task's report; raises the order to stop if there is one."""
     percentage = percentage_in(meta)
     amount = job.progress.percentage if percentage is None else percentage
     label = state if isinstance(state, str) and state not in PLAIN_STATES else None

@@ -19,8 +19,8 @@ FORGET_EVERY: Final = 10.0
 
 
 def late_request(worker: Any) -> Any:
-    """Return a class of requests that are cancelled if a child accepts them after the worker was
-    told to stop at once.
+    """Return a class of requests that are cancelled if a child accepts them after the order to stop
+    at once.
     """
     state = celery_module("celery.worker.state")
     usual = celery_module("celery.worker.request").Request

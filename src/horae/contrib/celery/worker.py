@@ -1,5 +1,4 @@
-"""What Horae adds to a Celery worker: a node in its main process, and another one in each process
-that runs jobs.
+"""What Horae adds to a Celery worker: a node in its main process, and one in each of its children.
 
 The first one sends messages, fires schedules and rescues the jobs of killed workers. The others are
 made by the first job, and hold the leases of the jobs that run there.
@@ -38,7 +37,7 @@ PLACES: Final[Mapping[str, str | None]] = MappingProxyType(
         "celery.concurrency.thread": None,
     }
 )
-"""Where jobs run, by the module of the pool; see `MessageNode`.
+"""The place where jobs run, by the module of the pool; see `MessageNode`.
 
 Other pools replace the threads that Horae needs.
 """
@@ -52,10 +51,10 @@ log = guarded_log("horae.celery")
 
 
 class WorkerProcesses:
-    """The nodes of a Celery worker: of its main process, and of each process that it forks."""
+    """The nodes of a Celery worker: one in its main process, one in each forked process."""
 
     def __init__(self, app: Any, horae: "Horae", options: "NodeKeywords") -> None:
-        """`options`: of the node of the main process."""
+        """`options`: the options of the main process's node."""
         self._app, self._horae, self._options = app, horae, options
         self._making = ForkSafeLock()
         self._main_pid: int | None = None
@@ -66,11 +65,10 @@ class WorkerProcesses:
         self._unavailable = ThrottledWarning()
 
     def run_job(self, *arguments: object, **named: object) -> None:
-        """Run a job in this process, unless it needs no run or the database is unavailable: it gets
-        another message.
+        """Run a job in this process, if it is to be run and the database is available.
 
-        Anybody who can write to the broker chooses the arguments of the message, which should be
-        the id of the job.
+        If the database is unavailable, another message follows. Anybody who can write to the broker
+        chooses the arguments of the message, which should be the id of the job.
         """
         match arguments:
             case [int() as number] if (
@@ -103,9 +101,7 @@ class WorkerProcesses:
         self._excluded = frozenset(as_list(options.get("exclude_queues")) or ())
 
     def prepare(self, worker: Any) -> None:
-        """Check, before the worker starts, that it can run jobs; end it with a message if it
-        cannot.
-        """
+        """Check that the worker can run jobs, before it starts; otherwise end it."""
         pool = worker.pool_cls.__module__
         if pool not in PLACES:
             raise SystemExit(

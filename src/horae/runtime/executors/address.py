@@ -28,9 +28,7 @@ class Address:
 
 
 def address_of(job_type: JobType[Any]) -> Address:
-    """Return where a child process can import this type; raises `InvalidJobType` with advice if it
-    cannot.
-    """
+    """Return where a child process can import this type; raises `InvalidJobType` if it cannot."""
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     address = Address(source.__module__, source.__qualname__)
     if address.module == MAIN and (reason := problem_of_main()) is not None:
@@ -46,9 +44,7 @@ def address_of(job_type: JobType[Any]) -> Address:
 
 
 def job_type_at(address: Address) -> JobType[Any]:
-    """Import and return the job type; raises `InvalidJobType`, or any error that the import
-    raises.
-    """
+    """Import and return the job type; raises `InvalidJobType`, or an error of the import."""
     found: Any = _attribute(import_module(address.module), address)
     if isinstance(found, JobFunction):
         return found.job_type

@@ -21,9 +21,7 @@ from horae.types import ApplicationHooks, Hook
 
 @dataclass(frozen=True, slots=True)
 class ChildSetup:
-    """What a child process imports and calls before its first body; `application` is None if it has
-    no hooks.
-    """
+    """What a child imports and calls before its first body; `application` is None without hooks."""
 
     application: Address | None = None
     around: tuple[Address, ...] = ()
@@ -35,10 +33,8 @@ class ChildSetup:
 def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> ChildSetup:
     """Return how a child sets up this application.
 
-    Raises `ConfigurationError` if it needs hooks that it cannot find.
-
     An application without hooks that a child cannot import is left out, as in a test or an
-    interactive session.
+    interactive session. Raises `ConfigurationError` if it needs hooks that it cannot find.
     """
     needed = hooks.of_children
     try:
@@ -52,8 +48,7 @@ def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> Chil
 
 
 def imported(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:
-    """Import the application; return its hooks around bodies and at the start of a child, in the
-    order of the node.
+    """Import the application; return its hooks around bodies and at a child's start, in order.
 
     Raises whatever the modules raise, and `ConfigurationError` for a hook that importing them does
     not declare.
@@ -97,9 +92,7 @@ def _refusal(module: str, reason: str) -> ConfigurationError:
 
 
 def _found(hooks: Sequence[Hook[Any]], addresses: Sequence[Address]) -> list[Hook[Any]]:
-    """Return the hooks at these addresses; several at one address, such as lambdas, in the order of
-    declaration.
-    """
+    """Return the hooks at these addresses; hooks at one address stay in order of declaration."""
     waiting = list(hooks)
     found: list[Hook[Any]] = []
     for address in addresses:

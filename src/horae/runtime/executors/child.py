@@ -1,5 +1,4 @@
-"""A child process: runs one body at a time in its main thread, and ends at once when its node is
-gone.
+"""A child process: runs one body at a time in its main thread, and ends with its node.
 
 One other thread reads messages while a body runs, and another one sends reports. Only these and the
 main thread between bodies use the pipe: a soft time limit interrupts a body anywhere by a signal,
@@ -62,13 +61,13 @@ Usually the end of the pipe shows its death at once.
 INTERRUPT_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not noticed its soft time limit."""
 LOGS_WITHIN: Final = 5.0
-"""Seconds in which the last log lines of a body are sent to the node; it reads all the time."""
+"""Seconds in which the last log lines of a body are sent to the node."""
 EXIT_WITHIN: Final = 5.0
-"""Seconds that the process may take to exit after it was asked to: programs may tidy up then."""
+"""Seconds that the process may take to exit after it was asked to: programs may clean up then."""
 PIPE_LOST: Final = 80
 """Exit code of a child that has lost its pipe to the node."""
 CHUNK: Final = 1 << 16
-"""Bytes that are read from the pipe at once."""
+"""Number of bytes that are read from the pipe at once."""
 
 log = guarded_log("horae.runtime")
 
@@ -83,9 +82,7 @@ class Assigned(NamedTuple):
 
 
 class LazyRunEnvironment:
-    """The `RunEnvironment` of this process, whose database is opened by the first body that needs
-    it.
-    """
+    """The `RunEnvironment` of this process; the first body that needs the database opens it."""
 
     def __init__(self, database: dict[str, Any], node: NodeId) -> None:
         """`database`: the arguments of the node's `Database`."""
@@ -127,7 +124,9 @@ class Child:
         self._job_types: dict[Address, JobType[Any]] = {}
         self._current: Attempt | None = None
         self._cancel: Callable[[], object] | None = None
-        self._runner = asyncio.Runner()  # one loop for all: pooled connections belong to it
+        self._runner = (
+            asyncio.Runner()
+        )  # all bodies share one loop, because pooled connections belong to it
         self._sending = threading.Lock()
         self._is_fork = False
 
@@ -140,7 +139,7 @@ class Child:
             return
         self._send("ready")
         while (job := self._jobs.get()) is not None:
-            self.interrupt.install()  # again: the last body may have set other handlers
+            self.interrupt.install()  # the last body may have set other handlers
             kind, fields = self._perform(job)
             if self._is_fork:
                 os._exit(0)  # the body has forked, and has returned in this process as well
@@ -151,9 +150,7 @@ class Child:
         self._environment.close()
 
     def _set_up(self, setup: ChildSetup) -> bool:
-        """Import the application and call its hooks; if that fails, notify the node and return
-        False.
-        """
+        """Import the application and call its hooks; report a failure and return False."""
         step = ""
         self._environment.log_book = KeptLogs(self._log_writer, setup.keep_logs)
         try:
@@ -167,7 +164,7 @@ class Child:
                 else:
                     hook.call()
         except BaseException as error:  # noqa: BLE001
-            # Code of the application, which may even exit
+            # The application's code may even exit.
             text = f"a child process could not be set up, {step}: {error_text(error)}"
             failure = Failed(text, NOT_SET_UP_TEXT, traceback_text(error))
             self._send("not_ready", **asdict(failure), lacking=lacks_resource(error))
@@ -179,22 +176,21 @@ class Child:
         try:
             job_type = job.attempt.job_type = self._job_type(job)
         except BaseException as error:  # noqa: BLE001
-            # An import runs code of the application, which may even exit
+            # An import runs code of the application, which may even exit.
             return "not_loaded", {
                 **asdict(_not_found(job, error)),
                 "lacking": lacks_resource(error),
             }
         self._send("began")
         environment = cast("RunEnvironment", self._environment)
-        # Each in a context of its own: the next body of this process must not see its context
-        # variables
+        # Each body has a context of its own: the next one must not see its context variables.
         try:
             if job_type.is_async:
                 body = self._perform_async(job.attempt, environment)
                 run = self._runner.run(body, context=copy_context())
             else:
                 run = copy_context().run(perform, job.attempt, environment)
-        except BaseException as error:  # noqa: BLE001 - a task that cancelled itself, at the worst
+        except BaseException as error:  # noqa: BLE001 - a task may even have cancelled itself
             run = ended_by(error, job.attempt, environment)
         return "result", {**messages.run_as_json(run), "memory": memory_in_use()}
 
@@ -212,7 +208,7 @@ class Child:
     def _job_type(self, job: Assigned) -> JobType[Any]:
         if job.address not in self._job_types:
             job_type = job_type_at(job.address)
-            # After the import, which may set up the application's own logging.
+            # The job is imported first, because that may set up the application's own logging.
             log_to_stderr(self._environment.node, job)
             self._job_types[job.address] = job_type
         job_type = self._job_types[job.address]
@@ -275,7 +271,7 @@ class Child:
         # Read after the order was stored: a coroutine that begins now notices one of the two.
         cancel = self._cancel
         if cancel is not None:
-            with suppress(RuntimeError):  # its loop has just been closed
+            with suppress(RuntimeError):  # the loop may just have been closed
                 cancel()
 
     def _send(self, kind: str, **fields: Any) -> None:
@@ -296,15 +292,13 @@ class Child:
 
 
 def main(database: dict[str, Any], node: str, setup: ChildSetup, pipe: socket.socket) -> None:
-    """Run a child process: with its database, the node that holds the leases, the application, and
-    the pipe.
-    """
+    """Run a child process with its database, its node, the application and the pipe."""
     pipe.set_inheritable(False)
     child = Child(LazyRunEnvironment(database, NodeId(node)), pipe)
     child.interrupt.install()
     signal.pthread_sigmask(
         signal.SIG_UNBLOCK, {signal.SIGINT}
-    )  # blocked by the parent, for the time of the start
+    )  # the parent blocks it while it starts the child
     if sys.stderr is not None:
         faulthandler.enable()
     child.serve(setup)
@@ -318,9 +312,7 @@ async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 def log_to_stderr(node: NodeId, job: Assigned) -> None:
-    """Log as the node does, unless the application has set up its own; either way with the fields
-    of the job.
-    """
+    """Log as the node does unless the application logs itself, always with the job's fields."""
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(lines_on_stderr(as_json=job.log_json))

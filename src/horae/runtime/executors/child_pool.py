@@ -1,10 +1,9 @@
-"""The child processes of a node: started, kept for the next body, replaced when they are worn out,
-ended.
+"""The child processes of a node: starts them, keeps them for the next body, and replaces them.
 
 One child is started ahead of the next job, so that a job need not wait until a process has imported
 the application. After a start that was slow or failed, or after a child that was killed, one child
-is started at a time: the machine may have no room for more, and many starts beside each other would
-make all of them late.
+is started at a time: the machine may have no room for more, and simultaneous starts would make all
+of them late.
 """
 
 import asyncio
@@ -25,9 +24,7 @@ log = guarded_log("horae.runtime")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessLimits:
-    """How long a node waits for child processes, in seconds, how many it keeps, and when it
-    replaces one.
-    """
+    """How long a node waits for child processes, in seconds, and how many it keeps."""
 
     stop_within: float = 5.0
     """How long a body may go on after an order to end, before its process is terminated."""
@@ -36,34 +33,29 @@ class ProcessLimits:
     exit_after_pipe: float = 1.0
     """How long a process without a pipe may go on: its exit code tells why the job failed."""
     exit_after_end: float = 5.0
-    """How long an idle process may go on after it was asked to end: programs may tidy up at their
-    exit.
-    """
+    """How long an idle process may go on after it was asked to end: programs may clean up."""
     start_within: float = START_UP.total_seconds()
-    """How long a job waits for a process that imports the application and calls its hooks, before
-    it is handed back.
-    """
+    """How long a job waits for a process that imports the application; then it is handed back."""
     slow_start: float = 15.0
-    """How long that takes at most if others may start beside it."""
+    """The longest that a start may take if others may begin meanwhile."""
     give_up_after: float = 600.0
-    """How long it may take before the process is killed."""
+    """How long a start may take before the process is killed."""
     idle_for: float = 60.0
     """How long an idle process is kept for the next body."""
     most_idle: int = 4
-    """How many idle processes are kept."""
+    """Maximum number of idle processes that are kept."""
     most: int = 10
-    """How many processes there are at a time; those that end now are not counted."""
+    """Maximum number of processes at a time; those that are ending do not count."""
     spare: int = 0
-    """How many processes are kept ready for jobs to come, whether or not one has come."""
+    """Number of processes that are kept ready for jobs to come, even if none has come yet."""
     max_jobs: int | None = None
-    """How many bodies a process runs; None is no limit."""
+    """Number of bodies after which a process is replaced; None is no limit."""
     max_memory: int | None = None
-    """Bytes of memory that a process may use after a body to be kept for another; None is no limit.
-    """
+    """Bytes of memory above which a process is replaced after a body; None is no limit."""
 
 
 class ChildNotReadyError(Exception):
-    """No child process is ready for a job, which has not begun and can run later or elsewhere."""
+    """No child process is ready for a job that has not begun and can run later or elsewhere."""
 
 
 class ChildPool:
@@ -105,7 +97,7 @@ class ChildPool:
     def give_back(self, child: ChildProcess, *, safe: bool) -> None:
         """Keep a child for the next body, or end it; `safe`: whether another body may run in it."""
         self._lent -= 1
-        if child.ended:  # killed, as the system does when memory runs out
+        if child.ended:  # it was killed, as by the system when memory runs out
             self._one_at_a_time = True
         elif child in self._starting and not child.terminated and not self.closed:
             self._ahead.append(child)
@@ -121,7 +113,7 @@ class ChildPool:
         self._serve_turns()
 
     def _serve_turns(self) -> None:
-        """Give children to those that wait for one, the first first."""
+        """Give children to the callers that wait for one, in the order of their calls."""
         while self._turns:
             if not self._turns[0].done():
                 try:
@@ -136,9 +128,7 @@ class ChildPool:
         self.fill()
 
     def _next(self) -> ChildProcess | None:
-        """Return an idle child, one that is starting, or a new one; None if one may be ready
-        soon.
-        """
+        """Return an idle child, a starting one, or a new one; None if one may be ready soon."""
         if self._idle:
             child, retirement = self._idle.popitem()
             retirement.cancel()
@@ -169,7 +159,7 @@ class ChildPool:
             log.warning("no child process can be started ahead of the next job: %s", error)
 
     def close(self) -> None:
-        """End idle children. The end of the loop ends what is left."""
+        """End idle children; the end of the loop ends the others."""
         self.closed = True
         for child in (*self._idle, *self._ahead):
             self._drop(child)
@@ -201,7 +191,7 @@ class ChildPool:
         slow_at = self._loop.time() + limits.slow_start
         try:
             message = await _start_of(child)
-        except BaseException:  # the loop ends
+        except BaseException:  # the loop is ending
             child.close()
             raise
         finally:

@@ -32,7 +32,7 @@ Usually the end of its pipe shows its death at once.
 EXIT_POLL: Final = 0.005
 """Seconds between two checks whether a child that is about to end has ended."""
 EXIT_WITHIN: Final = 1.0
-"""Seconds that children which were asked to end have when the program exits."""
+"""Seconds that children have to end at the exit of the program after they were asked to."""
 LONGEST_MESSAGE: Final = 1 << 40
 """Bytes; no limit in practice, because `max_result_bytes` of a job type bounds its results."""
 
@@ -47,25 +47,25 @@ class ChildProcess:
 
     def __init__(self, process: SpawnProcess, pipe: socket.socket) -> None:
         self.ready = False
-        """Whether it has started and reads messages."""
+        """Whether the process has started and reads messages."""
         self.terminated = False
-        """Whether the node has ended it by force."""
+        """Whether the node has ended the process by force."""
         self.ending = False
-        """Whether it was asked to end."""
+        """Whether the process was asked to end."""
         self.ended = False
-        """Whether it was seen to have ended."""
+        """Whether the process was seen to have ended."""
         self.step = ""
-        """What it does while it starts."""
+        """What the process does while it starts."""
         self.is_late = False
-        """Whether it has been starting for longer than a job waits for it."""
+        """Whether the start has taken longer than a job waits for it."""
         self.given_up: str | None = None
-        """Why the node has ended it while it was starting, if so."""
+        """Why the node has ended the process during its start, if it did."""
         self.jobs = 0
-        """How many bodies it has run."""
+        """Number of bodies that the process has run."""
         self.memory = 0
-        """Bytes of memory that it used after the last body."""
+        """Bytes of memory that the process used after the last body."""
         self.started: asyncio.Future[Message | None]
-        """Done when it is ready or cannot be: with its message, or None if it died."""
+        """A future that is done with the message of the ready child, or with None if it died."""
         self._process = process
         self._pipe = pipe
         self._reader: asyncio.StreamReader | None = None
@@ -73,12 +73,12 @@ class ChildProcess:
 
     @override
     def __str__(self) -> str:
-        """Return what messages call it while it starts."""
+        """Return how messages name the process while it starts."""
         return f"child process {self.pid}" + (f" ({self.step})" if self.step else "")
 
     @property
     def pid(self) -> int | None:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     def send(self, kind: str, **fields: Any) -> None:
@@ -90,17 +90,15 @@ class ChildProcess:
             self._writer.write(messages.encode(kind, **fields))
 
     async def receive(self) -> Message | None:
-        """Return the next message; None once the child or its pipe is gone, or after an invalid
-        message.
-        """
+        """Return the next message; None if the child or its pipe is gone, or after a bad one."""
         with suppress(OSError, ValueError):
             if self._reader is None:
                 self._reader, self._writer = await asyncio.open_connection(
                     sock=self._pipe, limit=LONGEST_MESSAGE
                 )
             while True:
-                # A process that the child forked may keep the pipe open. Read once more after the
-                # death, for what was sent before it.
+                # A process that the child forked may keep the pipe open. After the death, read once
+                # more what was sent before it.
                 alive = self._is_alive()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LIVENESS_CHECK):
@@ -110,27 +108,27 @@ class ChildProcess:
         return None
 
     def terminate(self) -> None:
-        """End it with SIGTERM."""
+        """End the process with SIGTERM."""
         self.terminated = True
         self._process.terminate()
 
     def kill(self) -> None:
-        """End it with SIGKILL."""
+        """End the process with SIGKILL."""
         self.terminated = True
         self._process.kill()
 
     def give_up(self, reason: str) -> None:
-        """End it with SIGKILL, because it has not started in time."""
+        """End the process with SIGKILL, because it has not started in time."""
         self.given_up = reason
         self._process.kill()
 
     def end(self) -> None:
-        """Ask it to end."""
+        """Ask the process to end."""
         self.ending = True
         self.send("end")
 
     async def wait(self, patience: float) -> str:
-        """Wait until it has ended, and kill it after `patience` seconds. Return how it ended."""
+        """Wait until the process has ended; kill it after `patience` seconds. Return its end."""
         deadline, killed = time.monotonic() + patience, False
         try:
             while self._is_alive():
@@ -164,7 +162,7 @@ class ChildProcess:
             self._writer.close()
 
     def end_before(self, deadline: float) -> None:
-        """Kill it at once, or at the deadline if it was asked to end. Blocks until then."""
+        """Kill the process now, or at the deadline if it was asked to end. Blocks until then."""
         if self.ending:
             self._process.join(max(0.0, deadline - time.monotonic()))
         self._process.kill()
@@ -209,10 +207,10 @@ def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
 
 
 def _start_without_interrupts(process: SpawnProcess) -> None:
-    """Start a process with SIGINT blocked, so that a Ctrl-C cannot break its start; later it
-    ignores the signal.
+    """Start a process with SIGINT blocked, so that a Ctrl-C cannot break the start; later the
+    process ignores the signal.
     """
-    resource_tracker.ensure_running()  # now, because its start would unblock the signal
+    resource_tracker.ensure_running()  # started now, because its own start would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()
@@ -222,9 +220,9 @@ def _start_without_interrupts(process: SpawnProcess) -> None:
 
 @atexit.register
 def _end_with_the_program() -> None:
-    """Kill what is left: `multiprocessing` would wait for it.
+    """Kill the remaining children: `multiprocessing` would wait for them.
 
-    Registered after its own hook, so called before.
+    This hook is registered after that of `multiprocessing`, and so called before it.
     """
     deadline = time.monotonic() + EXIT_WITHIN
     for child in sorted(_children, key=lambda child: child.ending):

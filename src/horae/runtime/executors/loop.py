@@ -46,14 +46,12 @@ class LoopExecutor:
         result = await perform_async(attempt, self._environment)
         self._runs.discard(
             attempt
-        )  # not in a callback of the task, which took a third of the whole cost
+        )  # a callback of the task for this took a third of the whole cost
         done(attempt, result)
 
 
 def _cancel(attempt: Attempt) -> None:
-    """Cancel the task of a body that has begun: one that is cancelled before its first step reports
-    no end.
-    """
+    """Cancel a task whose body has begun: a task cancelled before its first step reports no end."""
     if attempt.has_begun:
         attempt.handle.cancel()
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 
 def memory_in_use() -> int:
-    """Return the bytes of memory that this process uses; the most that it ever used where that is
-    not known.
-    """
+    """Return the memory use of this process in bytes, or the peak where only that is known."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except (OSError, ValueError, IndexError):

@@ -1,5 +1,4 @@
-"""The messages between a node and its child processes: one line of JSON each, so that no value of a
-job is unpickled.
+"""The messages between a node and its child processes: lines of JSON, so nothing is unpickled.
 
 - to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order,
   detail), `end`
@@ -36,7 +35,7 @@ def encode(kind: str, **fields: Any) -> bytes:
 
 
 def decode(line: bytes) -> Message:
-    """Decode a line; raises ValueError if it is no message, or not a complete one."""
+    """Decode a line; raises ValueError if it is not a complete message."""
     message: Message = json.loads(line)
     return message
 
@@ -58,7 +57,7 @@ def claim_from_json(fields: Mapping[str, Any]) -> Claim:
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:
-    """Convert an order to stop: its kind, and who cancelled or the text.
+    """Convert an order to stop: its kind, and its text or the name of the user who cancelled.
 
     An unknown kind becomes an interruption.
     """

@@ -35,7 +35,7 @@ from horae.types.logs import logs_json
 
 USUAL: Final = ProcessLimits()
 DIED_TEXT: Final = "The process that ran this job stopped unexpectedly."
-"""What users read where a child process died, whatever the reason."""
+"""The error text that users read where a child process died, whatever the reason."""
 NOT_READY: Final = (ChildNotReadyError, OSError, MemoryError)
 """Errors after which a body that has not begun may begin later."""
 
@@ -46,7 +46,7 @@ log = guarded_log("horae.runtime")
 class Assignment:
     """A run, the message that hands it to a child, and the child that has it now.
 
-    `turn`: brings the child; `stopped`: done once it is no use to wait for a child.
+    `turn`: brings the child; `stopped`: done once waiting for a child is no use.
     """
 
     job: Message
@@ -78,7 +78,7 @@ class ProcessExecutor:
         limits: ProcessLimits = USUAL,
         hooks: ApplicationHooks | None = None,
     ) -> None:
-        """`hooks`: of the application that children set up; None for none."""
+        """`hooks`: the application's hooks that children set up; None for none."""
         self._hooks = hooks or ApplicationHooks()
         self._loop = loop
         self._environment = environment
@@ -87,9 +87,7 @@ class ProcessExecutor:
         self._pool = ChildPool(loop, self._start_child, limits)
 
     def start(self, attempt: Attempt, done: Done) -> None:
-        """Run the body in an idle child, or in a new one; fails a job whose type no child can
-        import.
-        """
+        """Run the body in an idle or new child; fails a job whose type no child can import."""
         try:
             job = self._job_message(attempt)
         except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
@@ -109,7 +107,9 @@ class ProcessExecutor:
         assignment = self._assignments.get(attempt)
         if assignment is None or attempt.order is before:
             return
-        if assignment.child is not None and not attempt.waiting:  # else the order follows the job
+        if (
+            assignment.child is not None and not attempt.waiting
+        ):  # without a child, the order follows the job
             assignment.child.send("order", **messages.order_as_json(order))
         if isinstance(order, JobStopped):
             if attempt.waiting:
@@ -118,9 +118,7 @@ class ProcessExecutor:
                 self._loop.call_later(self._limits.stop_within, self.kill, attempt)
 
     def kill(self, attempt: Attempt) -> bool:
-        """Terminate the child, and kill it `kill_after` later; a run that waits for a child gets
-        none.
-        """
+        """Terminate the child and kill it `kill_after` later; a waiting run gets none."""
         if (assignment := self._assignments.get(attempt)) is not None:
             if assignment.child is None or attempt.waiting:
                 assignment.stop_waiting()
@@ -134,7 +132,7 @@ class ProcessExecutor:
         self._pool.fill()
 
     def close(self) -> None:
-        """Let idle children end, and busy ones when their bodies do.
+        """Let idle children end now, and busy ones after their bodies.
 
         The end of the loop ends what is left.
         """
@@ -154,7 +152,7 @@ class ProcessExecutor:
 
     def _job_message(self, attempt: Attempt) -> Message:
         address, journal = address_of(attempt.job_type), self._environment.journal
-        if journal.file is None:  # then the body counts as begun from now on
+        if journal.file is None:  # without a file the body counts as begun from now on
             journal.begin(attempt.claim)
         return {
             "module": address.module,
@@ -175,7 +173,7 @@ class ProcessExecutor:
             result = self._ended_by(error, attempt)
             if assignment.child is not None:
                 assignment.child.kill()
-        except BaseException:  # the loop ends
+        except BaseException:  # the loop is ending
             if assignment.child is not None:
                 assignment.child.close()
             raise
@@ -189,7 +187,7 @@ class ProcessExecutor:
             assignment.turn.cancel()
             self._pool.give_up_turn()
             return
-        # A body that was interrupted anywhere may have left locks and connections in any state.
+        # An interrupted body may have left locks and connections in any state.
         unsafe = child.terminated or isinstance(attempt.order, SoftTimeLimitExceeded)
         self._pool.give_back(child, safe=child.ready and not unsafe)
 
@@ -202,9 +200,7 @@ class ProcessExecutor:
     async def _try(
         self, attempt: Attempt, assignment: Assignment, until: float
     ) -> FinishedRun | None:
-        """Run the body in a child and return its result; None if the child died while it was
-        idle.
-        """
+        """Run the body in a child and return its result; None if the child died while idle."""
         try:
             child, reused = await self._child_for(assignment, until)
         except Exception as error:  # noqa: BLE001 - a job fails only for what a child reports
@@ -227,9 +223,7 @@ class ProcessExecutor:
         return None
 
     async def _child_for(self, assignment: Assignment, until: float) -> tuple[ChildProcess, bool]:
-        """Return a child whose start has ended, and whether it was idle; raises what starting one
-        raises.
-        """
+        """Return a started child, and whether it was idle; raises an error of the start."""
         await self._wait_for(assignment.turn, assignment, until)
         if not assignment.turn.done():
             raise ChildNotReadyError("no child process is ready")
@@ -273,7 +267,7 @@ class ProcessExecutor:
             case "progress":
                 with suppress(
                     JobStopped, SoftTimeLimitExceeded
-                ):  # reported before the order arrived
+                ):  # it reported this before the order arrived
                     attempt.progress.set(message["percentage"], message["label"])
             case _:
                 if self._environment.log_book is not None:
@@ -286,9 +280,7 @@ class ProcessExecutor:
             child.send("order", **messages.order_as_json(attempt.order))
 
     def _ended_by_death(self, attempt: Attempt, how: str, *, terminated: bool) -> FinishedRun:
-        """Return what the death of its process means for a job: a failure, unless the job was
-        ordered to stop.
-        """
+        """Return the end of a job whose process died: a failure, unless it was ordered to stop."""
         order = attempt.order
         if isinstance(order, JobStopped):
             return self._ended_by(order, attempt)
@@ -299,9 +291,7 @@ class ProcessExecutor:
         return self._finish(attempt, Failed(how, DIED_TEXT))
 
     def _ended_by(self, error: BaseException, attempt: Attempt) -> FinishedRun:
-        """Return how a run ends with this error; a job whose body has not begun is handed back if
-        it may run later.
-        """
+        """Return how a run ends with this error; an unbegun job may be handed back instead."""
         assignment, order = self._assignments.get(attempt), attempt.order
         if assignment is None or not assignment.began:
             if isinstance(order, Interrupted):
@@ -313,9 +303,7 @@ class ProcessExecutor:
         return ended_by(error, attempt, self._environment)
 
     def _failed(self, attempt: Attempt, message: Message) -> FinishedRun:
-        """Return how a run ends whose child could not set up the application or load the job
-        type.
-        """
+        """Return the end of a run whose child could not set up the application or the type."""
         if message["lacking"] and attempt.order is None:
             return unbegun(attempt.claim, ChildNotReadyError(message["error"]))
         return self._finish(

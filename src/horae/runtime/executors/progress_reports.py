@@ -10,11 +10,11 @@ from typing import Final
 from horae.types import Report
 
 INTERVAL: Final = 0.05
-"""Seconds between two reports: the node writes one each 0.1 s."""
+"""Seconds between two reports; the node publishes reports every 0.1 s."""
 
 
 class LatestReport:
-    """The latest report of one body; after the end of the body nothing reads it any more."""
+    """The latest report of one body; it is not read after the body has ended."""
 
     __slots__ = ("report",)
 
@@ -23,13 +23,13 @@ class LatestReport:
 
 
 class ProgressReports:
-    """Sends the latest report of the running body, at intervals; any thread may report."""
+    """Sends the latest report of the running body at intervals; any thread may report."""
 
     def __init__(self, send: Callable[[int, str | None], None]) -> None:
         self._send = send
         self._latest = LatestReport()
-        # An exception of a signal handler cannot leave its `put` half done, as it could with locks
-        # and conditions.
+        # A queue, because an exception of a signal handler cannot leave its `put` half done, as it
+        # could with locks and conditions.
         self._changed: SimpleQueue[None] = SimpleQueue()
         self._flushing = threading.Lock()
 
@@ -44,13 +44,13 @@ class ProgressReports:
         return report
 
     def end(self) -> None:
-        """Send what is new; ignore what threads report that the body has left behind."""
+        """Send the new report; ignore later reports of threads that the body left behind."""
         with self._flushing:
             self._flush()
             self._latest = LatestReport()
 
     def serve(self) -> None:
-        """Send what is new at intervals, for ever. Called on a thread of its own."""
+        """Send new reports at intervals for ever, on a thread of its own."""
         while True:
             self._changed.get()
             with suppress(Empty):

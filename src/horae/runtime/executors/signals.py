@@ -1,6 +1,4 @@
-"""The signals of a child process, above all the one that interrupts a body at its soft time
-limit.
-"""
+"""The signals of a child process, such as the one that interrupts a body at its soft limit."""
 
 import signal
 import threading
@@ -63,9 +61,7 @@ class BodyInterrupt:
         signal.pthread_kill(threading.main_thread().ident or 0, self._number)
 
     def install(self) -> None:
-        """Set the handlers: a terminal sends SIGINT to every process, but the node decides; SIGTERM
-        ends the child.
-        """
+        """Ignore SIGINT of a terminal, because the node decides; let SIGTERM end the child."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         self.install_interrupt()
@@ -77,5 +73,7 @@ class BodyInterrupt:
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         attempt = self._armed
         if attempt is not None and isinstance(attempt.order, SoftTimeLimitExceeded):
-            self._armed = None  # first, so that a body is interrupted only once and can tidy up
+            self._armed = (
+                None  # disarmed first, so that a body is interrupted only once and can clean up
+            )
             attempt.check()

@@ -1,6 +1,4 @@
-"""Function bodies, each on a thread; as many threads as slots, so a body that never stops costs its
-own slot only.
-"""
+"""Function bodies, each on its own thread, so a body that never stops costs only its own slot."""
 
 import asyncio
 import threading
@@ -16,16 +14,12 @@ Finished: TypeAlias = tuple[Attempt, Done, FinishedRun]
 
 
 class ThreadExecutor:
-    """Runs each body on a daemon thread; the body notices an order to stop at its next progress
-    call.
-    """
+    """Runs each body on a daemon thread; orders to stop take effect at its next progress call."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
         self._environment = environment
-        self._context = (
-            copy_context()
-        )  # of the node: that of a body's thread would leave the node out of log records
+        self._context = copy_context()  # one copied on the body's thread would lack the node's name
         self._queue: SimpleQueue[tuple[Attempt, Done] | None] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._announced = False
@@ -33,15 +27,13 @@ class ThreadExecutor:
         self._busy = 0
 
     def start(self, attempt: Attempt, done: Done) -> None:
-        """Hand the body to an idle thread, or to a new one; hand the job back if the system has no
-        thread left.
-        """
+        """Hand the body to an idle thread, or to a new one; without a thread, hand the job back."""
         if self._busy == self._threads:
             name = f"horae-body-{self._threads + 1}"
             try:
                 threading.Thread(target=self._serve, name=name, daemon=True).start()
             except Exception as error:  # noqa: BLE001
-                # The slot must become free, whatever went wrong
+                # Whatever went wrong, the slot must become free.
                 self._loop.call_soon(done, attempt, unbegun(attempt.claim, error))
                 return
             self._threads += 1
@@ -73,9 +65,7 @@ class ThreadExecutor:
                 self._announce()
 
     def _perform(self, attempt: Attempt) -> FinishedRun:
-        """Run the body in a context of its own: the next body on this thread must not see its
-        context variables.
-        """
+        """Run the body in its own context: the next body on this thread must not see it."""
         return copy_context().run(perform, attempt, self._environment)
 
     def _announce(self) -> None:

@@ -41,7 +41,7 @@ class CallingThread:
         """Pass the order on: to a function for its next progress call, to a coroutine at once."""
         attempt.take_order(order, told=attempt.job_type.is_async)
         if self._loop is not None and self._task is not None:
-            with suppress(RuntimeError):  # the loop has just been closed
+            with suppress(RuntimeError):  # the loop may just have been closed
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
     def kill(self, attempt: Attempt) -> bool:

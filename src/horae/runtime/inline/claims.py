@@ -1,5 +1,4 @@
-"""Claims jobs for the calling thread, and hands back those whose claim was committed although the
-caller got an error.
+"""Claims jobs for the calling thread, and hands back those that a failed call has claimed.
 
 Nothing else would end such a job: its node, this process, is alive, and no thread of it knows the
 job.
@@ -31,7 +30,7 @@ class InlineClaims:
     def __init__(
         self, environment: RunEnvironment, on_returned: Callable[[], None], timing: WorkerTiming
     ) -> None:
-        """`on_returned`: called after jobs were handed back, which other nodes can claim now."""
+        """`on_returned`: called after jobs were handed back, so that other nodes claim them."""
         self._environment, self._on_returned, self._timing = environment, on_returned, timing
         self._held = set[JobId]()
         """Jobs whose claims are known and whose results are not yet written."""
@@ -57,7 +56,7 @@ class InlineClaims:
             claim = claim_of(result)
             if claim is not None:
                 self._held.add(claim.id)
-        except Contended:  # raised before the commit
+        except Contended:  # `Contended` is raised before the commit
             raise
         except BaseException as error:
             # Ctrl-C may come before the answer.
@@ -83,9 +82,7 @@ class InlineClaims:
             search.join()
 
     def _search_for_lost(self) -> None:
-        """Search for a while: the transaction may take effect some time after its connection was
-        lost.
-        """
+        """Search for a while: the transaction may commit after its connection was lost."""
         with self._lock:
             self._search_until = time.monotonic() + self._timing.lost_reply_window
             if self._search is None and not self._closed.is_set():

@@ -1,5 +1,4 @@
-"""Writes the results of inline jobs, and repeats what the database does not accept by the rules of
-the settler.
+"""Writes the results of inline jobs, and repeats what the database rejects, as the settler does.
 
 The caller waits for a while. After that a thread of the process continues, so that no result is
 lost while the process lives. If the process ends first, the job is rescued like one of any dead
@@ -50,13 +49,13 @@ class InlineEnds:
         self._closed = threading.Event()
 
     def write(self, finished: FinishedRun) -> None:
-        """Write a result; after `InlineTiming.result_wait` leave it to a thread and raise
+        """Write a result; after `InlineTiming.result_wait` leave it to a thread, raise
         `EndNotWritten`.
         """
         end = _UnwrittenEnd(finished)
         try:
             self._attempt(end, self._new_repetition())
-        finally:  # also after Ctrl-C
+        finally:  # a Ctrl-C gets here as well
             if not end.written.is_set():
                 self._write_later(end)
         if not end.written.wait(self._timing.inline.result_wait):
@@ -74,9 +73,7 @@ class InlineEnds:
         return Repetition(self._timing.settler, self._rng)
 
     def _attempt(self, end: _UnwrittenEnd, repetition: Repetition) -> float:
-        """Write a result, or a failure if the database rejects its values; return the pause before
-        the next attempt.
-        """
+        """Write a result, or a failure if it is rejected; return the pause before a retry."""
         while True:
             try:
                 settled = self._environment.database.transact(

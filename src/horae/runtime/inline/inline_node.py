@@ -1,5 +1,4 @@
-"""Runs single jobs in the calling thread, under the rules of a node: lease, heartbeat, cancels and
-time limits.
+"""Runs single jobs in the calling thread under a node's rules: lease, heartbeat, cancels, limits.
 
 The first such run registers this process as a node that claims nothing. The result is committed
 before `run` returns; a retry is left to other nodes.
@@ -58,7 +57,7 @@ class InlineNode(BuiltAnewInChild):
         role: str = INLINE,
         new_executor: Callable[[RunEnvironment], CallingThread] = CallingThread,
     ) -> None:
-        """`role`: the role of the node in lists; `new_executor`: makes what runs one body."""
+        """`role`: the node's role in lists; `new_executor`: makes the executor of one body."""
         self._components, self._role, self._new_executor = components, role, new_executor
         self._options = NodeOptions(concurrency=1, timing=timing or Timing())
         self._hooks = Hooks(components.database, components.registry)
@@ -96,7 +95,7 @@ class InlineNode(BuiltAnewInChild):
 
     @override
     def begin_in_child(self) -> None:
-        """Become another node, without running jobs."""
+        """Become another node without running jobs."""
         if self._membership is not None:
             self._membership.abandon()
         super().begin_in_child()
@@ -140,7 +139,7 @@ class InlineNode(BuiltAnewInChild):
         self._ends.write(with_report(finished, self._reporter.latest(finished.claim.id)))
 
     def close(self) -> None:
-        """Write what waits, and unregister the node, if it was registered."""
+        """Write the remaining results, and unregister the node if it was registered."""
         self._closed.set()
         self._busy.set()
         self._ends.close()
@@ -149,7 +148,7 @@ class InlineNode(BuiltAnewInChild):
         self.leave()
 
     def leave(self) -> None:
-        """Unregister the node, if it was registered."""
+        """Unregister the node if it was registered."""
         if self._membership is not None:
             self._membership.leave()
 
@@ -167,7 +166,7 @@ class InlineNode(BuiltAnewInChild):
                     self._watching = threading.Thread(
                         target=self._watch, name="horae-inline", daemon=True
                     )
-                    self._watching.start()  # first: a node without it must not be registered
+                    self._watching.start()  # a node without it must not be registered
                 membership.join(Watcher(died=self._died, isolated=self._isolated))
                 self._membership = membership
 

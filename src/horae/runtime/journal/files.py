@@ -23,7 +23,7 @@ log = guarded_log("horae.runtime")
 
 
 class Journals:
-    """The folder of one database's journals: beside its file, or a private folder of this user.
+    """The folder of one database's journals, next to its file or private to this user.
 
     A private folder is named for the database: nodes of another one, such as a copy, must not
     remove the journals.
@@ -32,11 +32,11 @@ class Journals:
     def __init__(
         self, database: Database, timing: JournalTiming, directory: Path | None = None
     ) -> None:
-        """`directory`: what contains the private folder; None for the default."""
+        """`directory`: the parent of the private folder; None for the default."""
         self._database, self._timing, self._directory = database, timing, directory
         self._own = database.dialect == SQLITE and directory is None
         self.folder: Path | None = side_car_path(database, "nodes") if self._own else None
-        """Known once a journal was opened, or looked for by `find_folder`."""
+        """The folder, known once a journal was opened or `find_folder` was called."""
 
     def find_folder(self) -> Path:
         """Return the folder, which need not exist.
@@ -69,12 +69,10 @@ class Journals:
             )
 
     def close(self, journal: Journal, *, keep: bool) -> None:
-        """Close a journal; remove its file unless others may need it (`keep`), and the folder if it
-        is empty.
-        """
+        """Close a journal; remove its file, unless others need it (`keep`), and an empty folder."""
         journal.close(keep=keep)
         if self.folder is not None and not self._own:
-            with suppress(OSError):  # another node's file is in it
+            with suppress(OSError):  # it may hold another node's file
                 self.folder.rmdir()
 
     def sweep(self) -> None:
@@ -87,10 +85,10 @@ class Journals:
                     _remove_unlocked(file)
 
     def remove(self, node: NodeId) -> None:
-        """Remove the file of a dead node after its jobs were rescued, unless its process lives all
-        the same.
+        """Remove the file of a dead node after its jobs were rescued, unless its process still
+        lives.
 
-        A copy of a database lists the nodes of the original, which are no nodes of the copy.
+        A copied database lists the nodes of the original, which are not nodes of the copy.
         """
         if (folder := self._trusted_folder()) is not None:
             with suppress(OSError):
@@ -102,7 +100,7 @@ class Journals:
         return folder is not None and (folder / f"{node}{SUFFIX}").exists()
 
     def begun_by(self, node: NodeId, patience: float = 0.0) -> "Begun":
-        """Return what a dead node had begun.
+        """Return which bodies a dead node had begun.
 
         `patience`: seconds to wait for the last threads of its process.
         """
@@ -115,7 +113,7 @@ class Journals:
                 return _read(folder / f"{node}{SUFFIX}")
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    return Begun(None)  # its process still runs and may begin more
+                    return Begun(None)  # its process still runs, and may begin more bodies
             except OSError:
                 return Begun(None)
             time.sleep(self._timing.lock_pause)
@@ -123,7 +121,9 @@ class Journals:
     def _open(self, journal: Journal, folder: Path, node: NodeId) -> None:
         for _ in range(self._timing.tries):
             self._prepare(folder)
-            with suppress(FileNotFoundError):  # the last node to leave has just removed the folder
+            with suppress(
+                FileNotFoundError
+            ):  # the last node to leave may just have removed the folder
                 journal.open(folder / f"{node}{SUFFIX}")
                 return
         raise FileNotFoundError(f"{folder} is removed repeatedly")
@@ -137,9 +137,7 @@ class Journals:
             raise PermissionError(f"{folder} is not a folder of this user alone")
 
     def _trusted_folder(self) -> Path | None:
-        """Return the folder if only this user can write there; any user can create a folder of that
-        name in /tmp.
-        """
+        """Return the folder if only this user can write there: anyone can make one in /tmp."""
         folder = self.folder
         if folder is None or self._own:
             return folder

@@ -33,15 +33,15 @@ from horae.forking import BuiltAnewInChild
 HEADER: Final = 4096
 """Bytes before the entries."""
 SLOTS: Final = 8192
-"""Entries that a new file has room for."""
+"""Number of entries that a new file has room for."""
 WIDTH: Final = 8
-"""Bytes of an entry."""
+"""Number of bytes of an entry."""
 ID_BITS: Final = 48
-"""Bits of an entry that hold the id of the job; the lease takes the others, but for the sign."""
+"""Number of low bits of an entry for the job's id; the lease has the others below the sign bit."""
 IDS: Final = (1 << ID_BITS) - 1
-"""Masks the id."""
+"""Mask of the bits of the id."""
 LEASES: Final = 0x7FFF
-"""Masks the lease."""
+"""Mask of the bits of the lease."""
 
 
 def entry_of(claim: Claim) -> int:
@@ -53,7 +53,7 @@ def entry_of(claim: Claim) -> int:
 
 
 def header() -> bytes:
-    """Return how files of the current boot begin; empty if boots cannot be distinguished here."""
+    """Return the header of files written since the last boot; empty if boots look alike."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     except OSError:
@@ -62,10 +62,10 @@ def header() -> bytes:
 
 
 class Journal(BuiltAnewInChild):
-    """The bodies that one node has begun and whose results are not committed; only in memory until
-    `open`.
+    """The bodies that one node has begun and whose results are not committed.
 
-    `begin` may be called from any thread, everything else on one at a time.
+    Entries are only in memory until `open`. `begin` may be called from any thread; calls of all
+    other methods must not overlap.
     """
 
     def __init__(self, slots: int = SLOTS) -> None:
@@ -139,7 +139,7 @@ class Journal(BuiltAnewInChild):
         return [JobId(entry & IDS) for entry in list(self._slots)]
 
     def close(self, *, keep: bool) -> None:
-        """Begin nothing more. The file is removed unless others may need it (`keep`)."""
+        """Begin no more bodies; remove the file unless others may need it (`keep`)."""
         self._closed = True
         if self.file is not None and not keep:
             self.file.unlink(missing_ok=True)
@@ -147,7 +147,7 @@ class Journal(BuiltAnewInChild):
 
     @override
     def begin_in_child(self) -> None:
-        """Only release the parent's file, so that its lock ends with the parent."""
+        """Release the parent's file only, so that its lock ends with the parent."""
         self._growing = threading.Lock()
         self.release()
 
@@ -178,14 +178,12 @@ class Journal(BuiltAnewInChild):
         descriptor, size = self._descriptors[-1], HEADER + slots * WIDTH
         os.posix_fallocate(
             descriptor, 0, size
-        )  # reports a full disk here, not by a signal at a later store
+        )  # a full disk is reported here, instead of by a signal at a later store
         return memoryview(mmap.mmap(descriptor, size))[HEADER:].cast("q")
 
 
 class ChildJournal:
-    """The journal in a child process, which enters its claim at the position that the node has
-    reserved.
-    """
+    """The journal of a child process, which enters its claim at a position reserved by the node."""
 
     def __init__(self) -> None:
         self._place: tuple[str, int] | None = None
@@ -196,9 +194,7 @@ class ChildJournal:
         self._place = None if file is None else (file, slot)
 
     def begin(self, claim: Claim) -> None:
-        """Enter the claim, unless the file was removed: then all jobs of the node count as begun
-        anyway.
-        """
+        """Enter the claim. If the file was removed, all jobs of the node count as begun."""
         if self._place is not None:
             file, slot = self._place
             entry = entry_of(claim).to_bytes(WIDTH, sys.byteorder)
@@ -208,7 +204,7 @@ class ChildJournal:
                     os.pwrite(descriptor, entry, HEADER + slot * WIDTH)
                 finally:
                     os.close(descriptor)
-        self._begun = claim  # not before, as the process may have no descriptor left
+        self._begun = claim  # set last, because the process may have no descriptor left
 
     def succeed(self, claim: Claim) -> None:
         """Do nothing: the node is notified, and results are not kept in the file."""

@@ -1,6 +1,4 @@
-"""Completes what a process that died has left undone for groups and for jobs that wait for
-others.
-"""
+"""Completes what a dead process left undone for groups and for jobs that wait for others."""
 
 from typing import Final
 
@@ -12,11 +10,9 @@ from horae.storage.outcomes import follow_ups
 from horae.types import GroupCanceller
 
 LATE_BATCH: Final = 500
-"""Ends of jobs that one transaction reports late."""
+"""Number of late ends of jobs that one transaction reports."""
 INSERTING_FOR: Final = 600.0
-"""Seconds after which the call that starts a large group counts as dead, if it has inserted no more
-members.
-"""
+"""Seconds without further members after which the call that starts a large group counts as dead."""
 ABANDONED: Final = "the process that started the group, which ended before all members were created"
 
 log = guarded_log("horae.runtime")
@@ -29,9 +25,7 @@ class GroupSweeper:
         self._database, self._canceller, self._keep_seconds = database, canceller, keep_seconds
 
     def sweep(self) -> None:
-        """Report ends that were not reported when they were written, and go on to cancel cancelled
-        groups.
-        """
+        """Report ends that were not reported when written, and cancel more of cancelled groups."""
         found = self._database.autocommit(groups.unsettled, INSERTING_FOR)
         if found.unreported:
             self._canceller.act_on(self._database.transact(follow_ups.report_late, LATE_BATCH))

@@ -86,8 +86,7 @@ class Heartbeat:
             helper.dismiss()
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Send a heartbeat in an open transaction if one is overdue; return what to call after the
-        commit.
+        """Send an overdue heartbeat in an open transaction; return what to call after the commit.
 
         If other clients use all connections that the server allows, the node's open ones may be the
         only ones left.
@@ -152,9 +151,7 @@ class Heartbeat:
             self._unavailable.warn("the heartbeat lost its connection: %s", text)
 
     def _refuse(self, text: str) -> None:
-        """The server answers, but the heartbeat is not written, so that other nodes may declare
-        this one dead.
-        """
+        """Log that no heartbeat can be written, so that others may declare this node dead."""
         self._helper_beat_at = -math.inf
         self._refused = True
         if not self._stopped.is_set():
@@ -191,7 +188,7 @@ class Heartbeat:
             self._bridge = threading.Thread(
                 target=self._beat_here, name="horae-heartbeat-bridge", daemon=True
             )
-            starts(self._bridge)  # if not now, then in the next round
+            starts(self._bridge)  # otherwise the next round starts it
         level = self._contact.isolation(now)
         if level is Isolation.NONE:
             self._rejoin()
@@ -209,9 +206,7 @@ class Heartbeat:
             self._watcher.isolated(level)
 
     def _rejoin(self) -> None:
-        """Report the end of an isolation: an answer that came late to a heartbeat sent in time ends
-        no interruption.
-        """
+        """Report the end of an isolation, unless a heartbeat sent in time was answered late."""
         if self._level is not Isolation.NONE:
             self._level = Isolation.NONE
             self._watcher.regained()
@@ -241,12 +236,12 @@ class Heartbeat:
             try:
                 self._beat_while_connected()
             except Exception as error:  # noqa: BLE001
-                # A new connection may work, whatever is wrong
+                # A new connection may work, whatever is wrong with this one.
                 if isinstance(error, DatabaseReadOnly):
                     self._refuse(str(error))
                 else:
                     self._unavailable.warn("the heartbeat lost its connection: %s", error)
-                with suppress(Exception):  # no new connection, but perhaps an open one
+                with suppress(Exception):  # there is no new connection, but perhaps an open one
                     self._beat_with(
                         lambda: self._database.autocommit(nodes.heartbeat, self._record.id)
                     )

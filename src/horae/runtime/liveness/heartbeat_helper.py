@@ -47,16 +47,14 @@ class Helper:
         return self._stdin.fileno(), self._stdout.fileno()
 
     def messages(self, seconds: float) -> Iterator[tuple[str, str]]:
-        """Return its messages as the first word and the rest of each line; `ended` once the process
-        is gone.
-        """
+        """Return its messages, split after the first word; `ended` once the process is gone."""
         try:
             received = (
                 os.read(self._stdout.fileno(), LARGEST)
                 if _is_ready(self._stdout.fileno(), seconds)
                 else None
             )
-        except (OSError, ValueError):  # `dismiss` has closed the pipe meanwhile
+        except (OSError, ValueError):  # `dismiss` may have closed the pipe
             received = b""
         if received == b"":
             yield ENDED, "its helper process has ended"
@@ -75,9 +73,7 @@ class Helper:
 
 
 def start_helper(database: Database, record: NodeRecord, limits: LivenessLimits) -> Helper | None:
-    """Start the process; return None if no Python interpreter is found, raise OSError if the start
-    fails.
-    """
+    """Start the process; return None if there is no Python interpreter; may raise OSError."""
     if not Path(sys.executable or "").name.startswith(INTERPRETERS) or not PROGRAM.is_file():
         return None
     process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
@@ -100,7 +96,7 @@ def start_helper(database: Database, record: NodeRecord, limits: LivenessLimits)
 
 def told(database: Database, record: NodeRecord, limits: LivenessLimits) -> HelperConfig:
     """Return the settings of the helper."""
-    # A hint with the sender of no node, because a node ignores hints of its own.
+    # The sender in this hint belongs to no node, because a node ignores hints of its own.
     news = (CHANNEL, encode("ended", Hint(HintKind.NODES), LARGEST_PAYLOAD))
     questions = nodes.helper_statements(record, *news)
     arguments = database.driver_arguments()

@@ -12,9 +12,7 @@ from horae.storage.nodes import NodeView
 
 @dataclass(frozen=True, slots=True)
 class HiddenJournal:
-    """A node whose journal is not where this process looks for it; `file`: where it is, None for
-    nowhere.
-    """
+    """A node whose journal is not where this process looks for it; `file` is its place, if any."""
 
     node: NodeView
     file: str | None
@@ -46,7 +44,7 @@ def _file_of(view: NodeView) -> str | None:
     for descriptor in Path(f"/proc/{view.pid}/fd").iterdir():
         try:
             target = os.readlink(descriptor)  # noqa: PTH115 - Path.readlink would resolve it
-        except FileNotFoundError:  # closed meanwhile
+        except FileNotFoundError:  # the descriptor has been closed meanwhile
             continue
         if target.rpartition("/")[2] == name:
             return target

@@ -1,6 +1,4 @@
-"""Identifies a node: one incarnation of a process on a host, distinguished from earlier ones with
-the same pid.
-"""
+"""Identifies a node: one incarnation of a process, even if its pid was used before."""
 
 import os
 import secrets
@@ -43,7 +41,7 @@ def is_gone(process: Process) -> bool | None:
     except ProcessLookupError:
         return True
     except PermissionError:
-        pass  # it exists and belongs to another user
+        pass  # the process exists, and belongs to another user
     born = _born(process.pid)
     return born is not None and born != process.born
 

@@ -1,6 +1,4 @@
-"""A file lock that a living node holds on SQLite: if another process can take it, the node is
-gone.
-"""
+"""A file lock that a living node holds on SQLite; the node is gone if others can take it."""
 
 import fcntl
 import os
@@ -22,7 +20,7 @@ class LifeLock:
         self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.fchmod(
             self._descriptor, mode_beside(self._file.parent)
-        )  # for the other users of the database
+        )  # other users of the database need access to the file
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:
@@ -32,8 +30,6 @@ class LifeLock:
             os.close(descriptor)
 
     def abandon(self) -> None:
-        """In a forked child: close the copy of the descriptor, which leaves the lock to the
-        parent.
-        """
+        """In a forked child: close the copy of the descriptor; the parent keeps the lock."""
         if self._descriptor is not None:
             detach([self._descriptor])

@@ -31,9 +31,7 @@ from horae.storage.nodes import NodeRecord, NodeView, clock, nodes
 
 
 class Membership(ABC):
-    """The presence of one node, and its view of the others; what a subclass leaves out needs no
-    action there.
-    """
+    """The presence of one node, and its view of the others; the default methods do nothing."""
 
     def __init__(self, database: Database, record: NodeRecord) -> None:
         self._database, self._record = database, record
@@ -63,15 +61,13 @@ class Membership(ABC):
         deaths = self._judge([view for view in views if view.id != self._record.id], took)
         return {node: death for node, death in deaths.items() if death is not None}
 
-    # Needless on SQLite
+    # SQLite does not need this.
     def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:  # noqa: B027
         """Record what was read about all nodes, and when."""
 
     @abstractmethod
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
-        """Return why each of these nodes is dead, if it is; `took`: the seconds that it took to
-        read them.
-        """
+        """Return why each of these nodes is dead, if it is; reading them `took` so many seconds."""
 
     def remove_traces(self, node: NodeId) -> None:  # noqa: B027 - nothing to do on PostgreSQL
         """Remove the files of a dead node, after its jobs were rescued and its row was removed."""
@@ -126,7 +122,7 @@ class DatabaseMembership(Membership):
 
     @override
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
-        """Judge by heartbeats, but no node while this node's own is late."""
+        """Judge other nodes by their heartbeats, unless this node's own heartbeat is late."""
         now = clock()
         silences = {
             view.id: self._silences.of(view.id, view.heartbeat_at, view.silence, now)
@@ -156,7 +152,7 @@ class DatabaseMembership(Membership):
 
     def _watched(self) -> float:
         if self._heartbeat is None:
-            return self._limits.silence  # a command or a web page, not a node
+            return self._limits.silence  # the caller is a command or a web page, not a node
         return 0.0 if self._heartbeat.is_stale else self._heartbeat.watched()
 
 
@@ -184,7 +180,7 @@ class FileMembership(Membership):
         try:
             self._database.transact(register, self._record)
         except BaseException:
-            # Or a second attempt of this process would wait for it without end
+            # Without this, a second attempt of this process would wait for the lock without end.
             self._lock.release()
             raise
 
@@ -214,7 +210,7 @@ class FileMembership(Membership):
         self._lock.abandon()
 
     def _sweep_files(self, listed: Collection[NodeId]) -> None:
-        """Remove files of nodes without a row, except of a node that has just created its file."""
+        """Remove files of nodes without a row, but not of a node that has just created its file."""
         for file in [self._file(node) for node in self._others_with_files() if node not in listed]:
             with suppress(FileNotFoundError):
                 if (
@@ -224,7 +220,7 @@ class FileMembership(Membership):
                     file.unlink()
 
     def _others_with_files(self) -> list[NodeId]:
-        try:  # twice a second, so not `Path.glob`, which takes several times as long
+        try:  # `Path.glob` takes several times as long, and this runs twice a second
             names = os.listdir(self._directory)  # noqa: PTH208
         except FileNotFoundError:  # no node has started yet
             return []
@@ -254,8 +250,7 @@ def membership_of(
 
 
 def register(connection: Connection, record: NodeRecord) -> None:
-    """Add the row of a node; raise `SchemaMismatch` if a migration has changed the tables since
-    they were opened.
+    """Add the row of a node; raise `SchemaMismatch` if the tables were migrated since opened.
 
     A migration that running nodes could not survive lets no row be added until it ends.
     """

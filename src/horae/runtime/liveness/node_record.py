@@ -15,9 +15,7 @@ INLINE: Final = "inline"
 
 
 def record_of(registry: Registry, options: NodeOptions, *, role: str | None = None) -> NodeRecord:
-    """Return the row of a new incarnation of this process; `role`: the only one, in place of those
-    of the options.
-    """
+    """Return the row of a new incarnation of this process; `role` replaces the options' roles."""
     had = [
         (Role.SCHEDULER, options.scheduler),
         (Role.WORKER, options.worker),

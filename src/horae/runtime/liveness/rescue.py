@@ -1,6 +1,4 @@
-"""Rescues the jobs of dead nodes: a body that had begun has crashed, and all other jobs return to
-the queue.
-"""
+"""Rescues the jobs of dead nodes: bodies that had begun have crashed; other jobs are requeued."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,8 +43,8 @@ class Rescued:
 class Rescuer:
     """Rescues the jobs of dead nodes, one batch at a time.
 
-    `begun_by`: returns what a dead node had begun; `reports`: returns their last progress reports;
-    `age`: how long ago this scheduler was started; `batch`: how many jobs, at most.
+    `begun_by`: returns what a dead node had begun; `reports`: returns the last progress reports;
+    `age`: how long ago this scheduler was started; `batch`: the maximum number of jobs.
     """
 
     registry: Registry

@@ -42,7 +42,7 @@ from horae.types import JobType, Registry
 log = guarded_log("horae.runtime")
 
 _NAMED: Final = 5
-"""Schedules that one line of the log names."""
+"""Maximum number of schedules that one line of the log names."""
 
 
 class Sweeper:
@@ -97,7 +97,7 @@ class Sweeper:
         Journals that are still kept then are left to others, for a late claim.
         """
         while True:
-            # Before the round: a suspicion that arises during it belongs to the next one
+            # The event is cleared before the round: a suspicion during it belongs to the next one.
             self._suspicion.clear()
             await self._try_round()
             await self._pause()
@@ -114,13 +114,11 @@ class Sweeper:
             self._unavailable.settle()
 
     async def _pause(self) -> None:
-        """Wait for the next round: shorter after a suspicion, for which the first round may have
-        come too early.
-        """
+        """Wait for the next round; less after a suspicion, which may need a second look."""
         self._locked_rounds = self._locked_rounds + 1 if self._unremoved else 0
         locked = (
             0 < self._locked_rounds <= self._timing.locked_rounds
-        )  # mostly by a statement that the server is just ending
+        )  # usually the server is just ending a statement that holds the lock
         soon = locked or (self._suspected and not self._again)
         pause = (
             self._timing.suspicious_round
@@ -146,7 +144,7 @@ class Sweeper:
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
         if (
             look or self._database.dialect == SQLITE
-        ):  # on PostgreSQL a step forward makes other nodes seem silent
+        ):  # a forward step of the clock makes other nodes seem silent on PostgreSQL
             await self._watch_clock()
         if look:
             self._announce(dead)
@@ -164,7 +162,7 @@ class Sweeper:
             await self._clean()
 
     async def _clean(self) -> None:
-        """Remove what is left of jobs and groups that have ended."""
+        """Remove what is left of ended jobs and groups."""
         journals, groups = self._journals, self._groups
         for remove in (
             self._forget_ended,
@@ -193,8 +191,8 @@ class Sweeper:
             )
             for node in dead
         }
-        # That may have taken a second, in which a silent node may have come back and claimed other
-        # jobs
+        # The rescue may have taken a second, in which a silent node may have come back and claimed
+        # other jobs.
         if begun:
             found = await self._database.in_service(self._membership.find_dead)
             dead = {node: death for node, death in found.items() if node in begun}
@@ -237,9 +235,7 @@ class Sweeper:
         certain: Collection[NodeId],
         silent: Collection[NodeId],
     ) -> tuple[list[Rescued], list[AppliedPlan], set[NodeId]]:
-        """Rescue a batch; with the last one also unregister the nodes and record what their jobs
-        became.
-        """
+        """Rescue a batch; with the last one, also unregister the nodes and record the results."""
         batch, ended = rescuer.rescue(connection, certain, silent)
         dead = {*certain, *silent}
         last = len(batch) < self._timing.rescue_batch
@@ -251,16 +247,14 @@ class Sweeper:
         return batch, ended, removed
 
     def _count_states(self, batch: Sequence[Rescued]) -> dict[NodeId, Counter[str]]:
-        """Count the new states of rescued jobs per node: of this batch and of earlier ones."""
+        """Count the new states of rescued jobs per node, including those of earlier batches."""
         counts = {node: Counter(states) for node, states in self._states.items()}
         for rescued in batch:
             counts.setdefault(rescued.node, Counter())[rescued.state.value] += 1
         return counts
 
     def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
-        """Read how far bodies were, so that the progress does not fall back when this node ends
-        their jobs.
-        """
+        """Read how far bodies were, so that progress does not fall back when jobs are ended."""
         try:
             return self._live.read(job_ids)
         except Exception as error:  # noqa: BLE001 - the progress shown must not delay the rescue
@@ -272,9 +266,7 @@ class Sweeper:
         return {(report.job_id, report.lease): report.progress_percentage for report in reports}
 
     async def enforce_limits(self) -> None:
-        """Fail jobs that their nodes cannot stop, and jobs with an owner that no node has claimed
-        in time.
-        """
+        """Fail jobs that their nodes cannot stop, and owned jobs not claimed in time."""
         await self._watch_clock()
         hard = {kind.type: kind.time_limits.hard for kind in self._registry}
         extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
@@ -305,9 +297,7 @@ class Sweeper:
             self._on_expiry(job)
 
     async def _watch_clock(self) -> None:
-        """Compare the database's clock with this process's; if it was set back, let nothing wait
-        for it to catch up.
-        """
+        """Compare the database's clock with this process's; if it was set back, adapt due times."""
         if self._elapsed.observe(await self._read_clock(), time.monotonic()):
             self._jobs_may_wait = self._schedules_may_wait = True
             self._on_clock_set()
@@ -330,9 +320,7 @@ class Sweeper:
                 return
 
     async def _pull_in_schedules(self) -> None:
-        """Let intervals start by the clock as it is now, and name the schedules that wait until it
-        has caught up.
-        """
+        """Restart intervals by the clock, and name schedules that wait until it catches up."""
         last = pulled_in = 0
         while ids := await self._database.autocommit_async(
             clock_setbacks.counted_ahead, last, self._timing.due_batch
@@ -356,7 +344,7 @@ class Sweeper:
             )
 
     async def _read_clock(self) -> datetime:
-        if self._database.dialect == SQLITE:  # where it is the clock of this process
+        if self._database.dialect == SQLITE:  # the clock of SQLite is that of this process
             return EPOCH + opening.now() * MICROSECOND
         return await self._database.autocommit_async(doctor.clock)
 
@@ -407,7 +395,7 @@ class Sweeper:
         return listed.difference(self._membership.find_dead())
 
     def _forget_ended(self) -> None:
-        """Remove ended jobs from the live store, as of a node that was killed before it could."""
+        """Remove ended jobs from the live store, in case their nodes were killed before."""
         after = JobId(0)
         while reported := self._live.reported(after, self._timing.reports_batch):
             occupied = self._database.autocommit(reading.occupied, reported)
@@ -415,7 +403,7 @@ class Sweeper:
             after = reported[-1]
 
     def _forget_logs(self) -> None:
-        """Delete log lines of jobs that are older than they are kept."""
+        """Delete log lines of jobs that have been kept for long enough."""
         if self._keep_logs_for is None:
             return
         batch, seconds = self._timing.reports_batch, self._keep_logs_for.total_seconds()
@@ -423,9 +411,7 @@ class Sweeper:
             pass
 
     async def end_lost_runs(self) -> None:
-        """End runs of schedules whose jobs have ended, or were deleted, without the schedule's
-        knowledge.
-        """
+        """End runs of schedules whose jobs have ended or are gone without being reported."""
         ended = await self._database.transact_async(
             run_ending.end_unreported, self._timing.ends_batch
         )

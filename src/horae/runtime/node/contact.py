@@ -1,4 +1,4 @@
-"""What the heartbeat reports about this node and others, passed on to the node's services."""
+"""Passes on to the node's services what the heartbeat reports about this node and others."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,8 +18,7 @@ from horae.types import Attempt
 
 @dataclass(frozen=True, slots=True)
 class ContactReports:
-    """Sends the signals about contact on the node's loop; the heartbeat calls it on threads of its
-    own.
+    """Sends the signals about contact on the node's loop; called on threads of the heartbeat.
 
     Bodies on threads are stopped by the calling thread already, because another body may hold up
     the loop. One that waits for a reply of the database would not notice the order, and perhaps no

@@ -1,6 +1,4 @@
-"""Deploys the schedules that are declared in this process: when a node starts, and again from time
-to time.
-"""
+"""Deploys the schedules that are declared in this process at a node's start, and periodically."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -30,8 +28,8 @@ class Deploying:
         self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
 
     async def refresh_calendars(self) -> None:
-        """Deploy again from time to time: the same schedules, but calendar functions may exclude
-        other days by then.
+        """Deploy periodically: the schedules are the same, but calendar functions may exclude other
+        days.
         """
         while True:
             await asyncio.sleep(self._options.timing.calendars)

@@ -20,7 +20,7 @@ class Executors:
         options: NodeOptions,
         hooks: ApplicationHooks,
     ) -> None:
-        """`hooks`: of child processes."""
+        """`hooks`: the hooks of child processes."""
         limits = ProcessLimits(
             most=options.most_children,
             spare=options.spare_children,
@@ -43,8 +43,6 @@ class Executors:
         return self._loop if job_type.is_async else self.threads
 
     def close(self) -> None:
-        """Release idle threads and processes; bodies that ignore every order are left to the end of
-        the process.
-        """
+        """Release idle threads and processes; bodies that ignore orders end with the process."""
         for executor in (self._loop, self.threads, self._processes):
             executor.close()

@@ -1,6 +1,4 @@
-"""Runs a node for a program without an event loop: in the calling thread, or in another one beside
-it.
-"""
+"""Runs a node for a program without an event loop, in the calling thread or in another one."""
 
 import asyncio
 import signal
@@ -36,17 +34,15 @@ NodeT = TypeVar("NodeT", bound=Runnable)
 
 
 def run_in_foreground(node: Runnable) -> None:
-    """Run in this thread until `stop`; in the main thread a first signal stops it, a second one
-    ends the program.
+    """Run in this thread until `stop`. In the main thread, a first signal stops it, and a second
+    one ends the program.
     """
     own_loop.run(_run_until_signal(node))
 
 
 @contextmanager
 def running_beside(node: NodeT) -> Generator[NodeT]:
-    """Run in a separate thread during the block; raise an error of the node at the latest when the
-    block ends.
-    """
+    """Run in a separate thread during the block; raise the node's error by the end of the block."""
     ready, ended = Future[None](), Future[None]()
     threading.Thread(
         target=_live, args=(node, ready, ended), name="horae-node", daemon=True

@@ -97,9 +97,7 @@ class Incarnation(BuiltAnewInChild):
         self._end_at = 0.0
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
-        """Register, work and unregister, even after a cancel or an error, so that the node does not
-        seem alive.
-        """
+        """Register, work and always unregister, so that the node does not seem alive."""
         set_node(self.id)
         listening = ExitStack()
         try:
@@ -179,14 +177,14 @@ class Incarnation(BuiltAnewInChild):
 
     @override
     def begin_in_child(self) -> None:
-        """Release what belongs to the node and end its loop, because a forked child is no node."""
+        """Release what belongs to the node and end its loop: a forked child is not a node."""
         self._membership.abandon()
         with suppress(
             RuntimeError
         ):  # the loop is closed or, in debug mode, belongs to another thread
             self._loop.call_soon(
                 os._exit, 0
-            )  # runs only if a coroutine has forked and awaits something in the child
+            )  # this runs only if a coroutine has forked and awaits something in the child
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """Start the services that take on new work, by the roles of the node."""
@@ -304,7 +302,7 @@ class Incarnation(BuiltAnewInChild):
                 )
             except Unavailable as error:
                 self.lost = error
-                # The message is complete
+                # The message is complete; a traceback would add nothing.
                 log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400
                 self._worker.abandon()
                 self._died.set()

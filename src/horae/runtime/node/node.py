@@ -1,5 +1,4 @@
-"""A node: one incarnation of a process that claims and runs jobs, fires schedules, and rescues jobs
-of dead nodes.
+"""A node: one process that claims and runs jobs, fires schedules, and rescues jobs of dead nodes.
 
 A node registers first and unregisters last. To end, it stops claiming, gives running bodies time
 and writes their results. A node that was declared dead by others stops its bodies at once and
@@ -38,9 +37,7 @@ class Node:
         deploy: Deploy = tuple[int, ...],
         slots: Slots | None = None,
     ) -> None:
-        """`deploy`: called once the node is registered; `slots`: shared with other nodes of this
-        process.
-        """
+        """`deploy`: called once the node is registered; `slots`: shared within the process."""
         self._components = components
         self._options = options
         self._deploy = deploy
@@ -67,15 +64,11 @@ class Node:
             post(self._loop, self._stop.set)
 
     def run_sync(self) -> None:
-        """Run in this thread until `stop`; in the main thread also until SIGTERM or SIGINT
-        (Ctrl-C).
-        """
+        """Run in this thread until `stop`; in the main thread also until SIGTERM or Ctrl-C."""
         run_in_foreground(self)
 
     def running(self) -> AbstractContextManager[Self]:
-        """Run in a separate thread during a `with` block; the node is ready when the block
-        begins.
-        """
+        """Run in a separate thread during a `with` block, which begins when the node is ready."""
         return running_beside(self)
 
     async def run(self) -> None:
@@ -91,9 +84,7 @@ class Node:
             await call_stop_hooks(self._components.hooks.node_stop)
 
     def give_up_calls(self) -> None:
-        """Let no hanging call of a service hold up the end of the process; to be called once the
-        node has ended.
-        """
+        """Let no hanging call of a service delay the process's end; called after the node's end."""
         self._components.database.give_up_calls()
 
     async def _run_incarnation(self) -> None:
@@ -122,10 +113,10 @@ async def run_incarnations(
 ) -> None:
     """Run one incarnation after another until `stop`.
 
-    The first one raises every error to its caller, as the settings may be wrong. A later one begins
-    because the node was declared dead, often during a failure of the database that is not over yet.
-    So it is repeated, after growing pauses, while the database is unavailable or the machine lacks
-    something.
+    The first one raises every error to its caller, because the settings may be wrong. A later one
+    begins because the node was declared dead, often during a failure of the database that is not
+    over yet. So it is repeated, after growing pauses, while the database is unavailable or the
+    machine lacks something.
     """
     warning, pause = ThrottledWarning(), pauses.shortest
     while not stop.is_set():

@@ -1,6 +1,4 @@
-"""Calls `@horae.on_node_start` and `@horae.on_node_stop`: coroutine functions on the loop, others
-on threads.
-"""
+"""Calls `@horae.on_node_start` and `@horae.on_node_stop`, on the loop or on threads."""
 
 import asyncio
 import inspect
@@ -15,15 +13,16 @@ from horae.redaction import traceback_text
 from horae.types import Hook
 
 STOP_WITHIN: Final = 1.5
-"""Seconds that all stop hooks together may take: `horae run` ends its process 4.8 seconds after the
-grace period, of which the node needs 3.2.
+"""Seconds that all stop hooks together may take.
+
+`horae run` ends its process 4.8 seconds after the grace period, of which the node needs 3.2.
 """
 
 log = guarded_log("horae.runtime")
 
 
 async def call_start_hooks(hooks: Sequence[Hook[Any]], stop: asyncio.Event) -> None:
-    """Call the hooks one after another; raise what one raises.
+    """Call the hooks one after another; raise the first error.
 
     Stop waiting when the node is stopped meanwhile.
     """
@@ -59,7 +58,7 @@ async def call_stop_hooks(hooks: Sequence[Hook[Any]]) -> None:
                 "%s (on_node_stop) has not returned in time; %d more follow", hook.name, left
             )
         except Exception as error:  # noqa: BLE001 - the node stops all the same
-            # Without values
+            # The text has no values of the application.
             log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))  # noqa: TRY400
 
 
@@ -67,7 +66,7 @@ async def _called(hook: Hook[Any]) -> None:
     if inspect.iscoroutinefunction(hook.call):
         await hook.call()
         return
-    # A daemon thread: one that never returns does not keep the process from ending.
+    # A daemon thread does not keep the process from ending if its hook never returns.
     ended = Future[None]()
     threading.Thread(target=_call, args=(hook, ended), name="horae-node-hook", daemon=True).start()
     await asyncio.wrap_future(ended)
@@ -77,7 +76,7 @@ def _call(hook: Hook[Any], ended: "Future[None]") -> None:
     try:
         hook.call()
     except BaseException as error:  # noqa: BLE001 - raised where it is awaited
-        with suppress(Exception):  # cancelled meanwhile
+        with suppress(Exception):  # the future may have been cancelled
             ended.set_exception(error)
     else:
         with suppress(Exception):

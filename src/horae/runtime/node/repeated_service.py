@@ -1,6 +1,4 @@
-"""Restarts a service of a node that fails because the machine lacks descriptors, memory or threads
-for a while.
-"""
+"""Restarts a service that fails because the machine lacks descriptors, memory or threads."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,4 @@
-"""Ends a node in an orderly way if its database is migrated to tables that this program cannot
-use.
-"""
+"""Ends a node in an orderly way if its database is migrated to tables that it cannot use."""
 
 import asyncio
 
@@ -14,7 +12,7 @@ log = guarded_log("horae.runtime")
 
 
 class SchemaWatch:
-    """Compares the revision of the database with this program now and then, on behalf of one node.
+    """Checks from time to time whether one node can use the revision of the database.
 
     `horae migrate` refuses such a migration while nodes run. But scripts of its statements
     (`--sql`) cannot, and a backup of another version may be restored.
@@ -27,7 +25,7 @@ class SchemaWatch:
         self.mismatch: SchemaMismatch | None = None
 
     async def run(self) -> None:
-        """Compare until the tables no longer fit."""
+        """Check the revision until the tables no longer fit."""
         while self.mismatch is None:
             await asyncio.sleep(self._every)
             try:
@@ -41,5 +39,5 @@ class SchemaWatch:
                 )
                 self.found.set()
             except Exception as error:  # noqa: BLE001
-                # Other services report that the database is away
+                # Other services report that the database is away.
                 log.debug("the revision of the database could not be read: %s", error)

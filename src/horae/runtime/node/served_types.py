@@ -13,9 +13,7 @@ log = guarded_log("horae.runtime")
 
 
 class ServedTypes:
-    """Follows the registry: passes new job types to the worker and records them in the node's
-    row.
-    """
+    """Follows the registry: passes new job types to the worker and adds them to the node's row."""
 
     def __init__(self, components: Components, node: NodeId, worker: Workers) -> None:
         self._components, self._node, self._worker = components, node, worker
@@ -32,7 +30,7 @@ class ServedTypes:
                 self._changed.clear()
 
     def _on_change(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended
+        with suppress(RuntimeError):  # the loop may have ended
             self._loop.call_soon_threadsafe(self._changed.set)
 
     async def _follow(self) -> None:
@@ -46,5 +44,5 @@ class ServedTypes:
             declared = tuple(self._components.registry.by_name)
             await self._components.database.autocommit_async(nodes.set_types, self._node, declared)
         except Exception as error:  # noqa: BLE001
-            # Only for display; the node claims the jobs all the same
+            # The row is only for display; the node claims the jobs all the same.
             log.warning("the job types of node %s could not be recorded: %s", self._node, error)

@@ -1,6 +1,4 @@
-"""How a node ends its work: it gives running bodies time, orders them to stop, uses force, and
-writes their results.
-"""
+"""Ends the work of a node: gives bodies time, orders them to stop, and writes their results."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +15,7 @@ from horae.runtime.signals import Signals
 from horae.runtime.timing import ShutdownTiming
 
 LISTED: Final = 50
-"""Jobs that a line of the log names, at most."""
+"""Maximum number of jobs that a line of the log names."""
 
 log = guarded_log("horae.runtime")
 
@@ -40,7 +38,7 @@ class Shutdown:
         grace: float,
         settled_by: float,
     ) -> None:
-        """Let bodies run on for `grace` seconds, then stop them; wait for their results until
+        """Let bodies run on for `grace` seconds, then stop them; wait for results until
         `settled_by`.
 
         `working` and `settling` are tasks that have been told to end, but may hang while the

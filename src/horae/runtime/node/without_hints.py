@@ -1,6 +1,4 @@
-"""How a node works without hints of other processes, as behind a pooler, and what it logs about a
-pooler.
-"""
+"""How a node works without hints of other processes, and what it logs about a pooler."""
 
 import asyncio
 
@@ -17,9 +15,7 @@ log = guarded_log("horae.runtime")
 
 
 def log_pooler(node: NodeId, components: Components, timing: Timing) -> None:
-    """Log once what a node does differently because there is a pooler between it and the
-    database.
-    """
+    """Log once what a node does differently behind a pooler."""
     if not components.database.pooled:
         return
     seconds = timing.worker.poll_without_hints.longest
@@ -39,9 +35,7 @@ def log_pooler(node: NodeId, components: Components, timing: Timing) -> None:
 async def reread_schedules(
     wakeup: WakeupChannel, controller: Controller, timing: ControllerTiming
 ) -> None:
-    """Let the controller read all schedules again and again, as no hint would report that one was
-    changed.
-    """
+    """Let the controller reread all schedules periodically, because no hint reports a change."""
     while True:
         await asyncio.sleep(timing.reload_without_hints)
         if not wakeup.connected:

@@ -1,6 +1,4 @@
-"""When ended jobs are deleted: how often for each time for which jobs are kept, and how far back
-each search goes.
-"""
+"""Decides when ended jobs are deleted, and how far back each search goes."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -13,13 +11,9 @@ from horae.storage.jobs import EVER
 
 Part = tuple[str, KeptFor]
 EVERYTHING_EVERY: Final = 3600.0
-"""Seconds after which all ended jobs are searched again for those that a short search could not
-delete yet.
-"""
+"""Seconds between two full searches, which find ended jobs that short ones left behind."""
 OVERLAP: Final = 30.0
-"""Seconds by which two searches overlap: a transaction may commit an end late, and a hook may be
-owed for a while.
-"""
+"""Seconds by which two searches overlap: an end may be committed late, or a hook still owed."""
 
 
 @dataclass(slots=True)
@@ -40,7 +34,7 @@ class CleaningPlan:
 
     timing: HookTiming
     searches: dict[Part, _Search] = field(default_factory=dict[Part, _Search])
-    # Tests replace the clock
+    # Tests replace the clock.
     begun: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
 
     def due(self, parts: Sequence[Part], now: float) -> Iterator[tuple[Part, float]]:
@@ -68,6 +62,6 @@ class CleaningPlan:
             yield part, oldest
 
     def failed(self, part: Part) -> None:
-        """Search everything next time, since the last search was not completed."""
+        """Search everything next time, because the last search was not completed."""
         if (last := self.searches.get(part)) is not None:
             last.everything_begun = -EVERYTHING_EVERY

@@ -1,6 +1,4 @@
-"""What happens after results are committed: retries are scheduled, hooks called, nodes and callers
-notified.
-"""
+"""Acts on committed results: schedules retries, has hooks called, notifies nodes and callers."""
 
 import asyncio
 from collections.abc import Container, Iterable, Sequence
@@ -23,7 +21,7 @@ from horae.types import GroupCanceller
 from horae.wakeup import Hint, HintKind, work
 
 LONGEST_CANCELLER: Final = 200
-"""Characters of the name under which a job is cancelled: as many as its column holds."""
+"""Length of the column for the name under which a job is cancelled, in characters."""
 
 log = guarded_log("horae.runtime")
 
@@ -89,7 +87,8 @@ class Completion:
         self._signals.queues_freed.send({finished.claim.queue for finished in batch})
         if lanes := _lanes_of(batch):
             self._signals.lanes_freed.send(lanes)
-        # These finished their jobs in their own transactions, and with them the runs of schedules.
+        # These runs finished their jobs, and with them the runs of schedules, in their own
+        # transactions.
         self._send_schedules_changed(
             list(
                 {
@@ -108,9 +107,7 @@ class Completion:
             self._signals.runs_ended.send(result.runs)
 
     def act_on(self, followed: FollowUps) -> None:
-        """Notify those that wait for jobs which ended with others, and cancel the members of
-        cancelled groups.
-        """
+        """Notify those that wait for ended jobs, and cancel the members of cancelled groups."""
         if followed.ended:
             self._send_jobs_ended([job.id for job in followed.ended])
             self._hooks.wake()
@@ -125,9 +122,7 @@ class Completion:
         self._hooks.wake()
 
     def _decided(self, decisions: Sequence[AppliedPlan]) -> None:
-        """Start what this node's controller has fired, and stop the runs that the next ones are to
-        replace.
-        """
+        """Start what this node's controller has fired, and stop runs that it replaces."""
         if fired := sum(decision.fired is not None for decision in decisions):
             self._send_work(fired)
         for decision in decisions:
@@ -136,9 +131,7 @@ class Completion:
                 self._group.create_task(self._database.in_service(stop))
 
     def _runs_ended(self, ended: Sequence[AppliedPlan]) -> None:
-        """Notify the nodes that own these schedules if the next start comes sooner than they
-        know.
-        """
+        """Notify the nodes that own these schedules if the next start is sooner than they know."""
         sooner = tuple(JobId(decision.schedule.id) for decision in ended if decision.moved_earlier)
         if sooner:
             self._wakeup.send(Hint(HintKind.SCHEDULES, sooner))
@@ -152,10 +145,10 @@ class Completion:
             self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
             job = self._database.transact(cancelling.cancel, job_id, by)
             if self._database.autocommit(reading.occupied, [job_id]):
-                # Its body has yet to receive the request, even if the job was already cancelled
+                # The body has yet to receive the request, even if the job was already cancelled.
                 return
         except Exception as error:  # noqa: BLE001
-            # Repeated at the next nominal time of the schedule
+            # The stop is repeated at the next nominal time of the schedule.
             log.warning(
                 "job %d cannot be stopped for the next run of its schedule: %s", job_id, error
             )
@@ -197,9 +190,7 @@ class Completion:
         self._send_work(None)  # jobs that waited for it may be claimed now
 
     def _send_work(self, count: int | None) -> None:
-        """Notify this node and others of jobs that can be claimed; None: their number is
-        unknown.
-        """
+        """Notify this node and others of jobs to claim; None if their number is unknown."""
         self._wakeup.send(work(count))
         self._signals.work.send()
 
@@ -208,9 +199,7 @@ class Completion:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(job_ids)))
 
     def _send_schedules_changed(self, schedule_ids: Sequence[int]) -> None:
-        """Notify this node and others of changes that were not made by the nodes' own
-        statements.
-        """
+        """Notify this node and others of changes that the nodes' own statements did not make."""
         if schedule_ids:
             self._signals.schedules_changed.send(schedule_ids)
             self._wakeup.send(
@@ -221,7 +210,7 @@ class Completion:
         self._loop.call_later(seconds, self._signals.work.send)
 
     def _wake_hooks(self, batch: Sequence[FinishedRun], settled: Container[JobId]) -> None:
-        """Have the hooks called that these runs owe, with the errors of their bodies."""
+        """Have the owed hooks of these runs called, with the errors of their bodies."""
         for finished in batch:
             settlement = finished.settlement
             if (

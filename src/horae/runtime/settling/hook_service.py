@@ -35,9 +35,7 @@ class HookService:
         timing: HookTiming,
         pace: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """`pace`: how many times as long it may wait between two searches, as other nodes search as
-        well.
-        """
+        """`pace`: the factor by which its pauses grow, because other nodes search as well."""
         self._pace = pace
         self._database, self._hooks = database, hooks
         self._keep_seconds, self._timing = keep_seconds, timing
@@ -48,7 +46,7 @@ class HookService:
         self._unavailable = ThrottledWarning()
 
     def wake(self) -> None:
-        """Look for owed hooks now: a job has ended here that owes one.
+        """Look for owed hooks now: a job that ended here owes one.
 
         Called on the node's loop.
         """
@@ -89,9 +87,7 @@ class HookService:
         self._threads.close(0.0)
 
     def clean_up(self) -> None:
-        """Delete jobs that were kept for long enough; each type with a `before_delete` hook has its
-        own thread.
-        """
+        """Delete jobs kept for long enough; a type with a `before_delete` hook has a thread."""
         for name, kept in self._hooks.kept_for(self._keep_seconds):
             self._clean(name, kept, EVER)
 

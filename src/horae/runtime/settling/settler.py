@@ -49,7 +49,7 @@ class Repetition:
 
     def __init__(self, timing: SettlerTiming, rng: Random) -> None:
         self.largest = timing.batch
-        """Results in the next batch, at most."""
+        """Maximum number of results in the next batch."""
         self._timing, self._rng = timing, rng
         self._pause = timing.retry.shortest
         self._unavailable = ThrottledWarning()
@@ -63,9 +63,7 @@ class Repetition:
     def after(
         self, batch: Sequence[FinishedRun], error: Exception, *, waiting: int = 0
     ) -> tuple[Sequence[FinishedRun], float]:
-        """Return what to write again, and the seconds to wait before; `waiting`: the number of
-        results behind it.
-        """
+        """Return what to write again and the pause before; `waiting`: results behind it."""
         of_data = is_of_data(error)
         instead = refused(batch[0], error) if of_data and len(batch) == 1 else None
         self.largest = max(len(batch) // 2, 1)
@@ -90,9 +88,7 @@ class Settler:
         rng: Random,
         beat: Beat = _no_beat,
     ) -> None:
-        """`beat`: writes a heartbeat in each transaction if one is due; what it returns is called
-        after the commit.
-        """
+        """`beat`: writes a due heartbeat in each transaction; returns a callback for the commit."""
         self._environment, self._signals, self._timing = environment, signals, timing
         self._beat, self._repetition = beat, Repetition(timing, rng)
         self._waiting: list[FinishedRun] = []
@@ -103,7 +99,7 @@ class Settler:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many results wait that nothing more should be claimed."""
+        """Whether so many results wait that no more jobs should be claimed."""
         return len(self._waiting) >= self._timing.most_waiting
 
     @property
@@ -144,9 +140,7 @@ class Settler:
                     return
 
     async def _let_burst_pass(self) -> None:
-        """Wait until a burst of schedules is over: once for each burst, and no longer than a
-        moment.
-        """
+        """Wait until a burst of schedules is over, once per burst and only for a moment."""
         if self._signals.burst_over.is_set():
             self._patient = True
         elif self._patient and not self._closing:
@@ -177,9 +171,7 @@ class Settler:
 
 
 def refused(finished: FinishedRun, error: Exception) -> FinishedRun | None:
-    """Return a failure to write in place of a result that the database rejects, or None if it is
-    one already.
-    """
+    """Return a write failure in place of a rejected result; None if the result is already one."""
     claim, settlement = finished.claim, finished.settlement
     if settlement is None or settlement.human_readable_error == UNSTORABLE:
         return None
