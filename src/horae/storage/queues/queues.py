@@ -121,9 +121,7 @@ FROM_LANES: Final = _pending.where(
 
 _conditions = (IS_READY, IS_SENT, IS_WAITING, IS_HELD)
 _parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in _conditions)
-_open = union_all(*_parts).subquery(
-    "open"
-)  # held jobs include ended ones whose bodies still run
+_open = union_all(*_parts).subquery("open")  # held jobs include ended ones whose bodies still run
 _due = (_open.c.state == JobState.PENDING) & (_open.c.run_at <= database_now())
 _busy = (
     select(

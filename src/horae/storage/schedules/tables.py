@@ -74,9 +74,7 @@ schedules = Table(
     ),  # the days that a calendar function excludes, as it returned them last
     Column("skip_until", Instant),  # nominal times up to this are skipped for `skip_reason`
     Column("skip_reason", String(32)),
-    Column(
-        "moved_start", Instant
-    ),  # a one-time start of the next run, instead of its nominal time
+    Column("moved_start", Instant),  # a one-time start of the next run, instead of its nominal time
     Column("backfill_next", Instant),  # the first of its rows in `backfill_times`
     Column(
         "limits", Json
