@@ -63,7 +63,7 @@ class Services:
 
     @cached_property
     def authenticate(self) -> Authenticate:
-        """Return the path for a browser, relative to the mount: the page or a login link."""
+        """Return what identifies the user of a request; raises `ConfigurationError`."""
         return self.custom_authenticate or BuiltIn(self.settings, self.components.database)
 
     def entrance(self) -> str:

@@ -114,7 +114,7 @@ class BulkJob(JobType[BulkParameters]):
     queue = BULK_QUEUE
     priority = LARGEST_NUMBER  # it must begin before the jobs that it is to change
     params = BulkParameters
-    max_count = 10  # so that no owner keeps the slots of all others busy with orders
+    max_count = 10  # an owner must not keep the slots of all others busy
     max_attempts = 100
     backoff = Backoff(base=timedelta(seconds=1), cap=timedelta(minutes=1))
     give_up_on = InvalidRequest

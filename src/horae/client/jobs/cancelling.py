@@ -113,7 +113,7 @@ class JobCanceller:
         job = self._database.autocommit(reading.get, job_id)
         if job is None:
             raise JobDoesNotExist(job_id)
-        if not job.occupied:  # if occupied, another caller's request has not reached the body yet
+        if not job.occupied:  # a request of another caller may be on its way to an occupied job
             self._live.forget([job_id])
         if job.state is not JobState.CANCELLED:
             raise JobNotCancellable(job_id, job.state)
