@@ -200,9 +200,9 @@ class TestConfig:
             driver.horae.schedules.add(mail, every="10m")
         assert driver.horae.schedules.list() == []
         added = driver.horae.schedules.add(mail, every="10m", config={"to": "ada", "copies": "2"})
-        assert added.config == {"to": "ada", "copies": 2}
+        assert added.config == {"to": "ada", "copies": "2"}
         (job_id,) = driver.fire_due()
-        assert driver.horae.jobs.get(job_id).params == {"to": "ada", "copies": 2}
+        assert driver.horae.jobs.get(job_id).params == {"to": "ada", "copies": "2"}
 
     def test_a_type_may_refuse_parameters_that_its_model_accepts(self, driver: Driver) -> None:
         @driver.horae.register
@@ -512,7 +512,8 @@ class TestReading:
             driver.horae.schedules.add("work", name=name, every="10m")
         execute(
             driver.horae,
-            "UPDATE horae_schedules SET rules = '{\"overlap\": \"someday\"}' WHERE name = 'a'",
+            "UPDATE horae_schedules SET rules = '{\"key\": \"a\", \"overlap\": \"someday\"}'"
+            " WHERE name = 'a'",
         )
         assert [item.name for item in driver.horae.schedules.list()] == ["b"]
         with pytest.raises(InvalidRequest, match=r"'a' cannot be read here.*someday"):
