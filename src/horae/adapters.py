@@ -13,7 +13,7 @@ from horae.storage.engine import SQLITE, Database, identity_of, normalised
 from horae.wakeup import WakeupChannel
 
 if TYPE_CHECKING:
-    from horae.redis_access import RedisAccess
+    from horae.redis_access.access import RedisAccess
 
 
 def opened_database(settings: Settings, **options: int) -> Database:
@@ -60,7 +60,7 @@ class Adapters:
         if (server := self._settings.redis_live or self._settings.redis) is None:
             return store
         access = self._access(server.get_secret_value())
-        from horae.live import RedisLiveStore
+        from horae.live.redis import RedisLiveStore
 
         return RedisLiveStore(access, store)
 
@@ -73,12 +73,12 @@ class Adapters:
         server = given.redis_hints or (given.redis if given.hints_database is None else None)
         if server is not None:
             access = self._access(server.get_secret_value())
-            from horae.wakeup import RedisChannel
+            from horae.wakeup.redis import RedisChannel
 
             return RedisChannel(access)
         if self._database.dialect == SQLITE:
             return LocalChannel(identity_of(self._database))
-        from horae.wakeup import PostgresChannel
+        from horae.wakeup.postgres import PostgresChannel
 
         if given.hints_database is not None:
             direct = normalised(given.hints_database.get_secret_value(), "hints_database")
@@ -88,7 +88,7 @@ class Adapters:
     def _access(self, url: str) -> "RedisAccess":
         """Return the access to a server, one for each URL, so that a failure is logged once."""
         try:
-            from horae.redis_access import RedisAccess
+            from horae.redis_access.access import RedisAccess
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "redis":
                 raise

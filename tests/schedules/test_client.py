@@ -512,7 +512,7 @@ class TestReading:
             driver.horae.schedules.add("work", name=name, every="10m")
         execute(
             driver.horae,
-            "UPDATE horae_schedules SET rules = '{\"key\": \"a\", \"overlap\": \"someday\"}'"
+            'UPDATE horae_schedules SET rules = \'{"key": "a", "overlap": "someday"}\''
             " WHERE name = 'a'",
         )
         assert [item.name for item in driver.horae.schedules.list()] == ["b"]

@@ -188,7 +188,9 @@ def test_each_rule_of_a_schedule_is_declared_once() -> None:
         key="a", trigger=parse_trigger("cron", "0 3 * * *", "UTC"), exclude=("2026-12-24",)
     )
     assert rules_as_values(rules).keys() == {"key", *names}
-    shown = {item.validation_alias or name for name, item in ScheduleDetail.model_fields.items()}
+    shown = {
+        str(item.validation_alias or name) for name, item in ScheduleDetail.model_fields.items()
+    }
     assert names <= shown
 
 

@@ -5,7 +5,6 @@ readers merge live state over the row only while the lease is the same.
 """
 
 from horae.live.database import DatabaseLiveStore
-from horae.live.redis import RedisLiveStore
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 
-__all__ = ["CancelRequest", "DatabaseLiveStore", "LiveReport", "LiveStore", "RedisLiveStore"]
+__all__ = ["CancelRequest", "DatabaseLiveStore", "LiveReport", "LiveStore"]

@@ -29,7 +29,8 @@ from horae.forking import BuiltAnewInChild
 from horae.live.database import latest
 from horae.live.redis_entries import PUBLISH, REQUESTED, read_report, report_text
 from horae.live.store import CancelRequest, LiveReport, LiveStore
-from horae.redis_access import UNUSABLE, RedisAccess, Subscription, reason
+from horae.redis_access.access import UNUSABLE, RedisAccess, reason
+from horae.redis_access.subscription import Subscription
 
 PART: Final = "live state"
 """What the log calls this use of Redis."""

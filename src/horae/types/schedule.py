@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Final, TypedDict, assert_never, get_origin, get_type_hints
+from typing import Any, Final, TypedDict, assert_never, cast, get_origin, get_type_hints
 
 from horae.domain.backoff import Growth
 from horae.domain.cron import CronExpression, DstFold, DstGap
@@ -199,7 +199,7 @@ def _rule(name: str, value: Any) -> Any:
         case ValueKind.LENGTH:
             read: Any = parse_duration(name, value)
         case ValueKind.INTERVAL:
-            read = Interval.parse(value)
+            read = Interval.parse(cast("Any", value))
         case ValueKind.EXCLUSIONS:
             read = entries_of(value)
         case ValueKind.NUMBER:

@@ -7,8 +7,6 @@ them lost, polling alone is correct.
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel, work
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
-from horae.wakeup.postgres import PostgresChannel
-from horae.wakeup.redis import RedisChannel
 from horae.wakeup.silent import SilentChannel
 
 __all__ = [
@@ -17,8 +15,6 @@ __all__ = [
     "Hint",
     "HintKind",
     "LocalChannel",
-    "PostgresChannel",
-    "RedisChannel",
     "SilentChannel",
     "WakeupChannel",
     "encode",

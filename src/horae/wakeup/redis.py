@@ -10,7 +10,8 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from horae.forking import BuiltAnewInChild
-from horae.redis_access import UNUSABLE, RedisAccess, Subscription, reason
+from horae.redis_access.access import UNUSABLE, RedisAccess, reason
+from horae.redis_access.subscription import Subscription
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Merged, Outbox

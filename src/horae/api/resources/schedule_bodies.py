@@ -47,14 +47,12 @@ def in_body(option: RuleOption) -> Any:
     ]
 
 
+_RULES: Final = {name: in_body(option) for name, option in RULE_OPTIONS.items()}
+
 if TYPE_CHECKING:
     _RuleBody = RuleKeywords
 else:
-    _RuleBody = TypedDict(
-        "_RuleBody",
-        {name: in_body(option) for name, option in RULE_OPTIONS.items()},
-        total=False,
-    )
+    _RuleBody = TypedDict("_RuleBody", _RULES, total=False)
 
 
 class _TriggerBody(TypedDict, total=False):

@@ -21,7 +21,6 @@ from horae.api.views.operations import (
     QueueList,
     node_item,
 )
-from horae.api.views.parameters import shown_parameters
 from horae.api.views.schedules import (
     BackfillRemoved,
     BackfillResult,
@@ -71,7 +70,6 @@ __all__ = [
     "log_views",
     "node_item",
     "response_model_of",
-    "shown_parameters",
     "statistics_item",
     "tick_list",
 ]

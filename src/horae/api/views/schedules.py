@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, create_model
 
 from horae.api.models import View, attributes
-from horae.api.views.parameters import shown_parameters
 from horae.client.schedules import SchedulePage, ScheduleView
+from horae.client.shown_parameters import shown_parameters
 from horae.client.words import trigger_in_words
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 from horae.storage.schedules import StoredTicks

@@ -262,7 +262,7 @@ def serve(horaes: Sequence[Horae], host: str | None, port: int | None) -> "list[
     """
     with web_packages_required():
         # Only the HTTP API needs this extra; `--no-api` runs without it
-        from horae.cli.serving import servers_of  # noqa: PLC0415
+        from horae.cli.serving.web import servers_of  # noqa: PLC0415
     return servers_of(horaes, host, port)
 
 

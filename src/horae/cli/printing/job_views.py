@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import typer
 
-from horae.api.views import shown_parameters
 from horae.cli.escaping import indented
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
+from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobState, WaitsFor
 from horae.storage.jobs import PastAttempt
 from horae.types import Registry

@@ -6,9 +6,9 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final
 
-from horae.api.views import shown_parameters
 from horae.cli.printing.output import Columns, local_time, print_json, print_list
 from horae.client.schedules import ScheduleView
+from horae.client.shown_parameters import shown_parameters
 from horae.domain.schedules import Ticks, Trigger
 from horae.storage.schedules import rules_as_values
 from horae.types import Registry, RuleKeywords

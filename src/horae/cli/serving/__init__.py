@@ -3,7 +3,6 @@
 from horae.cli.serving.logs import LogFormat, LogLevel, configure
 from horae.cli.serving.process import raise_descriptor_limit, tune_garbage_collector
 from horae.cli.serving.serving import Service, ending_in_order
-from horae.cli.serving.web import servers_of
 
 __all__ = [
     "LogFormat",
@@ -12,6 +11,5 @@ __all__ = [
     "configure",
     "ending_in_order",
     "raise_descriptor_limit",
-    "servers_of",
     "tune_garbage_collector",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from horae.client.doctor.finding import Finding, ok, warning
 
 if TYPE_CHECKING:
-    from horae.redis_access import RedisAccess
+    from horae.redis_access.access import RedisAccess
 
 CONSEQUENCE = (
     "until this works, the database keeps live state, and nodes find work by polling; no job is"

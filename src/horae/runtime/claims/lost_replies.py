@@ -9,7 +9,7 @@ handed back, is never among them.
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from horae.domain.jobs import Claim, JobId
@@ -57,7 +57,7 @@ class LostReplies:
         return self.are_possible or time.monotonic() >= self._search_at
 
     @contextmanager
-    def expected(self) -> Iterator[None]:
+    def expected(self) -> Generator[None]:
         """Note that an answer may be lost while the block runs, even if the block is cancelled."""
         before, self._until = self._until, math.inf
         try:

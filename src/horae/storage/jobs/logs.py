@@ -106,7 +106,8 @@ def read(
     """Return the lines of a job, from this level on, that follow a place (lease, line)."""
     values = {"job_id": job_id, "lease": after[0], "line": after[1], "level": level, "limit": limit}
     rows = connection.execute(READ, values).mappings()
-    return [LogLine(**{**row, "dropped": row["dropped"] or 0}) for row in rows]
+    lines: list[dict[str, Any]] = [{**row, "dropped": row["dropped"] or 0} for row in rows]
+    return [LogLine(**line) for line in lines]
 
 
 def dropped(connection: Connection, job_id: JobId) -> int:

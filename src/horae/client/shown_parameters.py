@@ -1,4 +1,4 @@
-"""Parameters of jobs in responses."""
+"""Parameters of jobs as people may see them."""
 
 from typing import Any
 
