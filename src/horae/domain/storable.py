@@ -36,9 +36,7 @@ def escaped(text: str) -> str:
 
 
 def is_storable_json(text: str) -> bool:
-    """Return whether JSON text holds only strings that can be stored; it escapes nothing that JSON
-    lets stand.
-    """
+    """Return whether all strings in a JSON text can be stored; it has no needless escapes."""
     return not _has_surrogates(text) and _ESCAPED_NUL.search(text) is None
 
 
@@ -58,9 +56,7 @@ def unreadable_json(text: str) -> str | None:
 
 
 def spelled_out(text: str) -> str:
-    """Return the JSON text with all digits of large floats: PostgreSQL would turn 1e22 into a whole
-    number.
-    """
+    """Write out large floats in a JSON text: PostgreSQL would turn 1e22 into a whole number."""
     return text if _EXPONENT.search(text) is None else _STRING_OR_EXPONENT.sub(_spelled_out, text)
 
 
@@ -70,16 +66,12 @@ def fits(text: str, most: int) -> bool:
 
 
 def too_long(most: int, limit: str) -> str:
-    """Return the error text for JSON that is longer than `most` bytes; `limit` is the option that
-    sets this.
-    """
+    """Return the error for JSON longer than `most` bytes; the option `limit` sets this bound."""
     return f"more than {most:,} bytes of JSON; store it and pass its name, or raise {limit}"
 
 
 def shortened(text: str, most: int = LONGEST_TEXT) -> str:
-    """Return the text, or its beginning and its end if it is long: the cause of an error may be in
-    either.
-    """
+    """Return a long text's beginning and end: an error's cause may be in either."""
     if len(text) <= most:
         return text
     note = " … {:,} characters left out … "

@@ -1,6 +1,4 @@
-"""What an application runs around each body, and when its nodes and child processes start and
-stop.
-"""
+"""What an application runs around bodies, and when its nodes and child processes start or stop."""
 
 import inspect
 from collections.abc import Callable

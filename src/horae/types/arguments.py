@@ -1,6 +1,4 @@
-"""Checks of the arguments of calls: a wrong call is refused here, in words of ours, not by a driver
-or a job.
-"""
+"""Checks the arguments of calls, so that errors are Horae's own and raised at the caller."""
 
 import warnings
 from datetime import datetime
@@ -16,13 +14,11 @@ Timeout: TypeAlias = Duration | float
 """A duration; the number of seconds is deprecated."""
 
 LARGEST_NUMBER: Final = 2**31 - 1
-"""The largest value of an INTEGER column: of a priority (either sign), a count of attempts, a
-limit.
-"""
+"""The largest value of an INTEGER column, such as a priority, a number of attempts or a limit."""
 LARGEST_ID: Final = 2**63 - 1
 """The largest value of a BIGINT column: of the id of a job or a schedule."""
 LONGEST_NOTE: Final = 2_000
-"""Characters of the note of a pause; the column is unbounded, a list that shows the note is not."""
+"""Maximum number of characters of the note of a pause, because lists show the whole note."""
 
 
 def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
@@ -65,9 +61,7 @@ def check_moment(name: str, moment: Any) -> None:
 
 
 def has_zone(moment: datetime) -> bool:
-    """Return whether the offset from UTC is known; a time zone may be a class of the application,
-    which may raise.
-    """
+    """Return whether the offset from UTC is known; an application's own time zone may raise."""
     try:
         return moment.utcoffset() is not None
     except Exception:  # noqa: BLE001 - a zone that raises gives no offset, whatever it raises

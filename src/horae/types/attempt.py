@@ -21,9 +21,7 @@ T = TypeVar("T")
 Report = Callable[[int, str | None], None]
 
 TOLERANCE: Final = 0.1
-"""Seconds by which wall clock and monotonic clock may differ before the duration of a body is
-reported separately.
-"""
+"""Seconds by which the clocks may differ before a body's duration is reported separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +46,14 @@ class Loan:
 
 
 class LendsSlots(Protocol):
-    """The slots of a node, as a body uses them that waits for another job."""
+    """A node's slots, as seen by a body that waits for another job."""
 
     def lend(self) -> Loan:
         """Free the slot of the body, on the event loop of the node. Raises `WaitRefused`."""
         ...
 
     def take_back(self, loan: Loan, *, at_once: bool = False) -> None:
-        """Give the body a slot as soon as one is free, or at once; on the event loop of the
-        node.
-        """
+        """Give the body a slot when one is free, or at once; call this on the node's event loop."""
         ...
 
     def call(self, function: Callable[[], T], /) -> T:
@@ -73,7 +69,7 @@ class StopsBodies(Protocol):
         ...
 
     def kill(self, attempt: "Attempt") -> bool:
-        """Stop it by force; return False if that is impossible, so that its slot stays occupied."""
+        """Stop it by force; return False if that is impossible and the body keeps its slot."""
         ...
 
 
@@ -85,9 +81,9 @@ class Attempt:
     params: Any = None
     """The checked parameters, once they are loaded."""
     ended: BodyEnd | None = None
-    """How the attempt ended, once it has; then only `@horae.around` still sees it."""
+    """How the attempt ended, once it has; only `@horae.around` can still read it."""
     log_book: Any = None
-    """Where its log lines are kept, if they are."""
+    """The log book that keeps its lines, if they are kept."""
     log_lines: Any = None
     """Its log lines, from the first one on."""
     is_surrounded = False
@@ -95,15 +91,13 @@ class Attempt:
     body_is_called = False
     """Whether the body itself was called; only set if it is surrounded."""
     releases = False
-    """Whether jobs may be claimed once the body's transaction is committed: new ones, or some that
-    waited for it.
-    """
+    """Whether commit of the body's transaction may make jobs claimable."""
     loan: Loan | None = None
     """The slot that the body has lent while it waits."""
     warned = False
     """Whether the soft time limit was signalled."""
     forced = False
-    """Whether it was stopped by force, or that was tried."""
+    """Whether force was used or tried to stop it."""
     killed = False
     """Whether force worked."""
     failed = False
@@ -158,9 +152,7 @@ class Attempt:
         return self.progress.label if "progress" in self.__dict__ else None
 
     def count_limits(self, within: timedelta = timedelta(0)) -> None:
-        """Count time limits from now, or from the end of this time unless the body begins
-        before.
-        """
+        """Count time limits from the end of this time, or from the start of the body if earlier."""
         self.began = time.monotonic() + within.total_seconds()
 
     def begin(self, log_book: Any = None) -> None:
@@ -175,9 +167,7 @@ class Attempt:
 
     @property
     def took(self) -> float | None:
-        """Seconds since the body began, by the monotonic clock; None where the stored moments are
-        accurate enough.
-        """
+        """Seconds since the body began; None if the stored moments are accurate enough."""
         if self._body_began is None:
             return None
         took = time.monotonic() - self._body_began[0]
@@ -190,15 +180,13 @@ class Attempt:
         return took
 
     def check(self) -> None:
-        """Raise the order to stop; a timeout only once, so that the body may clean up."""
+        """Raise the order to stop; raise a timeout only once, so that the body may clean up."""
         if self.order is not None and not self.told:
             self.told = isinstance(self.order, Exception)
             raise self.order
 
     def check_end(self) -> None:
-        """Raise after the body has returned if its result must be discarded; a result after a
-        timeout counts.
-        """
+        """Raise if the result of a returned body must be discarded; a timeout keeps it."""
         if self.order is not None and not isinstance(self.order, Exception):
             raise self.order
 
@@ -234,13 +222,13 @@ class Attempt:
 
     @property
     def soft_at(self) -> float:
-        """When the body is ordered to stop."""
+        """The moment at which the body is ordered to stop."""
         limit = self.soft_limit
         return float("inf") if limit is None else self.began + limit.total_seconds()
 
     @property
     def hard_at(self) -> float:
-        """When it is stopped by force: the soft limit plus the grace time of its job type."""
+        """The moment at which it is stopped by force: the soft limit plus the grace of its type."""
         grace: timedelta = self.job_type.time_limits.grace
         return self.soft_at + grace.total_seconds()
 
@@ -256,16 +244,12 @@ class Attempt:
 
     @property
     def may_be_cancelled(self) -> bool:
-        """Whether a cancel request would change anything: by ordering it to end, or then by using
-        force.
-        """
+        """Whether a cancel request would change anything: order the body to stop, or use force."""
         return not self.ordered_to_end or (isinstance(self.order, JobCancelled) and not self.forced)
 
     @property
     def has_transaction(self) -> bool:
-        """Whether the body runs in a transaction on Horae's database, which commits only if the job
-        finishes.
-        """
+        """Whether the body runs in a transaction on Horae's database that only success commits."""
         return self.connection is not None or self.async_connection is not None
 
     @property
@@ -276,7 +260,7 @@ class Attempt:
         return self.async_connection.sync_connection
 
     def before_end(self, call: Callable[[Connection], object]) -> None:
-        """Call this in the transaction of the job, just before its last statement ends the job."""
+        """Register a call to make in the job's transaction, just before the job ends."""
         self._before_end = [*self._before_end, call]
 
     def run_before_end(self, connection: Connection) -> None:

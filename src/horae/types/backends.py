@@ -7,9 +7,7 @@ from horae.domain.jobs import JobId
 
 
 class Message(NamedTuple):
-    """A message about a job; `time_limit`: after how many seconds its process may be killed, None
-    for no limit.
-    """
+    """A message about a job; `time_limit`: seconds until its process may be killed, if any."""
 
     job_id: JobId
     time_limit: float | None

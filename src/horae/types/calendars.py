@@ -1,6 +1,4 @@
-"""Exclusion calendars as callers write them: days, ranges, and functions that return whether a day
-is excluded.
-"""
+"""Exclusion calendars as callers write them: days, ranges, and functions of a day."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -14,9 +12,7 @@ from horae.types.arguments import check_moment
 
 CalendarFunction: TypeAlias = Callable[[date], bool]
 Exclusion: TypeAlias = date | tuple[date, date] | str | CalendarFunction
-"""A day, a range of days or of moments, a text such as `2026-12-24..2026-12-26`, or a calendar
-function.
-"""
+"""A day, a range of days or moments, a text of either, or a calendar function."""
 
 _EXPECTED: Final = (
     "a list of dates, of pairs (first, last), of texts such as 2026-12-24..2026-12-26, "

@@ -84,9 +84,7 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def nominal_time(self) -> datetime | None:
-        """The nominal time of a scheduled run, in UTC, however late it began; None for other
-        jobs.
-        """
+        """The nominal time of a scheduled run in UTC, even if it began late; otherwise None."""
         return self._attempt.claim.nominal_time
 
     @property
@@ -132,9 +130,7 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def session(self) -> "Session":
-        """A Session in the job's transaction; its `commit` only flushes, because the end of the job
-        commits.
-        """
+        """A Session in the job's transaction; `commit` only flushes, the job's end commits."""
         if self._attempt.session is None:
             from sqlalchemy.orm import Session  # noqa: PLC0415 - see the top
 
@@ -159,9 +155,7 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def has_transaction(self) -> bool:
-        """Whether the body runs in a transaction on Horae's database, which commits only if the job
-        finishes.
-        """
+        """Whether the body runs in a transaction on Horae's database that only success commits."""
         return self._attempt.has_transaction
 
     @property

@@ -54,9 +54,7 @@ class Declarations:
         self, /, **options: Unpack[JobKeywords]
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
     def job(self, function: Callable[P, R] | None = None, /, **options: Unpack[JobKeywords]) -> Any:
-        """Make a function a job type: `@horae.job`, or `@horae.job(max_attempts=3, …)` with options
-        of `JobType`.
-        """
+        """Make a function a job type: `@horae.job`, or `@horae.job(max_attempts=3, …)`."""
 
         def declare(declared: Callable[P, R]) -> JobFunction[P, R]:
             job_function = JobFunction(declared, **options)
@@ -81,9 +79,7 @@ class Declarations:
     def every(
         self, interval: str | timedelta, /, **options: Unpack[DeclaredKeywords]
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Declare a function that runs an interval after each finish, or at fixed times with
-        `fixed=True`.
-        """
+        """Declare a function that runs an interval after each finish, or at fixed times."""
         return self._declare_schedule({**options, "every": interval})
 
     def _declare_schedule(

@@ -103,9 +103,7 @@ class FunctionJobType(OptionsJobType):
 
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, type[BaseModel], Any]:
-    """Return the argument that takes the context, the model of the others, and the return
-    annotation.
-    """
+    """Return the context argument, the model of the others, and the return annotation."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:

@@ -1,6 +1,4 @@
-"""The group of a job, as its body sees it: the members that have ended, and more members while it
-is open.
-"""
+"""The group of a job, as its body sees it: read the members, and add more while it is open."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Protocol
@@ -38,7 +36,7 @@ class JobGroup(Protocol):
 
 
 class AsyncJobGroup(Protocol):
-    """The same for coroutines."""
+    """The group of a job whose body is a coroutine; see `JobGroup`."""
 
     async def get(self) -> Group:
         """Return the group as it is now."""

@@ -1,6 +1,4 @@
-"""Cancels the members of groups, and notifies nodes and callers of what follows from the ends of
-jobs.
-"""
+"""Cancels the members of groups, and notifies nodes and callers after jobs have ended."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +11,7 @@ from horae.storage.outcomes import CancelledMember, FollowUps, follow_ups
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 CANCELLED_AT_ONCE: Final = 500
-"""Members that one transaction cancels."""
+"""Maximum number of members that one transaction cancels."""
 
 
 class GroupCanceller:
@@ -23,9 +21,7 @@ class GroupCanceller:
         self._database, self._live, self._wakeup = database, live, wakeup
 
     def act_on(self, followed: FollowUps) -> None:
-        """Do what follows from a committed transaction that ended jobs: send hints, cancel the
-        members of groups.
-        """
+        """Send hints and cancel members of groups after a committed transaction ended jobs."""
         if followed.released:
             self._wakeup.send(work(len(followed.released)))
         if followed.ended:

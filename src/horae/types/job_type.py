@@ -53,9 +53,7 @@ PUBLIC_DEFAULTS: Final[Mapping[str, Any]] = {
     "max_count": 1,
     "pending_timeout": timedelta(minutes=30),
 }
-"""Options of a type that is public over HTTP and does not name them: users can start jobs of it
-without bound.
-"""
+"""Options of a public type that does not set them, to bound what users can start over HTTP."""
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
 
 log = guarded_log("horae.types")
@@ -131,7 +129,7 @@ class JobType(Generic[ParamsT]):
     groups: BodyGroups | None = None
     """Finds the groups of its jobs; set by the application that registers it."""
     queue_backends: Mapping[str, str] = {}
-    """What runs the jobs of queues, as the settings of the application that registers it say."""
+    """The backend of each queue that the settings of the application name."""
 
     def __init__(self) -> None:
         check_declaration(self)
@@ -235,18 +233,14 @@ def failed_text(job_type: str) -> str:
 
 
 def declares(job_type: JobType[Any], option: str) -> bool:
-    """Return whether the type names this option itself, in its class or on its instance, even with
-    the default.
-    """
+    """Return whether the type itself sets this option, even to the default."""
     classes = type(job_type).__mro__
     own = classes[: classes.index(JobType)]
     return option in vars(job_type) or any(option in vars(each) for each in own)
 
 
 def has_hook(job_type: JobType[Any], name: str) -> bool:
-    """Return whether the type overrides this hook, or its function has one; other hooks cost
-    nothing.
-    """
+    """Return whether the type or its function has this hook; other hooks cost nothing."""
     return getattr(type(job_type), name) is not getattr(JobType, name) or name in vars(job_type)
 
 

@@ -27,9 +27,7 @@ from horae.types.rules import problem_of_hook
 
 
 class BodyKeywords(TypedDict, total=False):
-    """The options of any body: `name` is the name of the type, the others are those of
-    `JobType`.
-    """
+    """The options of any body: `name` names the type, the others are those of `JobType`."""
 
     name: str
     queue: str

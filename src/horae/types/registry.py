@@ -45,9 +45,7 @@ class Registry:
         self.backends: dict[str, Backend] = {}
         """The backends besides Horae's nodes, by name; `horae.contrib.celery.setup` adds Celery."""
         self.queue_backends: Mapping[str, str] = {}
-        """What runs the jobs of the queues that the settings name: `horae`, `celery` or
-        `celery:QUEUE`.
-        """
+        """The backend of each queue in the settings: `horae`, `celery` or `celery:QUEUE`."""
         self.groups: BodyGroups | None = None
         """Finds the groups of jobs for the bodies of these types."""
 
@@ -135,9 +133,7 @@ class Registry:
             )
 
     def add_built_in(self, job_type: JobType[Any]) -> None:
-        """Register a type of Horae's own, which every node runs and no list of the application's
-        types has.
-        """
+        """Register a type of Horae's own: every node runs it, and `types` does not list it."""
         self._built_in[job_type.type] = job_type
 
     def get(self, name: str) -> JobType[Any]:
@@ -183,16 +179,12 @@ class Registry:
 
     @property
     def runnable(self) -> tuple[str, ...]:
-        """The names of all types whose jobs this program can run: those of the application and of
-        Horae's own.
-        """
+        """The names of all types whose jobs this program can run, Horae's own included."""
         return (*self._types, *self._built_in)
 
     @property
     def claimable(self) -> tuple[str, ...]:
-        """The names of the types whose jobs a node of this program may claim: no backend runs
-        them.
-        """
+        """The names of the types whose jobs a node may claim because no backend runs them."""
         return tuple(
             name
             for name in self.runnable
@@ -216,9 +208,7 @@ def _is_same_function(one: JobType[Any], other: JobType[Any]) -> bool:
 
 
 def _load_of(job_type: JobType[Any]) -> object:
-    """Return an object that a module keeps until it is loaded again; None if there is none, as in a
-    script.
-    """
+    """Return an object that a module keeps until it is reloaded; None if there is none."""
     function = getattr(job_type, "function", None)
     return None if function is None else getattr(function, "__globals__", {}).get("__spec__")
 

@@ -77,9 +77,7 @@ class Schedule:
 
 
 class TriggerOptions(TypedDict, total=False):
-    """How a cron expression (`dst_gap`, `dst_fold`) or an interval (`fixed`, `initial_start`) is to
-    be read.
-    """
+    """Options for reading a cron expression (`dst_*`) or interval (`fixed`, `initial_start`)."""
 
     timezone: str
     dst_gap: DstGap
@@ -104,9 +102,7 @@ class ParameterKeywords(TypedDict, total=False):
 
 
 class JobOptions(TypedDict):
-    """What each job of a schedule has by its type, stored with the schedule; `limits` and `tags` as
-    JSON text.
-    """
+    """A type's options, stored with its schedule for each job; `limits` and `tags` are JSON."""
 
     limits: str | None
     tags: str | None

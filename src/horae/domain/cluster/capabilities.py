@@ -1,6 +1,4 @@
-"""Which jobs a node can run, by its roles, the queues that it serves and the job types that it
-knows.
-"""
+"""Which jobs a node can run, by its roles, the queues that it serves and its job types."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,9 +7,7 @@ from horae.domain.cluster.roles import Role
 from horae.domain.jobs import BULK_QUEUE, BULK_TYPE, CELERY, OWN_BACKEND
 
 CELERY_WORKER: Final = f"{CELERY} worker"
-"""The role of the node in the main process of a Celery worker; its slots are those of the worker's
-pool.
-"""
+"""The role of a Celery worker's main process; its slots are those of the worker's pool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +29,7 @@ class Capabilities:
 
     @property
     def is_backend_worker(self) -> bool:
-        """Whether it is the main process of a worker of a backend, in whose processes jobs
-        run.
-        """
+        """Whether it is the main process of a backend's worker, whose processes run jobs."""
         return CELERY_WORKER in self.roles
 
     @property
@@ -44,15 +38,11 @@ class Capabilities:
         return Role.SCHEDULER in self.roles
 
     def serves(self, queue: str) -> bool:
-        """Whether it runs jobs of this queue; every worker serves that of Horae's own jobs, without
-        registering it.
-        """
+        """Whether it runs jobs of this queue; every worker also runs Horae's own jobs."""
         return self.is_worker and (self.queues is None or queue in (*self.queues, BULK_QUEUE))
 
     def knows(self, job_type: str) -> bool:
-        """Whether it has this job type; every node has those of Horae's own, without registering
-        them.
-        """
+        """Whether it has this job type; every node also has Horae's own types."""
         return job_type == BULK_TYPE or job_type in self.types
 
     def can_run(self, job_type: str, queue: str) -> bool:

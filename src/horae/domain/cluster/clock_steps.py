@@ -14,14 +14,11 @@ from typing import Final
 from horae.domain.jobs import NodeId
 
 TOLERANCE: Final = 1.0
-"""Seconds by which two readings of both clocks may differ before the difference counts as a step.
-"""
+"""Seconds by which two readings of both clocks may differ before this counts as a step."""
 
 
 class Silences:
-    """The heartbeats that one observer has read, and the steps of the database's clock between the
-    readings.
-    """
+    """The heartbeats that an observer has read, and the steps of the database's clock meanwhile."""
 
     def __init__(self) -> None:
         self._read: tuple[datetime, float] | None = None

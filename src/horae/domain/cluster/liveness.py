@@ -23,15 +23,13 @@ class LivenessLimits:
     """
 
     beat: float = 1.0
-    """Between two heartbeats."""
+    """The time between two heartbeats."""
     lock: float = 2.0
     """Silence after which a node is dead if its lock is free as well."""
     silence: float = 10.0
     """Silence after which a node is dead in any case."""
     last_attempts: float = 60.0
-    """Silence after which even jobs without a further attempt are failed; there is no hurry to do
-    so.
-    """
+    """Silence after which even jobs without a further attempt are failed; this is not urgent."""
     margin: float = 2.0
     """How much earlier than `silence` a node without contact stops its bodies."""
     lock_margin: float = 0.5
@@ -99,9 +97,7 @@ def death_of(signs: Signs, watched: float, limits: LivenessLimits) -> Death | No
 
 
 class Isolation(IntEnum):
-    """Which bodies a node without contact must stop, because other nodes may soon act on their
-    jobs.
-    """
+    """Which bodies a node without contact must stop, because others may soon act on their jobs."""
 
     NONE = 0
     RETRYABLE = 1
@@ -126,7 +122,7 @@ class Contact:
         """Record the answer to a request that was sent at `sent`; return whether it ended an
         interruption.
 
-        The moment of sending counts, as the answer may have been delayed.
+        The moment of sending counts, because the answer may have been delayed.
         """
         ends_break = self._lost or sent - self._answered > self._limits.gap
         if ends_break:

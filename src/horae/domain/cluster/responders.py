@@ -13,9 +13,7 @@ from typing import Final
 from horae.domain.jobs import NodeId
 
 SPARE: Final = 2
-"""Nodes that respond beyond one for each job: those that are chosen may be dead, or may just have
-become busy.
-"""
+"""Number of nodes beyond one per job that respond, because a chosen one may be dead or busy."""
 
 
 def responds(node: NodeId, others: Collection[NodeId], seed: int, count: int) -> bool:

@@ -52,24 +52,18 @@ class Ring:
         self._partitions: Final[dict[NodeId, frozenset[int]]] = {}
 
     def owners(self, partition: int) -> tuple[NodeId, NodeId]:
-        """Return the first and the second owner of a partition; they differ if there are at least
-        two nodes.
-        """
+        """Return the two owners of a partition; they differ if there are at least two nodes."""
         return self._owners[partition]
 
     def partitions_of(self, node: NodeId) -> frozenset[int]:
-        """Return the partitions of which a node is first or second owner; empty if it is not on the
-        ring.
-        """
+        """Return the partitions of which a node is an owner; empty if it is not on the ring."""
         if node not in self._partitions:
             owned = [partition for partition, pair in enumerate(self._owners) if node in pair]
             self._partitions[node] = frozenset(owned)
         return self._partitions[node]
 
     def first_owned_by(self, node: NodeId) -> frozenset[int]:
-        """Return the partitions of which a node is the first owner; empty if it is not on the
-        ring.
-        """
+        """Return the partitions whose first owner is this node; empty if it is not on the ring."""
         return frozenset(
             [partition for partition, (first, _) in enumerate(self._owners) if first == node]
         )
@@ -92,7 +86,7 @@ def _owners(nodes: Sequence[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:
 
 
 def _most(places: int, nodes: int) -> int:
-    """Return the load at which a node is full; never below the mean, as 900 nodes cannot share
+    """Return the load at which a node is full; never below the mean, because 900 nodes cannot share
     1,024 places evenly.
     """
     return max(int(GREATEST_LOAD * places / nodes), -(-places // nodes))
@@ -109,9 +103,7 @@ def _rankings(nodes: Sequence[NodeId]) -> list[list[int]]:
 
 
 def _assign(ranking: Sequence[int], owned: list[int], most: int) -> int:
-    """Choose the best node that owns fewer than `most` partitions, else simply the best, and count
-    it.
-    """
+    """Assign the partition to its best node with fewer than `most`, or to the best of all."""
     chosen = next((node for node in ranking if owned[node] < most), ranking[0])
     owned[chosen] += 1
     return chosen

@@ -102,9 +102,7 @@ class CronExpression:
         return fires
 
     def count(self, after: datetime, until: datetime) -> int:
-        """Count the fires with `after < fire <= until`, by arithmetic, without listing them; both
-        moments are aware.
-        """
+        """Count the fires with `after < fire <= until` by arithmetic; both moments are aware."""
         first, end = _first_second(after, inclusive=False), _first_second(until, inclusive=False)
         return count_fires(self._pattern, self._clock, first, end)
 
@@ -125,9 +123,7 @@ class CronExpression:
 
 
 def _first_second(moment: datetime, *, inclusive: bool) -> int:
-    """Whole seconds since 1970 of the first instant that may be an answer; fires have no
-    fraction.
-    """
+    """Return the first whole second since 1970 that may be an answer; fires have no fraction."""
     try:
         since = moment - EPOCH
     except TypeError as error:

@@ -1,6 +1,4 @@
-"""The seven fields of a cron expression: their names and ranges, and a parsed field as a bit
-mask.
-"""
+"""The seven fields of a cron expression with their ranges, and a parsed field as a bit mask."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -47,9 +45,7 @@ class Field:
 
     @property
     def has_star(self) -> bool:
-        """Whether the field names no fixed values, so that the expression follows the wall
-        clock.
-        """
+        """Whether the field names no fixed values: the expression then follows the wall clock."""
         return "*" in self.text
 
     @property

@@ -11,9 +11,7 @@ from horae.domain.jobs.query import Bound, Field, InTime, Is, Lasted, Query, Ter
 BULK_TYPE: Final = "horae.bulk"
 """The name of the job type; names that begin with `horae.` are reserved."""
 BULK_QUEUE: Final = "horae.bulk"
-"""The queue of its jobs, which every worker serves: that of the jobs to change may be paused,
-limited or served by few nodes.
-"""
+"""The queue of its jobs: every worker serves it, even if other queues are paused or limited."""
 
 
 class BulkAction(StrEnum):
@@ -39,9 +37,7 @@ class BulkPreview:
 
 
 def while_pending(query: Query) -> Query | None:
-    """Return the query without the terms that depend on a job's state; None if no pending job meets
-    these.
-    """
+    """Return the query without terms on a job's state; None if no pending job meets these terms."""
     kept: list[Term] = []
     for term in query.terms:
         match term.condition:
@@ -58,9 +54,7 @@ def while_pending(query: Query) -> Query | None:
 
 
 def without_ages(query: Query, now: datetime) -> Query:
-    """Return the query with moments in place of ages, so that it means the same while a change of
-    many jobs runs.
-    """
+    """Return the query with moments in place of ages, so that its meaning does not change."""
     return replace(query, terms=tuple(_without_ages(term, now) for term in query.terms))
 
 

@@ -61,9 +61,7 @@ class Snooze(BodyDecision):
 
 
 class Discard(BodyDecision):
-    """Fail the job at once, even if attempts are left; `reason` is a text for the owner of the
-    job.
-    """
+    """Fail the job at once, even if attempts are left; the job's owner sees `reason`."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -90,9 +88,7 @@ class RetryRules:
     give_up_on: ErrorRule | None = None
 
     def allow(self, error: BaseException) -> bool:
-        """Return whether another attempt may follow `error`; raises what a rule that is a function
-        raises.
-        """
+        """Return whether another attempt may follow `error`; an error of the rule is raised."""
         if self.give_up_on is not None and _matches(self.give_up_on, error):
             return False
         return self.retry_on is None or _matches(self.retry_on, error)

@@ -19,7 +19,7 @@ from horae.domain.jobs.job import JobId, JobState
 GroupId = NewType("GroupId", int)
 
 REPORTED: Final = 0
-"""Those that waited for the end of the job were notified of it."""
+"""All that waited for the end of the job were notified of it."""
 AWAITED_BY_GROUP: Final = 1
 """Only a group waits for the end of the job."""
 AWAITED_BY_JOBS: Final = 2
@@ -42,9 +42,7 @@ class OnDependencyFailure(StrEnum):
 
 
 class GroupState(StrEnum):
-    """`open` while members may be added, `ended` when all have ended, `cancelled` as soon as it is
-    cancelled.
-    """
+    """`open`: members may be added; `ended`: all have ended; `cancelled`: it was cancelled."""
 
     OPEN = "open"
     ENDED = "ended"
@@ -97,9 +95,7 @@ class Group:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every member has ended, and no more are being inserted by the call that started
-        the group.
-        """
+        """Whether every member has ended and the call that starts the group inserts no more."""
         return self.unfinished == 0 and self.inserting_at is None
 
     @property
@@ -145,9 +141,7 @@ def advance(
 def end_if_complete(
     group: Group, now: datetime, *, cancels: bool = False, was_ended: bool = False
 ) -> Advanced:
-    """End the group if it is complete, and decide about `then`, which is released or cancelled
-    once.
-    """
+    """End the group if it is complete, and release or cancel `then` once."""
     ends = group.is_complete and not was_ended
     after = replace(group, ended_at=now) if ends else group
     then = ThenStep.RELEASE if ends and group.cancelled_at is None else ThenStep.WAIT

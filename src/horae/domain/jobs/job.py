@@ -60,9 +60,7 @@ class LeftOut(Enum):
 
 
 LEFT_OUT: Final = LeftOut.LEFT_OUT
-"""In lists it replaces parameters, a result or `meta` that are too long; read the job by its id to
-get them.
-"""
+"""What lists show in place of long values; read the job by its id to get these."""
 
 ENDED: Final = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
 ACTIVE: Final = frozenset({JobState.PENDING, JobState.STARTED})
@@ -137,9 +135,7 @@ class Job:
 
     @property
     def error_code(self) -> str | None:
-        """Return the limit that the job has exceeded, such as "expired"; None for a job that ended
-        in another way.
-        """
+        """Return the limit that the job exceeded, such as "expired"; None if no limit ended it."""
         return code_of(self.error)
 
     @property
@@ -149,9 +145,7 @@ class Job:
 
     @property
     def occupied(self) -> bool:
-        """Return whether the job is active or its body has not stopped yet; such jobs count against
-        `max_count`.
-        """
+        """Whether the job counts against `max_count`: it is active, or its body still runs."""
         return not self.ended or self.node_id is not None
 
 
@@ -290,9 +284,7 @@ class Settlement(NamedTuple):
 
 
 def states_before(event: JobEvent) -> list[JobState]:
-    """Return the states in which `event` can happen; a statement changes no row in another
-    state.
-    """
+    """Return the states in which `event` can happen; statements skip rows in other states."""
     return [state for state, each in NEXT_STATE if each is event]
 
 
@@ -302,7 +294,7 @@ def state_after(event: JobEvent) -> JobState:
     return state
 
 
-_FINISHED: Final = state_after(JobEvent.SUCCEED)  # once, not for each job that finishes
+_FINISHED: Final = state_after(JobEvent.SUCCEED)  # computed once, not for each job
 
 
 def finished(claim: Claim, result: str | None = None) -> Settlement:
@@ -318,9 +310,7 @@ def finished(claim: Claim, result: str | None = None) -> Settlement:
 
 
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:
-    """Return how a claim is settled after `outcome`: ended, or pending again with a delay drawn
-    from `backoff`.
-    """
+    """Settle a claim after `outcome`: end the job, or retry it after a delay from `backoff`."""
     match outcome:
         case Succeeded(result):
             return finished(claim, result)
@@ -367,9 +357,7 @@ def _fail_or_retry(
 
 
 def _without_counting(claim: Claim, outcome: Snoozed | StoppedEarly) -> Settlement:
-    """Return the job to the queue as if this attempt had not been made; or fail it, if it may not
-    run again.
-    """
+    """Requeue the job as if this attempt had not been made, or fail it if it may not run again."""
     if isinstance(outcome, Snoozed):
         event, kind = JobEvent.SNOOZE, AttemptOutcome.SNOOZED
     elif outcome.again:

@@ -1,6 +1,4 @@
-"""The limits that end a job whatever its body does, and the error texts of the jobs that they
-end.
-"""
+"""The limits that end a job whatever its body does, and the errors of the jobs that they end."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,9 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit that a job has exceeded: its code for programs, and texts for developers and for the
-    owner of the job.
-    """
+    """A limit that a job has exceeded: its code, and texts for developers and the job's owner."""
 
     code: str
     error: str

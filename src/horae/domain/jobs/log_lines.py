@@ -11,13 +11,11 @@ from horae.quoting import quoted
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 """The levels by name, with the numbers of Python's `logging`."""
 MOST_LINES: Final = 100_000
-"""Lines of one attempt that can be kept, at most: a page of the dashboard or a terminal shows no
-more.
-"""
+"""Maximum number of kept lines per attempt: no page of the dashboard or terminal shows more."""
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of the lines of one attempt that can be kept, at most."""
+"""Maximum number of kept bytes per attempt."""
 LONGEST_LINE: Final = 8192
-"""Characters of one line; what is longer, such as a dumped response, is cut."""
+"""Maximum number of characters per line; a longer one, such as a dumped response, is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +50,7 @@ def check_level(level: object) -> str:
 
 
 def level_name(level: int) -> str:
-    """Return the name of the highest level that is no higher than this number; numbers may lie
-    between levels.
-    """
+    """Return the name of the highest level up to this number, which may lie between levels."""
     return max(
         (name for name in LEVELS if LEVELS[name] <= level), key=LEVELS.__getitem__, default="debug"
     )

@@ -1,6 +1,4 @@
-"""Whose jobs a call concerns: those of one owner, or everybody's, which the caller has to name
-explicitly.
-"""
+"""Whose jobs a call concerns: one owner's, or everybody's, which must be named explicitly."""
 
 from enum import Enum
 from typing import Final, Literal, TypeAlias

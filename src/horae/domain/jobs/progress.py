@@ -122,7 +122,7 @@ class Progress:
         represents: Amount | None = None,
         label: str | None = None,
     ) -> AsyncIterator[Item]:
-        """Do what `track` does, for `async for`."""
+        """Track an asynchronous iterable like `track`."""
         return self._walk_async(
             iterable, self._loop_start(represents, _size(iterable, total), label)
         )

@@ -247,7 +247,7 @@ def _literals(value: str, *, is_quoted: bool) -> tuple[Literal, ...]:
     return (read, value)
 
 
-# A parser of the table below
+# The following functions are the parsers of the table below.
 def _id(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001
     if (
         not value.isascii()
@@ -349,9 +349,7 @@ def _duration(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa
 
 
 def _ends(value: str) -> tuple[str, str, bool]:
-    """Return the two ends of a range, of which one may be empty, and whether it is a range at
-    all.
-    """
+    """Return the ends of a range, of which one may be empty, and whether the text is a range."""
     if value.startswith(">"):
         low, high, is_range = value[1:].strip(), "", True
     elif value.startswith("<"):

@@ -1,6 +1,4 @@
-"""How long jobs are kept after their end: by their type and state, else as the settings of the
-application say.
-"""
+"""How long ended jobs are kept, by type and state; the application's settings are the default."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from horae.quoting import quoted
 
 
 class AsConfigured(Enum):
-    """A type with one value: the type of a job does not say how long it is kept."""
+    """The type of a marker: the job type does not say how long its jobs are kept."""
 
     AS_CONFIGURED = "as HORAE_KEEP says"
 
@@ -24,9 +22,7 @@ AS_CONFIGURED: Final = AsConfigured.AS_CONFIGURED
 Keep: TypeAlias = Duration | Mapping[str, Duration | None] | AsConfigured | None
 
 KEPT_FOR_WAITING: Final = 5.0
-"""Seconds for which a job stays that is not kept, so that callers that wait for it can read its
-result.
-"""
+"""Seconds that every ended job stays, so that callers that wait for it can read its result."""
 _EXPECTED: Final = "expected a duration, None (gone when it ends), or one of these for each state"
 
 
@@ -40,9 +36,7 @@ class KeptFor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long the ended jobs of a type are kept, in seconds; states that are not here are kept as
-    configured.
-    """
+    """Seconds for which ended jobs of a type are kept; the settings decide about other states."""
 
     seconds: Mapping[JobState, float] = field(default_factory=dict[JobState, float])
 

@@ -27,9 +27,7 @@ class WaitTarget(NamedTuple):
 
 
 class Prerequisite(NamedTuple):
-    """What a job that has not begun waits for: a job of its `after`, or the group after which it
-    runs.
-    """
+    """What a pending job waits for: a job of its `after`, or the group whose `then` it is."""
 
     job_id: JobId
     awaited: WaitTarget
@@ -37,9 +35,7 @@ class Prerequisite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A body that waits, in one attempt of its job; `group_id`: the group to which that job
-    belongs.
-    """
+    """A body that waits, in one attempt of its job; `group_id`: the group of that job."""
 
     job_id: JobId
     lease: int
@@ -50,9 +46,7 @@ class Wait:
 def circle_of(
     wait: Wait, waits: Iterable[Wait], prerequisites: Iterable[Prerequisite]
 ) -> Sequence[WaitTarget] | None:
-    """Return the shortest way from a wait back to its own job, over the other waits; None if there
-    is none.
-    """
+    """Return the shortest circle that leads from a wait to its own job; None if there is none."""
     leads: dict[WaitTarget, list[WaitTarget]] = {}
     for each in (*waits, wait):
         leads.setdefault(WaitTarget.job(each.job_id), []).append(each.awaited)

@@ -1,6 +1,4 @@
-"""`Limit`, as a job type or a queue declares it, and the key that decides which jobs share its
-numbers.
-"""
+"""`Limit`, as a job type or a queue declares it, and the keys by which jobs share a limit."""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +17,7 @@ from horae.quoting import quoted
 Key: TypeAlias = str | Callable[[Any], object]
 
 OWNER: Final = "owner"
-"""The name in a key that stands for the owner of the job; no parameter can have it."""
+"""The name in a key that stands for the owner of the job; no parameter can have this name."""
 _DIGEST: Final = 16
 """Characters of the hash that keeps long keys apart when they are shortened."""
 
@@ -127,7 +125,7 @@ def _check_function(key: Callable[[Any], object]) -> None:
 
 
 def check_key(key: Key | None, parameters: Collection[str]) -> None:
-    """Raise `InvalidRequest` for a format that names what is no parameter."""
+    """Raise `InvalidRequest` for a format with a name that is not a parameter."""
     if key is None or callable(key):
         return
     for name in fields_of(key):

@@ -16,9 +16,9 @@ from horae.quoting import quoted
 Window: TypeAlias = Literal["bucket", "sliding"]
 
 LARGEST_AMOUNT: Final = 2**31 - 1
-"""Jobs in a period, in a burst or at a time: the largest value of an INTEGER column."""
+"""Maximum number of jobs in a period, in a burst or at a time: the largest INTEGER."""
 LONGEST_PERIOD: Final = timedelta(days=366)
-"""Of a rate; the state of a rate limit is kept for as long."""
+"""The longest period of a rate; the state of a rate limit is kept for as long."""
 RATE_FORMS: Final = '"10/s", "100/m", "5/30s", "1000/h" or "3/day"'
 _RATE: Final = re.compile(r"\s*([0-9]{1,10})\s*/\s*([0-9].*|[A-Za-z]+)\s*", re.ASCII)
 _MICROSECOND: Final = timedelta(microseconds=1)

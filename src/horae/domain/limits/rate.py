@@ -34,9 +34,7 @@ class TokenBucket:
         return cls((numbers.burst or 1) * period, now, period)
 
     def filled(self, numbers: LimitNumbers, now: int) -> "TokenBucket":
-        """Return the bucket as it is now, under these numbers, which may have been changed
-        since.
-        """
+        """Return the bucket as it is now, under these numbers, which may be new."""
         period, most = numbers.period or 1, (numbers.burst or 1) * (numbers.period or 1)
         level = self.level if self.period == period else self.level * period // self.period
         # If the clock was set back, the time until then adds nothing.
@@ -52,15 +50,11 @@ class TokenBucket:
         return max(0, -(-missing // (numbers.amount or 1)))
 
     def taken(self, weight: int) -> "TokenBucket":
-        """Return the bucket after the start of a job, which may leave a debt if the job was too
-        heavy.
-        """
+        """Return the bucket after a job starts; a job heavier than the bucket leaves a debt."""
         return TokenBucket(self.level - weight * self.period, self.at, self.period)
 
     def fresh_at(self, numbers: LimitNumbers) -> int:
-        """Return when the bucket will be full if no other job starts, so that nothing needs to be
-        stored.
-        """
+        """Return when the bucket will be full without more starts: nothing is stored then."""
         return self.at + self.wait(numbers, numbers.burst or 1)
 
     def to_json(self) -> list[Any]:
@@ -70,9 +64,7 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
-    """The starts of the last period: moments, the oldest first, with the weight that started
-    then.
-    """
+    """The starts of the last period: moments, oldest first, with the weight started at each."""
 
     starts: tuple[tuple[int, int], ...]
     at: int

@@ -12,7 +12,7 @@ from horae.domain.schedules.trigger import CronTrigger
 from horae.domain.times import EPOCH, load_zone, span_at
 
 _SHOWN: Final = 3
-"""Wall times that a surprise lists; the others are only counted."""
+"""Maximum number of wall times that a surprise lists; the others are only counted."""
 _SECOND: Final = timedelta(seconds=1)
 
 

@@ -21,10 +21,10 @@ from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
 CALENDAR: Final = "calendar:"
-"""What an entry begins with that names a calendar function."""
+"""The prefix of an entry that names a calendar function."""
 RANGE: Final = ".."
 MOST_ENTRIES: Final = 1_000
-"""Entries of one exclusion calendar; more belong into a calendar function."""
+"""Maximum number of entries of an exclusion calendar; a calendar function can hold more."""
 
 _DAY: Final = timedelta(days=1)
 _EXPECTED: Final = (

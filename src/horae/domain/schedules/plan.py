@@ -229,9 +229,7 @@ def _pull_in(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan
 def _longest_wait(
     snapshot: ScheduleSnapshot, finish: datetime, planned: datetime
 ) -> timedelta | None:
-    """Return the longest wait of the kind that led from a finish to the next start; None if a
-    caller set the start.
-    """
+    """Return the longest possible wait from a finish to the next start; None if a caller set it."""
     rules, trigger = snapshot.rules, snapshot.rules.finish_trigger
     if trigger is None or rules.retry_after is None:
         return None
@@ -306,9 +304,7 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
 
 
 def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
-    """Return whether an interval counted from the finish has yet to run for the first time, at an
-    unchanged start.
-    """
+    """Return whether a finish-based interval still awaits its first run at an unchanged start."""
     new, old = snapshot.rules.finish_trigger, before.finish_trigger
     if snapshot.executing or snapshot.statistics.last_finish is not None:
         return False
@@ -327,9 +323,7 @@ def _act_by_clock(
 
 
 def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    """Fire the time that is due, or order the run that blocks it to stop; unchanged if nothing is
-    due.
-    """
+    """Fire the time that is due, or stop the run that blocks it; unchanged if nothing is due."""
     rules, planned = snapshot.rules, snapshot.next_start
     if snapshot.disabled or planned is None or planned > now:
         return unchanged
@@ -353,9 +347,7 @@ def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
 
 
 def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    """Decide the times that are due on a timeline: those that waited, new ones, or else a run
-    beside them.
-    """
+    """Decide the times due on a timeline: waiting ones, new ones, or a run besides them."""
     rules, mark = snapshot.rules, snapshot.last_tick or now
     timeline = Timeline.of(rules)
     runs = run_times(timeline, gaps_of(rules, snapshot.change))
@@ -393,9 +385,7 @@ def _judge_due(
 
 
 def _fire_beside(snapshot: ScheduleSnapshot, plan: Plan, mark: datetime, now: datetime) -> Plan:
-    """Fire at a time that is not the next nominal one: a start that was moved, a past time, or a
-    retry.
-    """
+    """Fire at a time other than the next nominal one: a moved start, a past time, or a retry."""
     change, planned, timeline = snapshot.change, snapshot.next_start, Timeline.of(snapshot.rules)
     if change is not None and change.start is not None and change.start <= now:
         begun = replace(plan, change=replace(change, start=None))

@@ -1,6 +1,4 @@
-"""The values that `plan` maps: the stored state of a schedule, an event, and the state to store
-after it.
-"""
+"""The values that `plan` maps: the stored state of a schedule, an event, and the new state."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -87,14 +85,12 @@ class NextStartSet:
 
 @dataclass(frozen=True, slots=True)
 class SkipRequested:
-    """A caller wants the next nominal time not to be run; nothing changes if it is skipped
-    already.
-    """
+    """A caller wants to skip the next nominal time; nothing changes if it is skipped already."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeWithdrawn:
-    """A caller takes back the change of the next start that is made once."""
+    """A caller takes back a one-time change of the next start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +137,7 @@ class RunEnded:
     `started`: when the run began to block others. `took`: how long its body ran, None if unknown.
     `others`: the number of other runs of the schedule that still execute (`allow_all`).
     `scheduler_started`: for a crash, the start of the scheduler that found it. `backfill`: the run
-    was for a past nominal time, beside the schedule.
+    was for a past nominal time, besides the schedule.
     """
 
     outcome: RunOutcome

@@ -15,8 +15,7 @@ from horae.domain.schedules.tick import Decision, Ticks
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
 
 _MOST_SKIPPED: Final = 1_000
-"""Times of an interval counted from the finish that are looked through for one that is not skipped.
-"""
+"""Maximum number of times that are searched for one that a finish-based interval does not skip."""
 
 
 def upcoming(

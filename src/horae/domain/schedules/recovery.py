@@ -8,18 +8,14 @@ from horae.domain.backoff import Backoff, Growth, jittered, nominal_delay
 from horae.domain.times import LONGEST_DURATION, Interval
 
 _LONGEST_IN_INTERVALS: Final = 5
-"""The longest wait in intervals: a schedule that keeps failing is still tried at about every fifth
-interval.
-"""
+"""The longest wait in intervals: a failing schedule is still tried about every fifth interval."""
 _LINEAR_STEPS: Final = 20
 """Steps after which a linear wait stops growing, as in TimescaleDB."""
 _JITTER: Final = 0.125
-"""The share by which a wait varies, up and down, so that schedules that failed together do not
-return together.
-"""
+"""The share by which a wait varies, so that schedules that failed together return apart."""
 
 CRASH_WAIT: Final = timedelta(minutes=5)
-"""Gives an operator time to disable a schedule whose run crashes the scheduler each time."""
+"""The pause that lets an operator disable a schedule whose run crashes the scheduler."""
 
 
 def failure_delay(

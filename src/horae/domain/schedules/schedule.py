@@ -33,12 +33,12 @@ DeploymentId = NewType("DeploymentId", int)
 DEFAULT_RETRY_PERIOD: Final = Interval.parse("5m")
 """The wait after the first failure of an interval, as in TimescaleDB."""
 DEFAULT_CATCH_UP_LIMIT: Final = 100
-"""Runs that may wait under `catch_up=all`."""
+"""Maximum number of waiting runs under `catch_up=all`, by default."""
 DEFAULT_CATCH_UP_WINDOW: Final = timedelta(days=7)
-"""The age from which a time that passed is not caught up."""
+"""The age from which a missed time is not caught up, by default."""
 
 _LARGEST_LIMIT: Final = 10_000
-"""Runs that may wait; more would keep a schedule busy with the past."""
+"""Upper bound of waiting runs; more would keep a schedule busy with the past."""
 
 
 class ScheduleState(StrEnum):
@@ -128,9 +128,9 @@ class RuleOption:
     """An option of a schedule besides its trigger, with what all ways to give it need to know."""
 
     kind: ValueKind
-    help: str  # of the command line
-    placeholder: str | None = None  # for the value, in this help
-    description: str | None = None  # of a request and a response
+    help: str  # the help text of the command line
+    placeholder: str | None = None  # the name of the value in this help
+    description: str | None = None  # the text in the schema of HTTP
     examples: tuple[Any, ...] = ()
     choices: Any = None
     may_be_none: bool = False
@@ -270,9 +270,7 @@ class Rules:
 
     @property
     def finish_trigger(self) -> IntervalTrigger | None:
-        """Return the trigger if it counts from the finish of a run; None if the nominal times are
-        known in advance.
-        """
+        """Return the trigger if it counts from the finish of a run; otherwise None."""
         return (
             self.trigger
             if isinstance(self.trigger, IntervalTrigger) and not self.trigger.fixed
@@ -281,9 +279,7 @@ class Rules:
 
     @property
     def retry_after(self) -> Interval | None:
-        """Return the wait after the first failure; None if only the trigger decides when to run
-        again.
-        """
+        """Return the wait after the first failure; None if only the trigger decides."""
         if isinstance(self.trigger, IntervalTrigger):
             return self.retry_period or DEFAULT_RETRY_PERIOD
         return self.retry_period

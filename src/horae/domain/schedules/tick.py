@@ -109,9 +109,7 @@ class Ticks:
 
 
 class Judgement(NamedTuple):
-    """The times due, oldest first: those that are dropped, and the number of those kept to be
-    run.
-    """
+    """The times due, oldest first: the dropped ones, and the number of those kept to run."""
 
     dropped: tuple[Ticks, ...]
     kept: int

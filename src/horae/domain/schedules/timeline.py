@@ -25,9 +25,7 @@ _FEW: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The nominal times of one schedule, with its jitter; none for an interval counted from the
-    finish.
-    """
+    """One schedule's nominal times, with jitter; a finish-based interval has none."""
 
     source: CronExpression | Grid | None
     jitter: timedelta
@@ -48,9 +46,7 @@ class Timeline:
         return None if self.source is None else self.source.first_after(moment)
 
     def start_of(self, nominal: datetime) -> datetime:
-        """Return when a nominal time is due: later by the jitter, which is the same on every
-        node.
-        """
+        """Return when a nominal time is due: after its jitter, which is the same on every node."""
         if not self.jitter:
             return nominal
         following = self.after(nominal)
@@ -108,7 +104,7 @@ class Timeline:
         return moment + MICROSECOND if self.after(moment - MICROSECOND) == moment else moment
 
     def _count_one_by_one(self, moment: datetime | None, until: datetime) -> int:
-        """Count on from the first few: points of days and months, at most 36,500 in a century."""
+        """Count on from the first few: a grid of days has at most 36,500 points in a century."""
         count = _FEW
         while moment is not None and moment <= until:
             count, moment = count + 1, self.after(moment)
@@ -117,15 +113,13 @@ class Timeline:
 
 @lru_cache(maxsize=4096)
 def _fire_after(expression: CronExpression, moment: datetime) -> datetime | None:
-    """Cached: at a full hour many schedules ask for the same."""
+    """Return the next fire from a cache: at a full hour many schedules ask for the same."""
     fire = expression.next_after(moment)
     return None if fire is None else fire.astimezone(UTC)
 
 
 def hashed_delay(key: str, moment: datetime, room: timedelta) -> timedelta:
-    """Return a delay below `room` from a hash of schedule and moment: it spreads schedules that are
-    due together.
-    """
+    """Return a delay below `room`, hashed from schedule and moment, to spread equal due times."""
     micros = (moment - EPOCH) // MICROSECOND
     number = int.from_bytes(blake2b(f"{key} {micros}".encode(), digest_size=8).digest())
     return (room // MICROSECOND * number >> 64) * MICROSECOND

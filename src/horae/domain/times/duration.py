@@ -10,9 +10,7 @@ from horae.quoting import quoted
 Duration: TypeAlias = str | timedelta
 
 LONGEST_DURATION: Final = timedelta(days=36_525)
-"""A hundred years: far past any use, and short enough that seconds in a float keep every
-microsecond.
-"""
+"""A hundred years: short enough that seconds in a float keep every microsecond."""
 
 _MONTH: Final = timedelta(days=30)
 """The length of a month where only the length matters, as in PostgreSQL."""

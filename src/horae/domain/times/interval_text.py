@@ -12,7 +12,7 @@ _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 
 _LONGEST_TEXT: Final = 100
-"""Characters; a longer text is refused before a number in it becomes expensive to read."""
+"""Maximum number of characters, so that no number in a text is expensive to read."""
 _EXAMPLES: Final = "such as 30s, 10m, 1h30m, 2 days, 1 month or PT90M"
 
 

@@ -24,9 +24,7 @@ _BLOCK_BITS: Final = 25
 
 
 class Span(NamedTuple):
-    """A stretch of time `start <= instant < end` with one offset, and the offsets before and after
-    it.
-    """
+    """A stretch `start <= instant < end` with one offset, and the offsets before and after it."""
 
     start: int
     end: int
@@ -66,9 +64,7 @@ def load_zone(key: str) -> tzinfo:
 
 @lru_cache(maxsize=1)
 def zone_names() -> frozenset[str]:
-    """The names of the time zone database: the package's, and those that only this machine knows
-    yet.
-    """
+    """Return the names of the tzdata package and those that only this machine's database has."""
     return (_packaged_names() | available_timezones()) - _NO_ZONES
 
 

@@ -22,19 +22,15 @@ from horae.types.registry import Registry
 from horae.types.values import MappedParameters
 
 CLEANING_BATCH: Final = 200
-"""Jobs without a hook that are deleted in one statement."""
+"""Maximum number of jobs without a hook that one statement deletes."""
 HOOKED_BATCH: Final = 20
-"""Jobs with a hook that are taken at once; fewer, as each hook takes its time."""
+"""Maximum number of jobs with a hook taken at once; it is small because each hook takes time."""
 TIME_LIMIT: Final = 60.0
 """Seconds that a hook may take before other hooks of its type stop waiting for it."""
 TAKEN_AGAIN: Final = 90.0
-"""Seconds after which a hook that a process took and did not call is taken again; longer than
-`TIME_LIMIT`.
-"""
+"""Seconds after which a taken but uncalled hook is taken again; longer than `TIME_LIMIT`."""
 MOST_ERRORS: Final = 1000
-"""Exceptions of bodies that are kept for their `on_error`; further hooks get the stored text of
-theirs.
-"""
+"""Maximum number of exceptions kept for `on_error`; further hooks get the stored error's text."""
 log = guarded_log("horae.hooks")
 
 
@@ -63,9 +59,7 @@ class Hooks:
         return self._registry.runnable
 
     def remember(self, job_id: JobId, error: BaseException) -> None:
-        """Keep the error of a body for its `on_error`; other processes can only pass the stored
-        text to it.
-        """
+        """Keep the error of a body for its `on_error`; other processes have only its text."""
         if len(self._errors) < MOST_ERRORS:
             self._errors[job_id] = error
 
@@ -100,9 +94,7 @@ class Hooks:
         return (not wanted or self._may_go(job)) and self._remove([job.id]) == 1
 
     def call_here(self, job_id: JobId, type_name: str) -> None:
-        """Call the due hook of a job in this thread, if its type is registered here and no other
-        process calls it.
-        """
+        """Call the due hook of a job in this thread if the type is known and no one else does."""
         if type_name not in self.types:
             return
         try:
@@ -117,9 +109,7 @@ class Hooks:
         self._database.autocommit(owed_hooks.mark_called, owed.job.id, owed.hook)
 
     def delete(self, job: Job) -> None:
-        """Call `before_delete` of an ended job, unless another process does; raises what the hook
-        raises.
-        """
+        """Call `before_delete` of an ended job unless another process does; raise its errors."""
         self.call_here(job.id, job.type)
         if not self.wanted(job.type, BEFORE_DELETE):
             return
@@ -190,16 +180,14 @@ class Hooks:
         self._remove([job.id])
 
     def clean_up_hooked(self, kept: KeptFor, oldest: float = EVER) -> int:
-        """Delete jobs of one type after calling `before_delete`, which only one process calls for
-        each job.
-        """
+        """Delete jobs of one type after `before_delete`, called by one process for each job."""
         removed = 0
         for batch in self._taken(kept, oldest):
             deadline = time.monotonic() + TAKEN_AGAIN / 2
             ready: list[JobId] = []
             rest: list[JobId] = []
             for job in batch:
-                if time.monotonic() > deadline:  # another process may soon take it
+                if time.monotonic() > deadline:  # another process may soon take the hook
                     rest.append(job.id)
                 else:
                     (ready if self._may_go(job) else rest).append(job.id)
@@ -212,9 +200,7 @@ class Hooks:
         return removed
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
-        """Delete jobs of types that no program declares any more, without hooks; return their
-        number.
-        """
+        """Delete jobs of undeclared types without calling hooks; return their number."""
         if not types:
             return 0
         wanted = self._database.transact(owed_hooks.forget, types)
@@ -243,9 +229,7 @@ class Hooks:
         return removed
 
     def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
-        """Return the jobs with the parameters that their types keep in other tables, by one
-        statement for each type.
-        """
+        """Return the jobs with parameters from other tables, by one statement for each type."""
         loaded: dict[JobId, Any] = {}
         for type_name in {job.type for job in jobs}:
             job_type = self._registry.find(type_name)
@@ -297,9 +281,7 @@ class Hooks:
         self._registry.get(job.type).before_delete(self.with_parameters(job))
 
     def _loaded(self, job: Job) -> Job | None:
-        """Return the job with its parameters, None if they are unreadable; raises if the database
-        is unavailable.
-        """
+        """Return the job, without unreadable parameters; raise if the database is unavailable."""
         try:
             return self.with_parameters(job)
         except Exception as error:
@@ -323,9 +305,7 @@ class Hooks:
         return True
 
     def _remove(self, job_ids: Sequence[JobId]) -> int:
-        """Delete these rows; one by one if one cannot be deleted, such as a row that a foreign key
-        refers to.
-        """
+        """Delete these rows, one by one if one cannot be deleted, such as for a foreign key."""
         try:
             return len(self._database.transact(deletion.delete_jobs, job_ids))
         except Exception as error:

@@ -15,9 +15,9 @@ from horae.storage.jobs import OwedHook
 from horae.types.hooks.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4
-"""Threads that call hooks of one type at a time."""
+"""Maximum number of hook threads per job type."""
 MOST_STUCK: Final = 8
-"""Threads of one type that may be replaced because their hook has exceeded the time limit."""
+"""Maximum number of threads per type that are replaced after their hook exceeded its time limit."""
 
 log = guarded_log("horae.hooks")
 
@@ -113,5 +113,5 @@ class _HookThread:
         )
         try:
             self._hooks.done(owed)
-        except Exception as error:  # noqa: BLE001 - then it is called again later
+        except Exception as error:  # noqa: BLE001 - the hook is called again later
             log.warning("cannot record that a hook of job %d was called: %s", owed.job.id, error)

@@ -1,6 +1,4 @@
-"""The log lines of one attempt at a job: the first ones and the last ones are kept, those between
-are counted.
-"""
+"""The log lines of one attempt: the first and last are kept, those between are counted."""
 
 import logging
 import threading
@@ -19,7 +17,7 @@ from horae.types.attempt import Attempt
 GAP_EVERY: Final = 1.0
 """Seconds between two counts of dropped lines that are written while a job still logs."""
 LAST_PART: Final = 10
-"""One in so many of the lines and bytes that are kept is for the last lines of an attempt."""
+"""One in this many of the kept lines and bytes is reserved for the end of an attempt."""
 
 Send: TypeAlias = Callable[[Sequence[LogLine]], bool]
 Clean: TypeAlias = Callable[[str], str]
@@ -145,7 +143,7 @@ class _Capture:
             or hasattr(record, "_horae_kept")
         ):
             return record
-        # A second factory, around one that was installed later
+        # The mark keeps a second factory, installed around this one, from keeping the line twice.
         record._horae_kept = True  # noqa: SLF001
         lines = attempt.log_lines
         if lines is None:

@@ -1,6 +1,4 @@
-"""Formats log records: as text for people or as JSON for a log collector, with the job if there is
-one.
-"""
+"""Formats log records as text or as JSON, with the job if there is one."""
 
 import logging
 from types import TracebackType
@@ -17,7 +15,7 @@ ExceptionInfo = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
 LONGEST_PART: Final = 100_000
-"""Characters of a message or a traceback that are written: a body may log a text of any length."""
+"""Maximum number of characters written of a message or a traceback; bodies log any length."""
 PLAIN = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 

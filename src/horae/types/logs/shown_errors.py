@@ -11,7 +11,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, Final
 
 MOST_FRAMES: Final = 50
-"""Frames that are shown, the innermost ones."""
+"""Maximum number of frames that are shown, the innermost ones."""
 
 
 class AttemptFailed(Exception):
@@ -58,7 +58,7 @@ def _bare_frame(code: CodeType, module: str | None) -> FrameType:
         "frame_of": sys._getframe,  # noqa: SLF001
     }  # pyright: ignore[reportPrivateUsage]
     bare = compile("frame = frame_of()", code.co_filename, "exec")
-    # The text above
+    # The executed code is the literal above.
     exec(bare.replace(co_name=code.co_name, co_qualname=code.co_qualname), names)  # noqa: S102
     del names["frame_of"]
     frame: FrameType = names.pop("frame")

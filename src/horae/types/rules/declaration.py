@@ -27,7 +27,7 @@ from horae.types.rules.start_options import START_OPTIONS
 
 Check = tuple[bool, str]
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
-"""Names that need no escapes in a path, as that of the endpoint of a public type."""
+"""Names that need no escapes in a path, such as that of the endpoint of a public type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,4 @@
-"""The limits that a job type declares: checked at its registration, and written down for each job
-that is created.
-"""
+"""The limits that a job type declares: checked at registration, and stored with each new job."""
 
 import hashlib
 import json

@@ -77,9 +77,7 @@ class DeclaredQueue:
 
 
 def names_in(fair_by: str | None, *keys: str | None) -> frozenset[str]:
-    """Return the parameters by which a queue is fair, or whose values are in the keys of its
-    limits.
-    """
+    """Return the parameters that decide the turns of a queue, or the keys of its limits."""
     names = {name for key in keys if key is not None for name in fields_of(key)}
     return frozenset(names if fair_by is None else {*names, fair_by})
 

@@ -34,7 +34,7 @@ DependencyFailure: TypeAlias = Literal["cancel", "fail", "run"]
 TextForm: TypeAlias = Literal[
     "text", "number", "duration", "moment", "names", "backoff", "json", "texts", "ids"
 ]
-"""How a value is written as text, on the command line."""
+"""The textual form of a value on the command line."""
 _YEARS: Final = range(2, 9999)
 """Years of `run_at`: in no time zone does a moment of them leave the range of a datetime."""
 
@@ -286,13 +286,11 @@ _EXCLUDE: Final = (
     ("debounce", "delay"),
     ("debounce", "after"),
 )
-"""Options of which a call gives at most one."""
+"""Pairs of options of which a call gives at most one."""
 OPTIONS: Final[Mapping[str, Option]] = {
     name: get_args(annotation)[1] for name, annotation in StartOptions.__annotations__.items()
 }
 """All options of a start by name, in the order in which the command line shows them."""
 _PARSERS: Final = tuple((name, option.parse) for name, option in OPTIONS.items())
 START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | OPTIONS.keys())
-"""The arguments of `Jobs.start` that are no parameter of the job; no parameter may have one of
-these names.
-"""
+"""The arguments of `Jobs.start` that no parameter of a job may have the name of."""

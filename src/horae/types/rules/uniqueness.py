@@ -1,4 +1,4 @@
-"""The uniqueness of a job: from the options of the call, else from its type."""
+"""The uniqueness of a job: the options of the call precede those of its type."""
 
 from typing import Any, Final
 
@@ -12,9 +12,7 @@ from horae.types.rules.start_options import StartOptions
 from horae.types.values import MappedParameters, check_names, is_computed, key_of
 
 MOST_COMPARED: Final = 1_000
-"""Jobs of one batch that are compared with others: on PostgreSQL each holds a lock until the end of
-the transaction.
-"""
+"""Maximum number of compared jobs in a batch: PostgreSQL locks each until the transaction ends."""
 
 
 def uniqueness_of(job_type: Any) -> Unique | Debounce | None:

@@ -1,6 +1,4 @@
-"""Checks, stores and reads the parameters of a job type: a Pydantic model, or a row of the
-application's table.
-"""
+"""Checks, stores and reads parameters of jobs: a Pydantic model, or a row of the application's."""
 
 import json
 from collections.abc import Mapping
@@ -109,9 +107,7 @@ class ModelParameters:
 
 
 class MappedParameters:
-    """Parameters in a SQLAlchemy model joined to `jobs`: own table, foreign keys to the
-    application's tables.
-    """
+    """Parameters in a SQLAlchemy model with a table of its own, joined to `jobs`."""
 
     def __init__(self, mapped: type[Any]) -> None:
         self.mapped = mapped

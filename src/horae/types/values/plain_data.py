@@ -18,13 +18,13 @@ from pydantic import BaseModel
 from horae.errors import InvalidParameters, InvalidRequest
 
 DEEPEST: Final = 100
-"""Levels of lists and mappings within each other: far below where any reader of JSON gives up."""
+"""Maximum depth of nested lists and mappings: far below where any reader of JSON gives up."""
 MOST_VALUES: Final = 500_000
-"""Values in all lists and mappings of one call together."""
+"""Maximum number of values in all lists and mappings of one call together."""
 MOST_PARAMETERS: Final = 10_000
-"""Entries of a mapping of a custom class, which may have no end."""
+"""Maximum number of entries of a mapping of a custom class, which may have no end."""
 _SHOWN: Final = 5
-"""Keys of a long path that an error shows, at either end."""
+"""Number of keys at either end of a long path that an error shows."""
 
 _NEVER_CONTAINERS: Final = (str, bytes, bytearray, memoryview, Enum, type, IPv4Network, IPv6Network)
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque)
@@ -115,7 +115,7 @@ def _walk(value: Any, children: Children, scalars: frozenset[type]) -> None:
         if depth >= DEEPEST:
             raise _NotPlain(path, f"lists and mappings are more than {DEEPEST} levels deep")
         if type(value) is list and len(value) <= room and scalars.issuperset(map(type, value)):
-            room -= len(value)  # as most lists are
+            room -= len(value)  # most lists hold plain values only
             continue
         for key, child in found:
             room -= 1

@@ -1,6 +1,4 @@
-"""Decides whether jobs may be searched by a parameter: not if it is secret, or may contain
-what is.
-"""
+"""Decides whether jobs may be searched by a parameter: never if it may contain a secret."""
 
 from collections.abc import Sequence
 from enum import Enum, auto

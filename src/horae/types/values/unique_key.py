@@ -1,9 +1,9 @@
 """Computes the unique key of a job from its parameters.
 
-The key is a hash, as a parameter may be longer than the column. No secret is in it: all who start
-jobs compute such keys and can read those of other jobs, so they could try which secret gives a key.
-Equal parameters have the same key in every process, whatever the order of their sets and mappings,
-and also if one caller passes 1 and another 1.0.
+The key is a hash, because a parameter may be longer than the column. No secret is in it: all who
+start jobs compute such keys and can read those of other jobs, so they could try which secret gives
+a key. Equal parameters have the same key in every process, whatever the order of their sets and
+mappings, and also if one caller passes 1 and another 1.0.
 """
 
 import dataclasses
@@ -75,7 +75,7 @@ def _part(value: Any, path: str) -> Any:
 
 
 def _canonical(value: Any) -> Any:
-    """Return data for JSON that is equal for equal values."""
+    """Return the canonical form: equal values give equal JSON."""
     if isinstance(value, BaseModel):
         return {
             name: _canonical(each)
