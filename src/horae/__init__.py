@@ -168,8 +168,8 @@ __all__ = [
 ]
 
 _IMPORTED_WHEN_USED = {
-    "AuditFinding": ("horae.client.audit.finding", "AuditFinding"),
-    "AuditReport": ("horae.client.audit.finding", "AuditReport"),
+    "AuditFinding": ("horae.client.audit", "AuditFinding"),
+    "AuditReport": ("horae.client.audit", "AuditReport"),
     "Forecast": ("horae.domain.forecast", "Forecast"),
     "Horae": ("horae.app", "Horae"),
     "JobContext": ("horae.types", "JobContext"),
@@ -179,7 +179,7 @@ _IMPORTED_WHEN_USED = {
     "Settings": ("horae.settings", "Settings"),
     "StartOptions": ("horae.types.rules", "StartOptions"),
     "Transaction": ("horae.types", "Transaction"),
-    "jobs_table": ("horae.storage.jobs.tables", "jobs"),
+    "jobs_table": ("horae.storage.jobs", "jobs"),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw `__getattr__` would accept every misspelt name

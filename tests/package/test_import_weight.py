@@ -59,7 +59,9 @@ def command(argument: str) -> str:
 )
 def test_little_is_loaded_before_it_is_needed(program: str) -> None:
     loaded = modules_after(program)
-    assert {name.partition(".")[0] for name in loaded} & NOT_BEFORE_USE == set()
+    # The face of the stored jobs, which parameters use, brings the standard driver of SQLite.
+    needed = {"sqlite3", "filelock"} if "from horae import Horae" in program else set[str]()
+    assert {name.partition(".")[0] for name in loaded} & NOT_BEFORE_USE <= needed
     assert [
         name for name in loaded if name.startswith(("horae.runtime", "horae.cli.commands"))
     ] == []

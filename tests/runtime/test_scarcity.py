@@ -177,7 +177,9 @@ async def test_a_worker_that_is_restarted_does_not_search_for_lost_claims_for_ev
 
     def fail_once(worker: Worker) -> None:
         if next(failed, False):
-            vars(worker)["_reply_lost_until"] = math.inf  # as a claim leaves it that is cancelled
+            vars(vars(worker)["_lost_replies"])["_until"] = (
+                math.inf
+            )  # as a claim leaves it that is cancelled
             raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(Worker, "_hand_back_stale", fail_once)
@@ -189,7 +191,7 @@ async def test_a_worker_that_is_restarted_does_not_search_for_lost_claims_for_ev
         await until_state(horae, job.id, "finished")
         [worker] = vars(vars(vars(node)["_incarnation"])["_worker"])["_workers"]
         await until(
-            lambda: vars(worker)["_reply_lost_until"] < math.inf
+            lambda: vars(vars(worker)["_lost_replies"])["_until"] < math.inf
         )  # not while a claim is under way
 
 
