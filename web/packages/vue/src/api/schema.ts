@@ -92,7 +92,8 @@ export interface paths {
         put?: never;
         /**
          * Scale Deployment
-         * @description Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not caught up.
+         * @description Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not
+         *     caught up.
          */
         post: operations["scale_deployment"];
         delete?: never;
@@ -110,7 +111,9 @@ export interface paths {
         };
         /**
          * Listen
-         * @description Stream changes of the jobs and schedules that the user may see. Polling the lists works too, with more delay.
+         * @description Stream changes of the jobs and schedules that the user may see.
+         *
+         *     Polling the lists works too, with more delay.
          */
         get: operations["listen"];
         put?: never;
@@ -132,7 +135,8 @@ export interface paths {
         put?: never;
         /**
          * Start Group
-         * @description Start jobs of public types as a group, all or none; `max_count` holds for each type as for single jobs.
+         * @description Start jobs of public types as a group, all or none; `max_count` holds for each type as for
+         *     single jobs.
          */
         post: operations["start_group"];
         delete?: never;
@@ -214,8 +218,8 @@ export interface paths {
          * Change Jobs
          * @description Start a job that cancels, retries, deletes or reschedules all jobs that meet the filter.
          *
-         *     It shows its progress, can be cancelled, and has the counts in its result. Only staff may delete jobs; owners retry
-         *     only jobs of public types.
+         *     It shows its progress, can be cancelled, and has the counts in its result. Only staff may delete
+         *     jobs; owners retry only jobs of public types.
          */
         post: operations["change_jobs"];
         delete?: never;
@@ -317,7 +321,8 @@ export interface paths {
         };
         /**
          * List Logs
-         * @description List the log lines of a job, the oldest first; for staff, as they may contain what its owner must not see.
+         * @description List the log lines of a job, the oldest first; for staff, as they may contain what its owner
+         *     must not see.
          *
          *     To follow a running job, repeat the request with `after` set to `next` of the last answer.
          */
@@ -361,7 +366,8 @@ export interface paths {
         put?: never;
         /**
          * Retry Job
-         * @description Start a new job with the parameters of a failed or cancelled one; owners only if the type is public.
+         * @description Start a new job with the parameters of a failed or cancelled one; owners only if the type is
+         *     public.
          */
         post: operations["retry_job"];
         delete?: never;
@@ -461,7 +467,8 @@ export interface paths {
         };
         /**
          * Get Overview
-         * @description Read how many jobs wait and run, what ended in the last hour, the delays, and current problems.
+         * @description Read how many jobs wait and run, what ended in the last hour, the delays, and current
+         *     problems.
          */
         get: operations["get_overview"];
         put?: never;
@@ -523,7 +530,8 @@ export interface paths {
         put?: never;
         /**
          * Limit Queue By Key
-         * @description Limit the jobs of this queue, in total or by key; without numbers, remove its limits by key.
+         * @description Limit the jobs of this queue, in total or by key; without numbers, remove its limits by
+         *     key.
          */
         post: operations["limit_queue_by_key"];
         delete?: never;
@@ -646,7 +654,8 @@ export interface paths {
         get?: never;
         /**
          * Put Schedule
-         * @description Add a schedule, or make the one of this name what the body says; an omitted option has its default. For staff.
+         * @description Add a schedule, or make the one of this name what the body says; an omitted option has its
+         *     default. For staff.
          */
         put: operations["put_schedule"];
         post?: never;
@@ -672,14 +681,18 @@ export interface paths {
         post?: never;
         /**
          * Delete Schedule
-         * @description Delete a schedule that no module declares, with its ledger; its running job continues. For staff.
+         * @description Delete a schedule that no module declares, with its ledger; its running job continues.
+         *
+         *     For staff.
          */
         delete: operations["delete_schedule"];
         options?: never;
         head?: never;
         /**
          * Alter Schedule
-         * @description Change the given options and no others; the next start changes only if the times do. For staff.
+         * @description Change the given options and no others; the next start changes only if the times do.
+         *
+         *     For staff.
          */
         patch: operations["alter_schedule"];
         trace?: never;
@@ -759,7 +772,9 @@ export interface paths {
         put?: never;
         /**
          * Reset Schedule
-         * @description Take back what was changed of a declared schedule at run time. A paused schedule stays paused. For staff.
+         * @description Take back what was changed of a declared schedule at run time.
+         *
+         *     A paused schedule stays paused. For staff.
          */
         post: operations["reset_schedule"];
         delete?: never;
@@ -819,12 +834,16 @@ export interface paths {
         put?: never;
         /**
          * Skip Next Time
-         * @description Skip the next nominal time, once; repeating the request before that time changes nothing. For staff.
+         * @description Skip the next nominal time, once; repeating the request before that time changes nothing.
+         *
+         *     For staff.
          */
         post: operations["skip_next_time"];
         /**
          * Undo Skip
-         * @description Take back the skipping of the next nominal time, or a next start that was moved. For staff.
+         * @description Take back the skipping of the next nominal time, or a next start that was moved.
+         *
+         *     For staff.
          */
         delete: operations["undo_skip"];
         options?: never;
@@ -887,7 +906,9 @@ export interface paths {
         put?: never;
         /**
          * Log In
-         * @description Exchange a token for a session, in a cookie that scripts cannot read. Only if the settings have tokens.
+         * @description Exchange a token for a session, in a cookie that scripts cannot read.
+         *
+         *     Only if the settings have tokens.
          */
         post: operations["log_in"];
         /**
@@ -2164,7 +2185,8 @@ export interface components {
         };
         /**
          * PercentilesItem
-         * @description The distribution of a duration over the latest jobs that ended in the last hour, at most 1,000.
+         * @description The distribution of a duration over the latest jobs that ended in the last hour, at most
+         *     1,000.
          */
         PercentilesItem: {
             /** Count */
@@ -2569,7 +2591,8 @@ export interface components {
         };
         /**
          * ScheduleOptions
-         * @description The options of a schedule: either `cron` or `every`, and how runs are started and repeated.
+         * @description The options of a schedule: either `cron` or `every`, and how runs are started and
+         *     repeated.
          */
         ScheduleOptions: {
             /**
