@@ -32,7 +32,7 @@ class ReceivingThread(ABC):
         self._failures = 0
         """Number of failures since the server was last reached, which `_receive` sets to zero."""
         # Random delays spread the retries of many processes; they protect nothing.
-        self._random = Random()  # noqa: S311
+        self._random = Random()
         self._closer, self._closed = (
             socket.socketpair()
         )  # closing the first makes the second readable

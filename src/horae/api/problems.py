@@ -239,7 +239,7 @@ async def on_error(_request: Request, error: Exception) -> Response:
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
     """Answer a request that no endpoint accepts."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - `HANDLERS` calls this for no other class
+    assert isinstance(error, HTTPException)
     if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
         code = STATUS_CODES.get(error.status_code, INTERNAL)
         return problem(error.status_code, code, error.detail, error.headers)
@@ -252,7 +252,7 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 
 async def on_invalid_values(request: Request, error: Exception) -> Response:
     """Answer a request whose path, query or body is invalid."""
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - `HANDLERS` calls this for no other class
+    assert isinstance(error, RequestValidationError)
     wrong = error.errors()
     place = wrong[0]["loc"][0]
     if place == "path":  # an invalid ID cannot exist, so the answer is 404

@@ -39,7 +39,7 @@ def complain(message: object) -> None:
 
 def _report_bug(error: Exception) -> None:
     # The import loads Pydantic, which `--help` does without
-    from horae.redaction import error_text, traceback_text  # noqa: PLC0415
+    from horae.redaction import error_text, traceback_text
 
     if os.environ.get(TRACEBACK_VARIABLE):
         typer.echo(traceback_text(error), err=True)
@@ -79,8 +79,8 @@ def failures_as_exit_codes() -> Generator[None]:
         ):  # Typer reports these itself
             raise
         # The imports load SQLAlchemy, which `--help` does without
-        from horae.storage.engine.failures import advice_for  # noqa: PLC0415
-        from horae.storage.operations.doctor import database_error_of  # noqa: PLC0415 - as above
+        from horae.storage.engine.failures import advice_for
+        from horae.storage.operations.doctor import database_error_of
 
         if (complaint := database_error_of(error)) is None:
             _report_bug(error)

@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 
 
-def print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature of an option's callback
+def print_version(wanted: bool) -> None:
     """Print the version and exit."""
     if wanted:
         typer.echo(f"horae {version('horae')}")
@@ -73,7 +73,7 @@ def prepare(
     command.
     """
     # Loads SQLAlchemy, which `--help` does without
-    from horae.cli.context import Target  # noqa: PLC0415
+    from horae.cli.context import Target
 
     del shown_version
     target = context.obj = Target(application, database)

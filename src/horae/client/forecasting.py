@@ -203,7 +203,7 @@ def _begin(start: datetime, rules: Rules, row: StoredSchedule | None) -> Schedul
     ):
         disabled = None  # it has times again
     snapshot = ScheduleSnapshot(rules=rules, statistics=statistics, disabled=disabled)
-    made = plan(snapshot, Activated(), start, Random(0))  # noqa: S311 - draws nothing
+    made = plan(snapshot, Activated(), start, Random(0))
     begun = replace(
         snapshot, last_tick=made.last_tick, next_start=made.next_start, disabled=made.disabled
     )

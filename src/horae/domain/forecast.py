@@ -220,7 +220,7 @@ def forecast_schedule(
     snapshot, rules = schedule.snapshot, schedule.snapshot.rules
     acts = rules.finish_trigger is None and rules.overlap in _ACTS_WHILE_EXECUTING
     beside = rules.overlap is Overlap.ALLOW_ALL
-    random = Random(0)  # noqa: S311 - runs that succeed draw no delay
+    random = Random(0)
     disabled_at = None if snapshot.disabled is None else start
     runs: list[PlannedRun] = []
     not_run: list[Ticks] = []

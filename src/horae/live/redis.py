@@ -51,7 +51,7 @@ class RedisLiveTiming:
     check_writes_every: float = 1.0
     """Time after which a process checks again that Redis accepts writes, even if it only reads."""
     # `Backoff` is immutable.
-    retry: Backoff = Backoff(base=timedelta(milliseconds=200), cap=timedelta(seconds=5), jitter=0.5)  # noqa: RUF009
+    retry: Backoff = Backoff(base=timedelta(milliseconds=200), cap=timedelta(seconds=5), jitter=0.5)
     """How long Redis is left alone after a failure: each attempt may keep one caller waiting."""
     read_both_for: float = 15.0
     """Time after a failure in which other processes may still use the database's store."""
@@ -70,7 +70,7 @@ class RedisLiveStore(BuiltAnewInChild):
         self._access, self._database, self._timing = access, database, timing
         self._lock = threading.Lock()
         # Random delays spread the retries of many processes; they protect nothing.
-        self._random = Random()  # noqa: S311
+        self._random = Random()
         self._published: dict[JobId, LiveReport] = {}
         self._in_database = set[JobId]()
         self._failures = 0

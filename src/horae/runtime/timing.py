@@ -48,7 +48,7 @@ class WorkerTiming:
     """
     poll_idle: float = 5.0
     """Time between two claims of an idle node that gets hints and knows the next due time."""
-    poll_without_hints: Pauses = Pauses(0.05, 1.0)  # noqa: RUF009 - immutable
+    poll_without_hints: Pauses = Pauses(0.05, 1.0)
     """Time between two claims of a node that gets no hints: doubles while nothing is found."""
     look_ahead_from: float = 0.05
     """The shortest pause before which a node reads the next due time; after less it claims anyway.
@@ -66,7 +66,7 @@ class WorkerTiming:
     """Pause before a job is run again whose body ignored the order to stop, so that its process can
     end.
     """
-    suspect_pause: Pauses = Pauses(1.0, 5.0)  # noqa: RUF009 - immutable
+    suspect_pause: Pauses = Pauses(1.0, 5.0)
     """Range of the random delay of a job that may have crashed nodes while another such job runs.
     Delays are random so that several nodes take turns.
     """
@@ -88,9 +88,9 @@ class ClaimerTiming:
 
     limits_fresh: float = 5.0
     """How long the list of queues with limits is used before it is read again."""
-    contended: Pauses = Pauses(0.02, 1.0)  # noqa: RUF009 - immutable
+    contended: Pauses = Pauses(0.02, 1.0)
     """Pauses before a queue with a limit is tried again from which another node was claiming."""
-    avoided_for: Pauses = Pauses(0.2, 10.0)  # noqa: RUF009 - immutable
+    avoided_for: Pauses = Pauses(0.2, 10.0)
     """Pauses before a job type is tried again whose bodies could not begin here."""
     lane_rest: float = 0.02
     """The longest time for which starts under rates gather before a node claims them together."""
@@ -138,7 +138,7 @@ class DispatcherTiming:
     """
     kill_after: float = 30.0
     """Time after a job's hard limit before the backend kills its process."""
-    failing: Pauses = Pauses(0.5, 5.0)  # noqa: RUF009 - immutable
+    failing: Pauses = Pauses(0.5, 5.0)
     """Pauses after a message that was not accepted."""
 
 
@@ -152,7 +152,7 @@ class SettlerTiming:
     """Number of waiting results above which the worker claims nothing."""
     burst_wait: float = 1.0
     """How long results wait during a burst of schedules, so that starts are written first."""
-    retry: Pauses = Pauses(0.05, 2.0)  # noqa: RUF009 - immutable
+    retry: Pauses = Pauses(0.05, 2.0)
     """Pauses after a batch that could not be written."""
 
 
@@ -207,7 +207,7 @@ class HeartbeatTiming:
 
     round: float = 0.25
     """Time between two checks of how long ago the last answer came."""
-    restart: Pauses = Pauses(0.5, 30.0)  # noqa: RUF009 - immutable
+    restart: Pauses = Pauses(0.5, 30.0)
     """Pauses before a helper process that has ended is started again."""
     awake: float = 1.0
     """How long a process that was suspended has to reach the database before it is out of contact.
@@ -353,7 +353,7 @@ class Timing:
     run_monitor: RunMonitorTiming = field(default_factory=RunMonitorTiming)
     shutdown: ShutdownTiming = field(default_factory=ShutdownTiming)
     inline: InlineTiming = field(default_factory=InlineTiming)
-    restart: Pauses = Pauses(0.1, 5.0)  # noqa: RUF009 - immutable
+    restart: Pauses = Pauses(0.1, 5.0)
     """Pauses before a service is restarted that failed because the machine lacked memory, threads
     or descriptors.
     """

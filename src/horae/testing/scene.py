@@ -128,7 +128,7 @@ def _ended(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
 
 
 def _rescue(horae: Horae) -> None:
-    rescuer = Rescuer(horae.registry, Random(0))  # noqa: S311 - there is no delay to vary
+    rescuer = Rescuer(horae.registry, Random(0))
     horae.components.database.transact(rescuer.rescue, [NODE])
 
 

@@ -251,5 +251,5 @@ def _text(entry: HumanReadable, error: BaseException, job_type: str) -> str:
         return entry.replace("{e}", str(error)) if "{e}" in entry else entry
     except Exception as failure:  # noqa: BLE001 - the text of the application may raise anything
         trace = traceback_text(failure)
-        log.error("the entry for %s in exceptions_map raised:\n%s", type(error).__name__, trace)  # noqa: TRY400
+        log.error("the entry for %s in exceptions_map raised:\n%s", type(error).__name__, trace)
         return failed_text(job_type)

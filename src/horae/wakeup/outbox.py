@@ -100,7 +100,7 @@ class Outbox(BuiltAnewInChild):
         self._on_failure = on_failure or self._warn
         self._interval = interval
         # Random delays spread the retries of many processes; they protect nothing.
-        self._random = Random()  # noqa: S311
+        self._random = Random()
         self._closing = threading.Event()
         self._merged = Merged()
         self._filled = threading.Condition()

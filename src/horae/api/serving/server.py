@@ -26,7 +26,7 @@ class HttpServer:
     """An HTTP server: listens from its creation, and answers requests while `run` runs."""
 
     # The default is immutable
-    def __init__(self, app: LazyInterface, host: str, port: int, bounds: Bounds = Bounds()) -> None:  # noqa: B008
+    def __init__(self, app: LazyInterface, host: str, port: int, bounds: Bounds = Bounds()) -> None:
         """Raises `ConfigurationError` if it cannot listen, or must not without authentication."""
         app.may_listen(host)
         self._app = app

@@ -14,7 +14,7 @@ class StreamListener:
     """Queues the messages for one client on its event loop, until it is closed or falls behind."""
 
     # The default is immutable
-    def __init__(self, actor: Actor, limits: ListenerLimits = ListenerLimits()) -> None:  # noqa: B008
+    def __init__(self, actor: Actor, limits: ListenerLimits = ListenerLimits()) -> None:
         self.actor = actor
         self.loop = asyncio.get_running_loop()
         self.closed = False
@@ -43,7 +43,7 @@ class StreamListener:
         self._messages.clear()
         self._ready.set()
 
-    async def take(self, timeout: float) -> bytes:  # noqa: ASYNC109 - silence is no error here
+    async def take(self, timeout: float) -> bytes:
         """Return all queued messages once there are any; nothing after `timeout` seconds or a
         close.
         """

@@ -75,7 +75,7 @@ NoDatabase = Annotated[
 ]
 
 
-def forecast(  # noqa: PLR0913 - one argument for each option
+def forecast(
     context: typer.Context,
     app: App = None,
     *,
@@ -140,8 +140,8 @@ def _progress() -> Generator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - only for a terminal
-    from rich.progress import Progress as Bar  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import Progress as Bar
 
     with Bar(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("forecasting", total=1)

@@ -124,7 +124,7 @@ Level = Annotated[
 log = guarded_log("horae.cli")
 
 
-def run(  # noqa: PLR0913 - one argument for each option
+def run(
     context: typer.Context,
     apps: Apps = None,
     *,
@@ -262,7 +262,7 @@ def serve(horaes: Sequence[Horae], host: str | None, port: int | None) -> "list[
     """
     with web_packages_required():
         # Only the HTTP API needs this extra; `--no-api` runs without it
-        from horae.cli.serving.web import servers_of  # noqa: PLC0415
+        from horae.cli.serving.web import servers_of
     return servers_of(horaes, host, port)
 
 

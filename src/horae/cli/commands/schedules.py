@@ -223,7 +223,7 @@ def skip(
 
 
 @schedules_app.command()
-def backfill(  # noqa: PLR0913 - the options of a command
+def backfill(
     context: typer.Context,
     reference: Schedule,
     *,
@@ -371,7 +371,7 @@ def errors(
 
 
 # Commands pass their flag on
-def _print(registry: Registry, schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001
+def _print(registry: Registry, schedule: ScheduleView, as_json: bool, text: str) -> None:
     if as_json:
         print_json(as_values(schedule, registry))
         return

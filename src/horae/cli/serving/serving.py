@@ -88,13 +88,13 @@ class Service:
             await life
         except ConfigurationError as error:
             self.failed = True
-            log.error("%s failed: %s", name, error)  # noqa: TRY400 - the text says what to change
+            log.error("%s failed: %s", name, error)
         except Exception as error:
             self.failed = True
             if is_only_transient(error):
                 first = first_of(error)
                 why = database_error_of(first) or first_line(first)
-                log.error("%s failed because of the database: %s; %s", name, why, advice_for(first))  # noqa: TRY400
+                log.error("%s failed because of the database: %s; %s", name, why, advice_for(first))
             else:
                 log.exception("%s failed", name)
         # The others stop too, because a process with half of its parts would pass for healthy

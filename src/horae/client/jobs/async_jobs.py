@@ -106,7 +106,7 @@ class AsyncJobs(AsyncChangesManyJobs):
         self,
         job_id: int,
         *,
-        timeout: Timeout | None = None,  # noqa: ASYNC109
+        timeout: Timeout | None = None,
         owner: Whose = EVERYBODY,
     ) -> Any:
         """Wait for the result without holding a thread; see `Jobs.wait`."""
@@ -153,7 +153,7 @@ class AsyncJobs(AsyncChangesManyJobs):
         self,
         group_id: int,
         *,
-        timeout: Timeout | None = None,  # noqa: ASYNC109
+        timeout: Timeout | None = None,
         owner: Whose = EVERYBODY,
     ) -> Group:
         """Wait until all members and `then` have ended; see `Jobs.wait_for_group`."""

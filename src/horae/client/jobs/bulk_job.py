@@ -221,7 +221,7 @@ class _Execution:
 
     def _reschedule(self, connection: Connection, /, ids: list[JobId]) -> BulkRun:
         # The call that created this job has checked it
-        assert self._order.run_at is not None  # noqa: S101
+        assert self._order.run_at is not None
         moved = len(rescheduling.reschedule(connection, ids, self._order.run_at))
         return self._note(connection, ids[-1], changed=moved, skipped=len(ids) - moved)
 

@@ -231,7 +231,7 @@ async def until_ended_async(
     waits: BodyWaits,
     wakeup: WakeupChannel,
     awaited: Awaited,
-    timeout: float | None,  # noqa: ASYNC109
+    timeout: float | None,
 ) -> None:
     """Wait in this task."""
     hinted, loop = asyncio.Event(), asyncio.get_running_loop()

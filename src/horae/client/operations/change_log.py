@@ -37,7 +37,7 @@ class ChangeLog:
                 asked.written = self._database.transact(write, entry)
         except Exception as error:
             if is_transient(error):
-                log.error(  # noqa: TRY400
+                log.error(
                     "audit entry not written, because the database does not answer: %s", entry
                 )
             else:

@@ -248,7 +248,7 @@ def _literals(value: str, *, is_quoted: bool) -> tuple[Literal, ...]:
 
 
 # The following functions are the parsers of the table below.
-def _id(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001
+def _id(_field: Field, value: str, _is_quoted: bool) -> Condition:
     if (
         not value.isascii()
         or not value.isdigit()
@@ -259,7 +259,7 @@ def _id(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT0
     return HasId(int(value))
 
 
-def _name(field: Field, value: str, is_quoted: bool) -> Condition:  # noqa: FBT001 - as above
+def _name(field: Field, value: str, is_quoted: bool) -> Condition:
     prefix = field in _WITH_PREFIX and value.endswith("*") and not is_quoted
     text = value[:-1] if prefix else value
     if len(text) > LONGEST_NAME:
@@ -273,17 +273,17 @@ def _name(field: Field, value: str, is_quoted: bool) -> Condition:  # noqa: FBT0
     return Is(field, text, prefix)
 
 
-def _text(field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001 - as above
+def _text(field: Field, value: str, _is_quoted: bool) -> Condition:
     return Is(field, value)
 
 
-def _state(field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001 - as above
+def _state(field: Field, value: str, _is_quoted: bool) -> Condition:
     if value not in list(JobState):
         raise InvalidRequest(f"the state is unknown; allowed are {', '.join(JobState)}")
     return Is(field, value)
 
 
-def _time(field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001 - as above
+def _time(field: Field, value: str, _is_quoted: bool) -> Condition:
     low, high, is_range = _ends(value)
     if not is_range:
         start, end = _moment(value)
@@ -335,7 +335,7 @@ def _is_reversed(start: Bound, end: Bound) -> bool:
     return isinstance(start, datetime) and isinstance(end, datetime) and start >= end
 
 
-def _duration(_field: Field, value: str, _is_quoted: bool) -> Condition:  # noqa: FBT001 - as above
+def _duration(_field: Field, value: str, _is_quoted: bool) -> Condition:
     low, high, is_range = _ends(value)
     if not is_range:
         raise InvalidRequest("expected a range of durations, such as >30s, <5m or 30s..5m")

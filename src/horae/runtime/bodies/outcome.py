@@ -116,7 +116,7 @@ def _may_be_retried(job_type: JobType[Any], error: BaseException) -> bool:
     try:
         return job_type.retry_rules.allow(error)
     except Exception as failure:  # noqa: BLE001 - a rule of the application may raise anything
-        log.error("a retry rule of job type %r raised:\n%s", job_type.type, traceback_text(failure))  # noqa: TRY400
+        log.error("a retry rule of job type %r raised:\n%s", job_type.type, traceback_text(failure))
         return True
 
 

@@ -88,7 +88,7 @@ class LazyRunEnvironment:
         """`database`: the arguments of the node's `Database`."""
         self.node = node
         self.journal = ChildJournal()
-        self.rng = Random()  # noqa: S311 - for jitter, not for security
+        self.rng = Random()
         self.around: list[Hook[Any]] = []
         self.log_book: KeptLogs | None = None
         self.interrupt = BodyInterrupt()

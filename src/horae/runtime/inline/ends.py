@@ -42,7 +42,7 @@ class InlineEnds:
     ) -> None:
         """`on_settled`: called after a result is committed."""
         self._environment, self._on_settled = environment, on_settled
-        self._timing, self._rng = timing, Random()  # noqa: S311 - for jitter, not for security
+        self._timing, self._rng = timing, Random()
         self._late: list[_UnwrittenEnd] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()

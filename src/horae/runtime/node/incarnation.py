@@ -58,7 +58,7 @@ class Incarnation(BuiltAnewInChild):
             slots,
         )
         self._loop, self._timing = asyncio.get_running_loop(), options.timing
-        self._rng = Random()  # noqa: S311 - for jitter, not for security
+        self._rng = Random()
         self._log_writer = writer_to(components.database)
         self._environment = RunEnvironment(
             components.database,
@@ -303,7 +303,7 @@ class Incarnation(BuiltAnewInChild):
             except Unavailable as error:
                 self.lost = error
                 # The message is complete; a traceback would add nothing.
-                log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400
+                log.error("node %s stops its bodies and ends: %s", self.id, error)
                 self._worker.abandon()
                 self._died.set()
 

@@ -59,7 +59,7 @@ async def call_stop_hooks(hooks: Sequence[Hook[Any]]) -> None:
             )
         except Exception as error:  # noqa: BLE001 - the node stops all the same
             # The text has no values of the application.
-            log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))  # noqa: TRY400
+            log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))
 
 
 async def _called(hook: Hook[Any]) -> None:

@@ -32,7 +32,7 @@ class SchemaWatch:
                 await self._database.autocommit_async(runner.check_open)
             except SchemaMismatch as error:
                 self.mismatch = error
-                log.error(  # noqa: TRY400
+                log.error(
                     "node %s claims no more jobs and ends after its grace period: %s",
                     self._node,
                     error,

@@ -20,7 +20,7 @@ from typing_extensions import override
 from horae.storage.engine.dialect import SQLITE
 
 
-class constant(FunctionElement[Any]):  # noqa: N801 - reads as a function in a statement
+class constant(FunctionElement[Any]):
     """A member of an enumeration, or a whole number, as an SQL expression."""
 
     inherit_cache = True

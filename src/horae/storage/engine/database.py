@@ -385,7 +385,7 @@ class Database(BuiltAnewInChild):
                 self._report(error)
                 raise
             # The pause is random; nothing about it is secret.
-            time.sleep(random.uniform(0.0, 0.005 * 2**attempt))  # noqa: S311
+            time.sleep(random.uniform(0.0, 0.005 * 2**attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @contextlib.contextmanager

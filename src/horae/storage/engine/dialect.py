@@ -268,7 +268,7 @@ def _sql_function(element: _SqlFunction[Any], compiler: SQLCompiler, **options: 
     return text.format(*(compiler.process(argument, **options) for argument in element.clauses))
 
 
-class database_now(_SqlFunction[datetime]):  # noqa: N801 - reads as the SQL function that it is
+class database_now(_SqlFunction[datetime]):
     """The database's clock; on SQLite a function of the connection, which tests can set."""
 
     type = Instant()
@@ -277,7 +277,7 @@ class database_now(_SqlFunction[datetime]):  # noqa: N801 - reads as the SQL fun
     sqlite = "horae_now()"
 
 
-class seconds_from_now(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+class seconds_from_now(_SqlFunction[datetime]):
     """The database's clock plus a number of seconds, which may be negative."""
 
     type = Instant()
@@ -296,7 +296,7 @@ def seconds_ago(parameter: str) -> seconds_from_now:
     return seconds_from_now(-bindparam(parameter, type_=Float()))
 
 
-class seconds_since(_SqlFunction[float]):  # noqa: N801 - reads as an SQL function
+class seconds_since(_SqlFunction[float]):
     """The seconds from a stored moment until now, by the database's clock."""
 
     type = Float()
@@ -306,7 +306,7 @@ class seconds_since(_SqlFunction[float]):  # noqa: N801 - reads as an SQL functi
     sqlite = "((horae_now() - {0}) / 1000000.0)"
 
 
-class now_or_later(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+class now_or_later(_SqlFunction[datetime]):
     """The database's clock, but never earlier than a moment of the row, should it be set back."""
 
     type = Instant()
@@ -314,7 +314,7 @@ class now_or_later(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL func
     sqlite = "max(horae_now(), {0})"
 
 
-class seconds_between(_SqlFunction[float]):  # noqa: N801 - reads as an SQL function
+class seconds_between(_SqlFunction[float]):
     """The seconds from the second of two stored moments to the first."""
 
     type = Float()
@@ -322,7 +322,7 @@ class seconds_between(_SqlFunction[float]):  # noqa: N801 - reads as an SQL func
     sqlite = "(({0} - {1}) / 1000000.0)"
 
 
-class seconds_after(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+class seconds_after(_SqlFunction[datetime]):
     """A moment plus a number of seconds; null if either is null."""
 
     type = Instant()
@@ -330,7 +330,7 @@ class seconds_after(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL fun
     sqlite = "({0} + CAST({1} * 1000000 AS INTEGER))"
 
 
-class earlier_of(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+class earlier_of(_SqlFunction[datetime]):
     """The earlier of two moments."""
 
     type = Instant()
@@ -338,14 +338,14 @@ class earlier_of(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL functi
     sqlite = "min({0}, {1})"
 
 
-class shifted(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+class shifted(_SqlFunction[datetime]):
     """A moment, moved by the time from a third moment to a second."""
 
     type = Instant()
     postgresql = sqlite = "({0} + ({1} - {2}))"
 
 
-class microseconds_now(_SqlFunction[int]):  # noqa: N801 - reads as an SQL function
+class microseconds_now(_SqlFunction[int]):
     """The database's clock in whole microseconds since 1970, for arithmetic in Python."""
 
     type = BigInteger()
@@ -353,7 +353,7 @@ class microseconds_now(_SqlFunction[int]):  # noqa: N801 - reads as an SQL funct
     sqlite = "horae_now()"
 
 
-class microseconds_of(_SqlFunction[int]):  # noqa: N801 - reads as an SQL function
+class microseconds_of(_SqlFunction[int]):
     """A stored moment in whole microseconds since 1970."""
 
     type = BigInteger()
@@ -361,7 +361,7 @@ class microseconds_of(_SqlFunction[int]):  # noqa: N801 - reads as an SQL functi
     sqlite = "{0}"
 
 
-class longer_than(_SqlFunction[bool]):  # noqa: N801 - reads as an SQL function
+class longer_than(_SqlFunction[bool]):
     """Whether the text of a JSON column is longer than a number of bytes."""
 
     type = Boolean()
@@ -374,7 +374,7 @@ class longer_than(_SqlFunction[bool]):  # noqa: N801 - reads as an SQL function
     sqlite = "(length(CAST({0} AS BLOB)) > {1})"
 
 
-class microseconds_before(_SqlFunction[datetime]):  # noqa: N801 - reads as an SQL function
+class microseconds_before(_SqlFunction[datetime]):
     """A moment minus microseconds, never earlier than `floor`; `floor` if they are null."""
 
     type = Instant()

@@ -33,7 +33,7 @@ LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC)
 COUNTS: Final = f"lease < {MOST_LEASES} AND attempt < {MOST_ATTEMPTS}"
 
 
-class condition_per_dialect(ColumnElement[bool]):  # noqa: N801 - reads as the SQL that it is
+class condition_per_dialect(ColumnElement[bool]):
     """The condition of a CHECK, with a text for each database."""
 
     inherit_cache = False

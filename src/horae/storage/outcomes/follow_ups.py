@@ -157,7 +157,7 @@ def cancel_group(
     if row is None:
         return None
     group = group_from(row)
-    assert group.cancelled_at is not None  # noqa: S101 - as the statement has set it
+    assert group.cancelled_at is not None
     advanced = end_if_complete(group, group.cancelled_at, cancels=True)
     _write(connection, [advanced])
     return advanced.group, _follow(connection, (), [advanced])

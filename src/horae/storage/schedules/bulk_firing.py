@@ -71,7 +71,7 @@ from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules, ticks
 from horae.storage.schedules.writing import by_index
 
-_UNUSED: Final = Random(0)  # noqa: S311 - a plan that fires on time draws no random number
+_UNUSED: Final = Random(0)
 
 
 class PlannedFire(NamedTuple):

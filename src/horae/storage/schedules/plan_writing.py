@@ -133,7 +133,7 @@ ADD_JOBS_ON_TIME: Final = PerDialect(partial(_add_jobs, on_time=True))
 
 _statistics: Final = attrgetter(*STATISTICS)
 _one_time: Final = attrgetter(*writing.ONE_TIME)
-JITTER: Final = Random()  # noqa: S311 - varies the delay before a retry, nothing secret
+JITTER: Final = Random()
 """The random numbers that plans take their back-off delays from."""
 
 

@@ -30,7 +30,7 @@ for change in (cancel, retry, reschedule, delete):
 
 
 @jobs_app.command("list")
-def list_jobs(  # noqa: PLR0913 - one argument for each option
+def list_jobs(
     context: typer.Context,
     *,
     state: Annotated[

@@ -114,6 +114,6 @@ class _Patience:
                 f"{error}, as others have before it for {waited:g} s; try again later"
             ) from error
         # Spreads the tries of many callers; no secret depends on it
-        pause = random.uniform(0.5, 1.0) * self._pause  # noqa: S311
+        pause = random.uniform(0.5, 1.0) * self._pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         return pause

@@ -228,7 +228,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         with conflicts_as_busy():
             group = groups.get(connection, create(connection))
         after_commit(session, partial(self._wakeup.send, work(None)))
-        assert group is not None  # noqa: S101 - it was just inserted
+        assert group is not None
         return group
 
     def _insert_rest(

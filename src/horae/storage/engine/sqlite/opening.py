@@ -65,7 +65,7 @@ def _use_wal(connection: Any) -> None:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - a random pause, nothing secret
+            time.sleep(random.uniform(0.001, 0.01))
         else:
             return
 
