@@ -59,13 +59,11 @@ def command(argument: str) -> str:
 )
 def test_little_is_loaded_before_it_is_needed(program: str) -> None:
     loaded = modules_after(program)
-    # The face of the stored jobs, which parameters use, brings the standard driver of SQLite.
-    needed = {"sqlite3", "filelock"} if "from horae import Horae" in program else set[str]()
-    assert {name.partition(".")[0] for name in loaded} & NOT_BEFORE_USE <= needed
+    assert {name.partition(".")[0] for name in loaded} & NOT_BEFORE_USE == set()
     assert [
         name for name in loaded if name.startswith(("horae.runtime", "horae.cli.commands"))
     ] == []
-    assert len(loaded) <= (700 if needed else MOST_MODULES)
+    assert len(loaded) <= MOST_MODULES
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help"])

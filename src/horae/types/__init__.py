@@ -26,7 +26,6 @@ from horae.types.context import JobContext
 from horae.types.declarations import Declarations
 from horae.types.function import FunctionJobType, JobFunction
 from horae.types.group_access import AsyncJobGroup, JobGroup
-from horae.types.groups import GroupCanceller
 from horae.types.job_type import ApiError, JobType, Transaction, failed_text, has_hook
 from horae.types.options import JobKeywords, OptionsJobType
 from horae.types.registry import JobTypeReference, Registry
@@ -58,7 +57,6 @@ __all__ = [
     "Declarations",
     "Destination",
     "FunctionJobType",
-    "GroupCanceller",
     "Hook",
     "JobContext",
     "JobFunction",

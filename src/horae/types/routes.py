@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from horae.domain.jobs import OWN_BACKEND, BackendAddress
-from horae.storage.jobs import SentScope
+from horae.domain.jobs import OWN_BACKEND, BackendAddress, SentScope
 from horae.types.registry import Registry
 
 Destination: TypeAlias = tuple[str, str]

@@ -8,7 +8,13 @@ Others use the values that are named here (`Job`, `Claim`, `Settlement`, the rul
 the functions that decide about them. How the parts are computed stays inside.
 """
 
-from horae.domain.jobs.backend import CELERY, OWN_BACKEND, BackendAddress, check_queue_backend
+from horae.domain.jobs.backend import (
+    CELERY,
+    OWN_BACKEND,
+    BackendAddress,
+    SentScope,
+    check_queue_backend,
+)
 from horae.domain.jobs.bulk import (
     BULK_QUEUE,
     BULK_TYPE,
@@ -185,6 +191,7 @@ __all__ = [
     "Retention",
     "Retry",
     "RetryRules",
+    "SentScope",
     "Settlement",
     "Snooze",
     "Snoozed",

@@ -1,6 +1,7 @@
 """Which backend runs the jobs of a type or of a queue: Horae's own nodes, or Celery."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -34,6 +35,17 @@ class BackendAddress:
     def __str__(self) -> str:
         """Return the text that `parse` reads."""
         return self.backend if self.destination is None else f"{self.backend}:{self.destination}"
+
+
+@dataclass(frozen=True, slots=True)
+class SentScope:
+    """The jobs that are sent to backends: those of these types, or in these queues unless their
+    type is one of `other_types`.
+    """
+
+    types: Collection[str]
+    queues: Collection[str] = ()
+    other_types: Collection[str] = ()
 
 
 def check_queue_backend(text: object) -> str:

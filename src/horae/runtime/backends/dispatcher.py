@@ -14,12 +14,13 @@ from contextlib import suppress
 from functools import partial
 from random import Random
 
+from horae.domain.jobs import SentScope
 from horae.runtime.components import Components
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import DispatcherTiming
 from horae.storage.engine import Threads
-from horae.storage.jobs import Dispatched, SentScope, dispatching
+from horae.storage.jobs import Dispatched, dispatching
 from horae.types import Destination, Message, Routes
 
 

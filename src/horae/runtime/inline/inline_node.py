@@ -36,7 +36,8 @@ from horae.runtime.liveness import INLINE, Membership, Watcher, membership_of, r
 from horae.runtime.timing import Timing
 from horae.storage.jobs import OWED_BY, claims
 from horae.storage.outcomes import Settled
-from horae.types import Attempt, GroupCanceller
+from horae.types import Attempt
+from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.wakeup import Hint, HintKind, work
 

@@ -7,7 +7,7 @@ from horae.guarded_log import guarded_log
 from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
-from horae.types import GroupCanceller
+from horae.types.groups import GroupCanceller
 
 LATE_BATCH: Final = 500
 """Number of late ends of jobs that one transaction reports."""

@@ -33,7 +33,7 @@ from horae.runtime.settling import Completion, HookService, Settler
 from horae.runtime.signals import Signals
 from horae.storage.engine import first_line
 from horae.storage.jobs import ClaimScope
-from horae.types import GroupCanceller
+from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.types.logs import set_node
 from horae.wakeup import Hint, HintKind

@@ -17,7 +17,7 @@ from horae.runtime.signals import Signals
 from horae.storage.jobs import reading
 from horae.storage.outcomes import FollowUps, Settled, cancelling
 from horae.storage.schedules import AppliedPlan
-from horae.types import GroupCanceller
+from horae.types.groups import GroupCanceller
 from horae.wakeup import Hint, HintKind, work
 
 LONGEST_CANCELLER: Final = 200

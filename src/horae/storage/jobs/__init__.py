@@ -10,7 +10,7 @@ the tables and values named here. How jobs end is written in `storage/outcomes`.
 
 from horae.storage.jobs.claims import CLAIMED, ClaimScope, NextWork, Part
 from horae.storage.jobs.creation import Contended, Inserted, JobRow, waits_for
-from horae.storage.jobs.dispatching import Dispatched, SentScope
+from horae.storage.jobs.dispatching import Dispatched
 from horae.storage.jobs.events import ChangeScan, JobVersion
 from horae.storage.jobs.group_tables import dependencies, group_parts
 from horae.storage.jobs.limit_tables import (
@@ -87,7 +87,6 @@ __all__ = [
     "OwedHook",
     "Part",
     "PastAttempt",
-    "SentScope",
     "buckets",
     "dependencies",
     "group_parts",

@@ -6,7 +6,6 @@ delivered twice is found to be claimed.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -25,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs import OWN_BACKEND, Claim, JobId, NodeId
+from horae.domain.jobs import OWN_BACKEND, Claim, JobId, NodeId, SentScope
 from horae.storage.engine import (
     MOST_ATTEMPTS,
     MOST_LEASES,
@@ -40,15 +39,6 @@ from horae.storage.engine import (
 from horae.storage.jobs.claims import CLAIMED, STARTED, is_readable
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, queues, ready_order
-
-
-@dataclass(frozen=True, slots=True)
-class SentScope:
-    """The jobs of these types, or in these queues unless their type is one of `other_types`."""
-
-    types: Collection[str]
-    queues: Collection[str] = ()
-    other_types: Collection[str] = ()
 
 
 class Dispatched(NamedTuple):

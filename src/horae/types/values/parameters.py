@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
-from horae.storage.jobs.search import MappedTable, is_mapped
 from horae.types.values.plain_data import plain_values
 from horae.types.values.secret import (
     given_secrets,
@@ -18,6 +17,9 @@ from horae.types.values.secret import (
     shown_path,
 )
 from horae.types.values.written import Given, ParameterWriter, validated_again
+
+if TYPE_CHECKING:
+    from horae.storage.jobs.search import MappedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,9 @@ class ModelParameters:
 class MappedParameters:
     """Parameters in a SQLAlchemy model with a table of its own, joined to `jobs`."""
 
-    def __init__(self, mapped: type[Any]) -> None:
-        self.mapped = mapped
-        self.joined = MappedTable.of(mapped)
+    def __init__(self, joined: "MappedTable") -> None:
+        self.mapped = joined.mapped
+        self.joined = joined
         self._names = {attribute.column: attribute.name for attribute in self.joined.attributes}
         self.model = _model_of(self.joined)
 
@@ -145,9 +147,12 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         refuse_lost_secrets(declared, job_type)
         return ModelParameters(declared)
+    # Few job types have a mapped class; the others are declared without loading the statements.
+    from horae.storage.jobs.search import MappedTable, is_mapped  # noqa: PLC0415
+
     if is_mapped(declared):
         refuse_secrets_of(declared, job_type)
-        return MappedParameters(declared)
+        return MappedParameters(MappedTable.of(declared))
     raise InvalidJobType(
         f"job type {job_type!r}: params is {declared!r}, not a Pydantic model or a SQLAlchemy"
         " mapped class"
@@ -171,7 +176,7 @@ def _validate(model: type[BaseModel], job_type: str, plain: dict[str, Any]) -> B
         raise InvalidParameters(job_type, problems) from None  # its text repeats what may be secret
 
 
-def _model_of(joined: MappedTable) -> type[BaseModel]:
+def _model_of(joined: "MappedTable") -> type[BaseModel]:
     fields: dict[str, Any] = {
         item.name: (
             item.kind | None if item.nullable else item.kind,

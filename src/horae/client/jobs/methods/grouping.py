@@ -50,7 +50,8 @@ from horae.storage.engine.after_commit import after_commit
 from horae.storage.jobs import reading
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import FollowUps, follow_ups
-from horae.types import LARGEST_ID, GroupCanceller, Timeout, of_kind, seconds_of
+from horae.types import LARGEST_ID, Timeout, of_kind, seconds_of
+from horae.types.groups import GroupCanceller
 from horae.types.rules import StartOptions
 from horae.wakeup import work
 

@@ -7,6 +7,7 @@ from sqlalchemy import Column, Table
 from sqlalchemy import inspect as mapping_of
 
 from horae.errors import InvalidJobType
+from horae.storage.jobs.tables import jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,6 @@ def _kind(column: Column[Any]) -> type[Any]:
 
 
 def _job_key(name: str, table: Table) -> Column[Any]:
-    # This import is late because few job types are mapped, and `import horae` is lighter without
-    # it.
-    from horae.storage.jobs.tables import jobs  # noqa: PLC0415
-
     key = list(table.primary_key)
     if len(key) == 1 and any(foreign.references(jobs) for foreign in key[0].foreign_keys):
         return key[0]
