@@ -18,6 +18,7 @@ from hypothesis import settings
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness import bytecode
+from tests.harness.durations import Recorder
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.harness.redis import RedisServer
@@ -39,8 +40,20 @@ settings.register_profile(
 settings.load_profile("fuzz" if "HORAE_FUZZ" in os.environ else "suite")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option with which a run records what its files cost."""
+    parser.addoption(
+        "--durations-json",
+        type=Path,
+        metavar="FILE",
+        help="write the wall and CPU time of each file",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Compile what the processes of tests run: once for all workers, before they start."""
+    if config.option.durations_json is not None:
+        config.pluginmanager.register(Recorder(config.option.durations_json))
     if not hasattr(config, "workerinput"):
         bytecode.compile_started()
 
