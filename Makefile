@@ -16,7 +16,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test-fast install system test test-nightly combinations fuzz lint docs check demo demo-celery bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help dev test-fast install system test test-nightly combinations fuzz lint docs check demo demo-celery bench first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,16 +115,13 @@ first-view: install system web ## Measure how fast the first view of the dashboa
 soak: install system ## Run a mixed load under faults for MINUTES (15) and judge memory, tables, latency and results (SEED=1)
 	$(BIN)/python -m benchmarks.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-chaos: install system ## Run schedules under random faults of nodes and database (SECONDS=60 SEED=1 ARGS="--database sqlite")
-	$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
-
 faults: install system ## Cause faults one by one under load, and print rates and verdicts (ARGS="read-only --only postgresql")
 	$(BIN)/python -m tests.faults.measure $(ARGS)
 
 simulate: install system ## Simulate clusters under faults: SEEDS (1000) on all cores, or one SEED with its trace (ARGS="--database postgresql")
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000)) $(ARGS)
 
-ablations: install system ## Remove one guard at a time, and report which simulation or test catches it (ARGS=name)
+ablations: install system ## Remove one guard at a time, and report which simulation catches it (ARGS=name)
 	@$(BIN)/python -m tests.simulation.ablate $(ARGS)
 
 model: install ## Check every state of the models of leases and ticks, and that each mutation of them is caught

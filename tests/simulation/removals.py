@@ -1,8 +1,7 @@
 """How the guards of `ablations` are removed: by replacing a function, or a statement without its condition."""
 
-import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -11,25 +10,18 @@ from unittest import mock
 from sqlalchemy import Connection, func, or_, select
 
 from horae.client.jobs.cancelling import JobCanceller
-from horae.client.jobs.methods import starting
-from horae.client.jobs.methods.starting import StartsJobs
 from horae.domain.cluster.clock_steps import Silences
-from horae.domain.cluster.liveness import Contact, Death
-from horae.domain.jobs.job import Claim, Job, JobId, NodeId
-from horae.errors import LeaseLost
-from horae.runtime.bodies import runner
+from horae.domain.cluster.liveness import Contact
+from horae.domain.jobs.job import AttemptOutcome, Claim, Job, NodeId
+from horae.domain.limits.choosing import Chooser
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.settling.settler import Settler
-from horae.storage.engine.dialect import SQLITE, IdList, PerDialect, member_of
+from horae.storage.engine.dialect import IdList, PerDialect, member_of
 from horae.storage.jobs import claims
-from horae.storage.jobs.limits import lane_statements, limited_claims
+from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.tables import jobs, queues
-from horae.storage.outcomes import cancelling, crashed_nodes, settling, settling_statements
-from horae.storage.outcomes.crashed_nodes import AbandonedJob
-from horae.storage.schedules import ticks, writing
-from horae.storage.schedules.writing import rows_as_json
-from horae.types.attempt import Attempt
-from horae.wakeup.channel import work
+from horae.storage.outcomes import cancelling, settling, settling_statements
+from horae.storage.schedules import writing
 from tests.simulation import replaced, world
 
 Patch = Callable[[], AbstractContextManager[Any]]
@@ -55,32 +47,6 @@ def together(*patches: Patch) -> Patch:
 def statement(module: Any, name: str, build: Callable[[str], Any]) -> Patch:
     """Replace a statement, which is built when the patch is applied."""
     return lambda: mock.patch.object(module, name, PerDialect(build))
-
-
-def unlocked(module: Any, name: str) -> Patch:
-    """Replace a SELECT by one that does not lock its rows."""
-
-    def build(dialect: str) -> Any:
-        made = getattr(module, name)._built[dialect]._generate()  # noqa: SLF001
-        made._for_update_arg = None  # noqa: SLF001
-        return made
-
-    return statement(module, name, build)
-
-
-def without_conditions_on(column: str, build: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Build an UPDATE without the conditions that name a column."""
-
-    def built(dialect: str) -> Any:
-        made = build(dialect)
-        made._where_criteria = tuple(  # noqa: SLF001
-            part
-            for part in made._where_criteria  # noqa: SLF001
-            if column not in str(part)
-        )
-        return made
-
-    return built
 
 
 def _unfenced(build: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -126,17 +92,6 @@ def claim_in_two_steps(
 
 
 _execute_claim: Final = claims.execute_claim
-
-
-def add_ticks_without_keys(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
-    """Write decisions after the unique keys of nominal times were removed; SQLite cannot, so there rows are replaced."""
-    connection.exec_driver_sql("DROP INDEX IF EXISTS horae_jobs_tick")
-    if connection.dialect.name != SQLITE:
-        connection.exec_driver_sql(
-            "ALTER TABLE horae_ticks DROP CONSTRAINT IF EXISTS horae_ticks_pkey"
-        )
-    replacing = ticks.ADD.on(connection).prefix_with("OR REPLACE", dialect=SQLITE)
-    connection.execute(replacing, {"rows": rows_as_json(connection, decided)})
 
 
 def claiming_with(changes: Mapping[str, Any]) -> Patch:
@@ -216,36 +171,6 @@ _commit: Final = Settler._commit  # noqa: SLF001
 _end_runs: Final = settling._end_runs  # noqa: SLF001
 
 
-async def rescue_later(self: Sweeper, dead: Mapping[NodeId, Death]) -> None:
-    """Read what the dead nodes hold, and rescue it a moment later."""
-    process = world.current().running.process
-    process.put_off = await self._database.transact_async(_abandoned_jobs, list(dead), 500)
-    await asyncio.sleep(0.5)
-    await _rescue(self, dead)
-
-
-def abandoned_before(
-    connection: Connection, dead: Collection[NodeId], limit: int, silent: Collection[NodeId] = ()
-) -> list[AbandonedJob]:
-    """Return the jobs that the nodes held before, with the leases that the rows have now."""
-    del dead, limit, silent
-    process = world.current().running.process
-    held, process.put_off = process.put_off, []
-    leases = {row.id: row.lease for row in connection.execute(select(jobs.c.id, jobs.c.lease))}
-    return [each._replace(claim=each.claim._replace(lease=leases[each.claim.id])) for each in held]
-
-
-def abandoned_of_silent(
-    connection: Connection, dead: Collection[NodeId], limit: int, silent: Collection[NodeId] = ()
-) -> list[AbandonedJob]:
-    """Return the jobs of silent nodes as if these were dead for certain."""
-    return _abandoned_jobs(connection, [*dead, *silent], limit)
-
-
-_abandoned_jobs: Final = crashed_nodes.abandoned_jobs
-_rescue: Final = Sweeper.rescue
-
-
 def silence_by_own_clock(_self: Silences, _node: NodeId, heartbeat_at: datetime, *_: Any) -> float:
     """Compare a heartbeat with the clock of the node that judges."""
     return world.current().running.process.clock.wall() - heartbeat_at.timestamp()
@@ -298,39 +223,14 @@ def lock_as_due(connection: Connection, ids: Any) -> list[Any]:
     ]
 
 
-def settle_anyway(
-    connection: Connection, attempt: Attempt, result: str | None, node: NodeId
-) -> None:
-    """Settle a job in its own transaction, and commit even if the lease is lost."""
-    with suppress(LeaseLost):
-        _settle_within(connection, attempt, result, node)
+def _settle_without_snoozes(dialect: str) -> Any:
+    with mock.patch.object(settling_statements, "UNCOUNTED", {AttemptOutcome.INTERRUPTED}):
+        return settling_statements._settle(dialect)  # noqa: SLF001
 
 
-_settle_within: Final = runner.settle_within
-
-
-def hinting_at_once() -> AbstractContextManager[Any]:
-    """Send a hint within the caller's transaction."""
-    return mock.patch.object(starting, "after_commit", lambda _session, send: send())
-
-
-def insert_and_hint(
-    self: StartsJobs, insert: Callable[[Connection], list[JobId]], _session: None
-) -> list[JobId]:
-    """Create many jobs, and notify nodes of them in the transaction that does."""
-
-    def attempt(connection: Connection) -> list[JobId]:
-        created = insert(connection)
-        self._wakeup.send(work(len(created)))
-        return created
-
-    return self._until_done(lambda: self._database.transact(attempt))
-
-
-def _without_lock(dialect: str) -> Any:
-    read = lane_statements.locked_buckets(dialect)
-    read._for_update_arg = None  # noqa: SLF001 - as if it had never been asked for
-    return read
-
-
-UNLOCKED_BUCKETS: Final = PerDialect(_without_lock)
+counting_snoozes: Final[Patch] = statement(settling, "SETTLE", _settle_without_snoozes)
+"""A snooze uses up an attempt."""
+forgetting_turns: Final[Patch] = instead(
+    Chooser, "_place", lambda _, lane: (-lane.priority, lane.place)
+)
+"""An owner who had a turn is as far in front as before."""

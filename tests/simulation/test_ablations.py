@@ -22,15 +22,9 @@ QUICK: Final = (
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_removal_is_caught(name: str) -> None:
-    assert caught(ABLATIONS[name]).by
+    assert caught(name).seed is not None
 
 
 def test_the_page_lists_every_guard() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
-    assert [
-        each.guard for each in ABLATIONS.values() if not any(each.guard in row for row in rows)
-    ] == []
-
-
-def test_there_are_at_least_twenty() -> None:
-    assert len(ABLATIONS) >= 20
+    assert [each.guard for each in ABLATIONS if not any(each.guard in row for row in rows)] == []
