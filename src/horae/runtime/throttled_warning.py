@@ -1,7 +1,8 @@
 """Logs a failure only now and then if it repeats many times a second."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final
 
 from horae.guarded_log import guarded_log
@@ -29,6 +30,17 @@ class ThrottledWarning:
                 first_line(each) if isinstance(each, Exception) else each for each in arguments
             )
             log.warning(message, *brief)
+
+    @contextmanager
+    def guard(self, message: str, *arguments: object) -> Generator[None]:
+        """Let the caller go on whatever the block raises: log it as the last argument.
+
+        For calls of databases, live stores and brokers, whose drivers raise errors of their own.
+        """
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - every driver raises errors of its own
+            self.warn(message, *arguments, error)
 
     def settle(self) -> None:
         """Note that the call has succeeded, so that the next failure is logged at once."""

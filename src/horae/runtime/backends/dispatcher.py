@@ -61,14 +61,11 @@ class Dispatcher:
                 self._wake.clear()
                 more = False
                 if self._has_routes() or time.monotonic() >= self._compare_at:
-                    try:
+                    # Without routes nothing waits, and other services report that the database is
+                    # away.
+                    guard = self._unavailable.guard("no jobs can be sent to backends: %s")
+                    with guard if self._has_routes() else suppress(Exception):
                         more = await loop.run_in_executor(thread, self.dispatch)
-                    except Exception as error:  # noqa: BLE001 - the database may be away for a while
-                        if (
-                            self._has_routes()
-                        ):  # without routes nothing waits; other services report it
-                            self._unavailable.warn("no jobs can be sent to backends: %s", error)
-                    else:
                         self._unavailable.settle()
                 jitter = self._rng.uniform(0.75, 1.25)
                 if not self._has_routes():
@@ -156,20 +153,17 @@ class Dispatcher:
         failed: set[Destination] = set()
         for destination, messages in by_destination.items():
             backend, queue = destination
-            try:
+            warning = self._warnings[destination]
+            with warning.guard("queue %s of %s accepts no messages: %s", queue, backend):
                 self._registry.backends[backend].send(queue, messages)
-            except Exception as error:  # noqa: BLE001 - each transport has errors of its own
-                failed.add(destination)
-                self._warnings[destination].warn(
-                    "queue %s of %s accepts no messages: %s", queue, backend, error
-                )
-                # Some may have arrived: their workers find the jobs unmarked and leave them to the
-                # next message.
-                self._database.transact(
-                    dispatching.withdraw_messages, [message.job_id for message in messages]
-                )
-            else:
-                self._warnings[destination].settle()
+                warning.settle()
+                continue
+            failed.add(destination)
+            # Some may have arrived: their workers find the jobs unmarked and leave them to the next
+            # message.
+            self._database.transact(
+                dispatching.withdraw_messages, [message.job_id for message in messages]
+            )
         return failed
 
     def _time_limit(self, job: Dispatched) -> float | None:
@@ -212,12 +206,10 @@ class Dispatcher:
         may run the job first.
         """
         backend, queue = destination
-        try:
+        missing: int | None = None
+        with self._warnings[destination].guard("queue %s of %s cannot be read: %s", queue, backend):
             missing = count - self._registry.backends[backend].depth(queue)
-        except Exception as error:  # noqa: BLE001 - each transport has errors of its own
-            self._warnings[destination].warn(
-                "queue %s of %s cannot be read: %s", queue, backend, error
-            )
+        if missing is None:
             return
         # Messages of other applications in the queue may hide for a while that some are missing.
         after = self._timing.lost_after if missing > 0 else self._timing.lost_for_certain

@@ -1,6 +1,5 @@
 """Decides when ended jobs are deleted, and how far back each search goes."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,9 +32,9 @@ class CleaningPlan:
     """
 
     timing: HookTiming
+    begun: float
+    """When the plan was made, by the clock of this process."""
     searches: dict[Part, _Search] = field(default_factory=dict[Part, _Search])
-    # Tests replace the clock.
-    begun: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
 
     def due(self, parts: Sequence[Part], now: float) -> Iterator[tuple[Part, float]]:
         """Yield the parts to clean, each with the age of the oldest end to search."""

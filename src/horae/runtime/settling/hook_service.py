@@ -18,7 +18,6 @@ from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
 from horae.scarcity import starts
 from horae.storage.engine import Database
-from horae.storage.jobs import EVER
 from horae.types.hooks import Hooks, HookThreads
 
 log = guarded_log("horae.runtime")
@@ -40,7 +39,7 @@ class HookService:
         self._database, self._hooks = database, hooks
         self._keep_seconds, self._timing = keep_seconds, timing
         self._threads = HookThreads(hooks)
-        self._plan = CleaningPlan(timing)
+        self._plan = CleaningPlan(timing, time.monotonic())
         self._cleaning: dict[tuple[str, KeptFor], threading.Thread] = {}
         self._due = asyncio.Event()
         self._unavailable = ThrottledWarning()
@@ -60,9 +59,8 @@ class HookService:
         """Call hooks and delete jobs until cancelled."""
         while True:
             await self._call_due()
-            for (name, kept), oldest in list(
-                self._plan.due(self._hooks.kept_for(self._keep_seconds), time.monotonic())
-            ):
+            parts = self._hooks.kept_for(self._keep_seconds)
+            for (name, kept), oldest in list(self._plan.due(parts, time.monotonic())):
                 self._clean(name, kept, oldest)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timing.look_every * self._pace()):
@@ -86,27 +84,21 @@ class HookService:
         """Call no more hooks."""
         self._threads.close(0.0)
 
-    def clean_up(self) -> None:
-        """Delete jobs kept for long enough; a type with a `before_delete` hook has a thread."""
-        for name, kept in self._hooks.kept_for(self._keep_seconds):
-            self._clean(name, kept, EVER)
-
     async def _call_due(self) -> None:
+        def find() -> dict[str, int]:
+            self._threads.look()
+            return self._hooks.due()
+
         self._due.clear()
-        try:
-            due = await self._database.in_service(self._find)
-        except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
-            self._unavailable.warn("cannot read which hooks are owed: %s", error)
-            return
-        self._unavailable.settle()
+        due: dict[str, int] = {}
+        with self._unavailable.guard("cannot read which hooks are owed: %s"):
+            due = await self._database.in_service(find)
+            self._unavailable.settle()
         for name, count in due.items():
             self._threads.call_due(name, count)
 
-    def _find(self) -> dict[str, int]:
-        self._threads.look()
-        return self._hooks.due()
-
     def _clean(self, name: str, kept: KeptFor, oldest: float) -> None:
+        """Delete jobs of one part on a thread, unless the last deletion there still runs."""
         before = self._cleaning.get((name, kept))
         if before is not None and before.is_alive():
             self._plan.failed((name, kept))
@@ -114,7 +106,7 @@ class HookService:
                 "the last clean-up of %s is still running", f"type {name}" if name else "jobs"
             )
             return
-        clean = partial(self._removed, name, kept, oldest)
+        clean = partial(self._remove, name, kept, oldest)
         thread = threading.Thread(target=clean, name=f"horae-clean-{name}", daemon=True)
         if starts(thread):
             self._cleaning[name, kept] = thread
@@ -122,12 +114,9 @@ class HookService:
             self._plan.failed((name, kept))
             log.warning("a clean-up is put off, as the system has no thread left for it")
 
-    def _removed(self, name: str, kept: KeptFor, oldest: float) -> None:
-        try:
-            removed = self._hooks.remove(name, kept, oldest)
-        except Exception as error:  # noqa: BLE001 - the next clean-up repeats it
-            self._plan.failed((name, kept))
-            log.warning("a clean-up failed and will be repeated: %s", error)
+    def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
+        with ThrottledWarning().guard("a clean-up failed and will be repeated: %s"):
+            if removed := self._hooks.remove(name, kept, oldest):
+                log.info("%d ended jobs were deleted", removed)
             return
-        if removed:
-            log.info("%d ended jobs were deleted", removed)
+        self._plan.failed((name, kept))

@@ -35,10 +35,6 @@ log = guarded_log("horae.runtime")
 Beat = Callable[[Connection], Callable[[], None]]
 
 
-def _no_beat(_connection: Connection) -> Callable[[], None]:
-    return lambda: None
-
-
 class Repetition:
     """Decides what is written again, and when, after the database has not accepted a batch.
 
@@ -65,12 +61,11 @@ class Repetition:
     ) -> tuple[Sequence[FinishedRun], float]:
         """Return what to write again and the pause before; `waiting`: results behind it."""
         of_data = is_of_data(error)
-        instead = refused(batch[0], error) if of_data and len(batch) == 1 else None
         self.largest = max(len(batch) // 2, 1)
-        if instead is not None:
-            return [instead], 0.0
         if of_data and len(batch) > 1:
             return batch, 0.0
+        if of_data and (instead := refused(batch[0], error)) is not None:
+            return [instead], 0.0
         self._unavailable.warn("%d results wait for the database: %s", len(batch) + waiting, error)
         pause = self._pause * self._rng.uniform(0.5, 1.0)
         self._pause = self._timing.retry.after(self._pause)
@@ -86,7 +81,7 @@ class Settler:
         signals: Signals,
         timing: SettlerTiming,
         rng: Random,
-        beat: Beat = _no_beat,
+        beat: Beat = lambda _connection: lambda: None,
     ) -> None:
         """`beat`: writes a due heartbeat in each transaction; returns a callback for the commit."""
         self._environment, self._signals, self._timing = environment, signals, timing
