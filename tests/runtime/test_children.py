@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -29,6 +28,7 @@ from horae.runtime.timing import ClaimerTiming, Pauses, ShutdownTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.types.application_hooks import ApplicationHooks
+from horae.types.attempt import Attempt
 from tests.harness.applications import attempts_of, url_of
 from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.waiting import PATIENCE
@@ -362,7 +362,8 @@ class TestNodes:
                 search = asyncio.ensure_future(threads._hand_back_unknown())  # noqa: SLF001 - as it does now and then
                 await asyncio.wait([search], timeout=0.3)
                 assert not search.done()
-                vars(processes)["_prefetched"].append((claim, time.monotonic()))
+                attempt = Attempt(claim, horae.registry.get(claim.type), lambda *_: None)
+                vars(processes)["_prefetched"].append(attempt)
             await search
             processes.wake()
             await horae.aio.jobs.wait(job.id, timeout="60s")

@@ -126,7 +126,7 @@ def test_a_node_whose_slots_a_claim_has_filled_passes_on_the_rest() -> None:
     scene = Scene()
     seed = next(seed for seed in range(200) if scene.receive(seed, 8))
     assert scene.receive(seed, 8) == 1
-    scene.signals.filled.send(5)
+    scene.peers.pass_on(5)
     [sent] = scene.channel.sent
     assert (sent.count, sent.busy) == (3, (OWN,))
 

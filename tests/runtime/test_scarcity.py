@@ -5,6 +5,7 @@ import errno
 import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -174,15 +175,16 @@ async def test_a_worker_that_is_restarted_does_not_search_for_lost_claims_for_ev
     horae: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failed = iter([True])
+    wait = vars(Worker)["_wait"]
 
-    def fail_once(worker: Worker) -> None:
+    async def fail_once(worker: Worker) -> None:
         if next(failed, False):
-            vars(vars(worker)["_lost_replies"])["_until"] = (
-                math.inf
-            )  # as a claim leaves it that is cancelled
+            with suppress(asyncio.CancelledError), vars(worker)["_lost_replies"].expected():
+                raise asyncio.CancelledError  # a claim is cancelled before its answer comes
             raise OSError(errno.EMFILE, "Too many open files")
+        await wait(worker)
 
-    monkeypatch.setattr(Worker, "_hand_back_stale", fail_once)
+    monkeypatch.setattr(Worker, "_wait", fail_once)
     async with running_node(with_work(horae), timing=SOON) as node:
         job = await horae.aio.jobs.start("work")
         await until_logged(

@@ -73,20 +73,14 @@ class Signals:
     work: Signal[[]] = field(default_factory=Signal)
     """There may be a job to claim: one was started, retried or handed back, here or elsewhere."""
 
-    filled: Signal[[int]] = field(default_factory=Signal)
-    """A claim of this many jobs filled all slots, so there may be more jobs for other nodes."""
-
     settled: Signal[Sequence[FinishedRun], Settled] = field(default_factory=Signal)
     """The results of these runs are committed."""
 
     room: Signal[[]] = field(default_factory=Signal)
     """Few enough results wait to be written again, so the worker may claim more."""
 
-    queues_freed: Signal[Collection[str]] = field(default_factory=Signal)
-    """Jobs of these queues have ended, so a queue with a limit may let the next one start."""
-
-    lanes_freed: Signal[Collection[int]] = field(default_factory=Signal)
-    """Jobs from lanes have ended, so their limits may let the next ones start."""
+    freed: Signal[Collection[str], Collection[int]] = field(default_factory=Signal)
+    """Jobs of these queues and lanes have ended, so limits there may let the next ones start."""
 
     ended_elsewhere: Signal[[]] = field(default_factory=Signal)
     """A hint says that jobs have ended on any node, and this node is among those that respond."""

@@ -138,7 +138,7 @@ class Attempt:
         self.executor = executor
         self.slots = slots
         self.began = time.monotonic()
-        """When its time limits began to count."""
+        """When it was claimed, or once its body may begin, when its time limits began to count."""
         self._report = report
 
     @cached_property

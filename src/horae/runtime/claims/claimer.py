@@ -75,9 +75,9 @@ class Claimer:
         limited = self.known.limited
         return limited if served is None else limited.intersection(served)
 
-    def makes_room(self, lanes: Collection[int]) -> bool:
-        """Return whether the end of jobs of these lanes may allow another claim."""
-        return self._lanes.makes_room(lanes)
+    def makes_room(self, queues: Collection[str], lanes: Collection[int]) -> bool:
+        """Return whether the end of jobs of these queues and lanes may allow another claim."""
+        return not self.limited.isdisjoint(queues) or self._lanes.makes_room(lanes)
 
     async def claim(self, room: int, slots: int) -> Claimed:
         """Take up to `room` due jobs, up to `slots` of them from lanes; raises database errors.

@@ -9,7 +9,7 @@ handed back, is never among them.
 import asyncio
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from horae.domain.jobs import Claim, JobId
@@ -17,6 +17,7 @@ from horae.runtime.bodies import RunEnvironment
 from horae.runtime.settling import Settler
 from horae.runtime.timing import WorkerTiming
 from horae.storage.jobs import claims
+from horae.types import Attempt
 
 
 class HeldJobs:
@@ -26,16 +27,19 @@ class HeldJobs:
         self.claiming = asyncio.Lock()
         """Held by a worker that claims or searches: jobs of a claim in progress seem unknown."""
         self._settler = settler
-        self._of_workers: list[Callable[[], list[JobId]]] = []
+        self._running: list[Mapping[JobId, Attempt]] = []
+        self._prefetched: list[Collection[Attempt]] = []
 
-    def add(self, of_worker: Callable[[], list[JobId]]) -> None:
-        """Add the jobs that a worker runs or has claimed ahead."""
-        self._of_workers.append(of_worker)
+    def add(self, running: Mapping[JobId, Attempt], prefetched: Collection[Attempt]) -> None:
+        """Add where a worker keeps what it runs, and what it has claimed ahead."""
+        self._running.append(running)
+        self._prefetched.append(prefetched)
 
     def ids(self) -> list[JobId]:
         """Return the jobs that the node knows to hold."""
-        held = [job_id for of_worker in self._of_workers for job_id in of_worker()]
-        return [*held, *self._settler.unsettled]
+        running = [job_id for of_worker in self._running for job_id in of_worker]
+        ahead = [attempt.claim.id for of_worker in self._prefetched for attempt in of_worker]
+        return [*running, *ahead, *self._settler.unsettled]
 
 
 class LostReplies:
@@ -58,35 +62,26 @@ class LostReplies:
 
     @contextmanager
     def expected(self) -> Generator[None]:
-        """Note that an answer may be lost while the block runs, even if the block is cancelled."""
+        """Note that an answer may be lost while the block runs; search for a while if it is, by an
+        error or because the block is cancelled.
+        """
         before, self._until = self._until, math.inf
+        answered = False
         try:
             yield
-        except Exception:
-            self.note()
-            raise
-        self._until = before
-
-    def note(self) -> None:
-        """Search for a while: the answer to a claim was lost."""
-        self._until = time.monotonic() + self._timing.lost_reply_window
-
-    def note_cancelled(self) -> None:
-        """Search for a while if a claim was cancelled before its answer came."""
-        if self._until == math.inf:
-            self.note()
+            answered = True
+        finally:
+            window = time.monotonic() + self._timing.lost_reply_window
+            self._until = before if answered else window
 
     async def search(self, hand_back: Callable[[Sequence[Claim]], None]) -> int:
         """Hand back jobs that the node does not know; raises what the database raises."""
         async with self._held.claiming:
             known = [*self._environment.journal.listed, *self._held.ids()]
-            try:
+            with self.expected():
                 unknown = await self._environment.database.autocommit_async(
                     claims.orphaned, self._environment.node, known
                 )
-            except Exception:
-                self.note()
-                raise
             self._search_at = time.monotonic() + self._timing.orphaned_every
             hand_back(unknown)
             return len(unknown)

@@ -55,7 +55,6 @@ class Peers:
         self._busy: dict[NodeId, float] = {}
         self._announced_at = self._responded_at = -timing.busy_for
         self._expected = 0
-        signals.filled.connect(self._filled)
         signals.node_suspected.connect(self._changed.set)
 
     async def run(self) -> None:
@@ -140,8 +139,8 @@ class Peers:
         ]
         return responds(self._node, others, seed, count)
 
-    def _filled(self, taken: int) -> None:
-        """Pass on what this node may have no slots for: its last claim filled all of them."""
+    def pass_on(self, taken: int) -> None:
+        """Ask other nodes to claim what may be left: a claim of this many jobs filled all slots."""
         now = time.monotonic()
         hinted = now - self._responded_at < self._timing.answered_within
         if not hinted or self._expected > taken:  # only a hint tells how many jobs there are

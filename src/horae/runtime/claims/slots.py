@@ -7,7 +7,6 @@ bodies that wait. It takes a slot again before it goes on, ahead of jobs that ha
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from horae.errors import WaitRefused
@@ -45,8 +44,11 @@ class Slots:
 
     def release(self) -> None:
         """Free the slot of a body that has ended."""
-        if self._returning and self.free >= 0 and self._give_to_first():
-            return
+        while self._returning and self.free >= 0:
+            loan = self._returning.popleft()
+            if not loan.returned.done():
+                self._end(loan)
+                return
         self.free += 1
         if self._workers > 1:  # a worker alone knows it anyway
             self._freed.send()
@@ -86,26 +88,13 @@ class Slots:
 
     def call(self, function: Callable[[], T]) -> T:
         """Call a function on the event loop of the slots, from the thread of a body."""
-        done: Future[T] = Future()
 
-        def run() -> None:
-            try:
-                done.set_result(function())
-            except BaseException as error:  # noqa: BLE001 - raised in the thread of the body
-                done.set_exception(error)
+        async def call_here() -> T:
+            return function()
 
         if self._loop is None or self._loop.is_closed():
             raise RuntimeError("the node of this body has ended")
-        self._loop.call_soon_threadsafe(run)
-        return done.result()
-
-    def _give_to_first(self) -> bool:
-        while self._returning:
-            loan = self._returning.popleft()
-            if not loan.returned.done():
-                self._end(loan)
-                return True
-        return False
+        return asyncio.run_coroutine_threadsafe(call_here(), self._loop).result()
 
     def _end(self, loan: Loan) -> None:
         self.lent -= 1

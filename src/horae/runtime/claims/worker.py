@@ -14,7 +14,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from random import Random
 from typing import Any
 
 from horae.domain.cluster import Isolation
@@ -76,16 +75,16 @@ class Worker:
         peers: Peers,
         held: HeldJobs,
         timing: Timing,
-        rng: Random,
     ) -> None:
         self.running: dict[JobId, Attempt] = {}
         self._signals, self._wakeup, self._timing = signals, wakeup, timing.worker
-        self._environment, self._registry = environment, registry
-        self._claimer = Claimer(environment.database, scope, timing.claimer, rng)
-        self._suspects = Suspects(environment.database, timing.worker.suspect_pause, rng)
+        self._environment, self._registry, self._rng = environment, registry, environment.rng
+        self._claimer = Claimer(environment.database, scope, timing.claimer, self._rng)
+        self._suspects = Suspects(environment.database, self._timing.suspect_pause, self._rng)
         self._settler, self._reporter = settler, reporter
-        self._choose, self._slots, self._rng, self._peers = choose, slots, rng, peers
-        self._prefetched: deque[tuple[Claim, float]] = deque()
+        self._choose, self._slots, self._peers = choose, slots, peers
+        self._prefetched: deque[Attempt] = deque()
+        """Jobs that wait for a slot, the next one first; each has `began` when it was claimed."""
         self._throughput = Throughput(timing.throughput)
         self._unavailable = ThrottledWarning()
         self._held, self._lost_replies = held, LostReplies(environment, held, timing.worker)
@@ -95,11 +94,10 @@ class Worker:
         """The due time of the next job, if it was read since the last claim."""
         self._stopping = self._isolated = False
         self._poll = self._timing.poll_without_hints.shortest
-        held.add(self._jobs)
+        held.add(self.running, self._prefetched)
         signals.work.connect(self.wake)
         signals.room.connect(self._wake.set)
-        signals.queues_freed.connect(self._queues_freed)
-        signals.lanes_freed.connect(self._lanes_freed)
+        signals.freed.connect(self._claim_freed)
         signals.isolated.connect(self._isolate)
         signals.contact_regained.connect(self._rejoin)
         slots.join(self._slot_is_free)
@@ -119,18 +117,9 @@ class Worker:
         self._claimer.serve(types)
         self.wake()
 
-    def _queues_freed(self, queues: Collection[str]) -> None:
-        """Claim if a queue has a limit, and wake other nodes, which may be able to run its jobs."""
-        limited = self._claimer.limited
-        if limited and not limited.isdisjoint(queues):
-            self.wake()
-            self._wakeup.send(work())
-
-    def _lanes_freed(self, lanes: Collection[int]) -> None:
-        """Claim what the end of a job under a limit has made possible, and let other nodes claim
-        it.
-        """
-        if self._claimer.makes_room(lanes):
+    def _claim_freed(self, queues: Collection[str], lanes: Collection[int]) -> None:
+        """Claim what the ends of jobs under limits have made possible; other nodes may as well."""
+        if self._claimer.makes_room(queues, lanes):
             self.wake()
             self._wakeup.send(work())
 
@@ -141,7 +130,6 @@ class Worker:
 
     async def run(self) -> None:
         """Claim jobs and start bodies until stopped; may be called again after an error."""
-        self._lost_replies.note_cancelled()  # an error elsewhere may have cancelled a claim
         self._look = AT_ONCE
         while not self._stopping:
             if self._lost_replies.is_search_due:
@@ -151,7 +139,9 @@ class Worker:
                     await self._claim(room)
             else:
                 await self._wait()
-            self._hand_back_stale()
+            if self._prefetched and time.monotonic() >= self._stale_at:
+                self._throughput.reset()
+                self._hand_back_prefetched()
         self._slots.leave(self._slot_is_free)
         self._hand_back_prefetched()
         stop_attempts(
@@ -159,6 +149,11 @@ class Worker:
         )
         if self._lost_replies.are_possible:
             await self._hand_back_unknown()
+
+    @property
+    def _stale_at(self) -> float:
+        """When the jobs that were claimed ahead are handed back."""
+        return self._prefetched[0].began + self._timing.prefetched_for
 
     @property
     def has_room(self) -> bool:
@@ -180,13 +175,12 @@ class Worker:
         # Jobs of lanes are to begin at once, or soon where bodies end quickly.
         soon = min(self._throughput.recent, self._timing.prefetch)
         slots = min(room, max(self._slots.free - len(self._prefetched), soon))
-        try:
-            with self._lost_replies.expected():
-                taken, look = await self._claimer.claim(room, slots)
-                taken = await self._suspects.sift(taken, self._held.ids)
-        except Exception as error:  # noqa: BLE001 - the node goes on without the database
+        look, taken = AT_ONCE, None
+        with self._unavailable.guard("no jobs can be claimed: %s"), self._lost_replies.expected():
+            claimed, look = await self._claimer.claim(room, slots)
+            taken = await self._suspects.sift(claimed, self._held.ids)
+        if taken is None:
             self._look = AT_ONCE
-            self._unavailable.warn("no jobs can be claimed: %s", error)
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
         self._unavailable.settle()
@@ -194,25 +188,27 @@ class Worker:
         if taken:
             self._poll = self._timing.poll_without_hints.shortest
         if len(taken) >= room:
-            self._signals.filled.send(len(taken))
-        now = time.monotonic()
+            self._peers.pass_on(len(taken))
+        registry, follow = self._registry, self._reporter.follow
+        attempts = [
+            Attempt(claim, registry.get(claim.type), follow(claim), slots=self._slots)
+            for claim in taken
+        ]
         if self._claimer.known.lanes:  # their jobs have the next slots
-            first = [(claim, now) for claim in reversed(taken) if claim.lane_id is not None]
-            self._prefetched.extendleft(first)
-            taken = taken[len(first) :]
-        self._prefetched.extend((claim, now) for claim in taken)
-        if now - began > self._timing.latest_reply:
+            first = [attempt for attempt in attempts if attempt.claim.lane_id is not None]
+            self._prefetched.extendleft(reversed(first))
+            attempts = attempts[len(first) :]
+        self._prefetched.extend(attempts)
+        if time.monotonic() - began > self._timing.latest_reply:
             self._hand_back_prefetched()
         self._start_prefetched()
 
     async def _look_ahead(self) -> NextLook:
         """Read when the next job is due, if that can be told, and which queues have limits now."""
         limited, had_lanes = self._claimer.limited, self._claimer.known.lanes
-        try:
+        ahead = None
+        with self._unavailable.guard("cannot read when the next job is due: %s"):
             ahead = await self._claimer.look_ahead()
-        except Exception as error:  # noqa: BLE001 - the node goes on without the database
-            self._unavailable.warn("cannot read when the next job is due: %s", error)
-            ahead = None
         if self._claimer.limited - limited or self._claimer.known.lanes > had_lanes:
             self.wake()
         now = time.monotonic()
@@ -232,9 +228,7 @@ class Worker:
             now = time.monotonic()
         looks = [self._look, NextLook(now + self._poll_interval(), "hints may have been lost")]
         if self._prefetched:
-            _, claimed_at = self._prefetched[0]
-            at = claimed_at + self._timing.prefetched_for
-            looks.append(NextLook(at, "jobs that were claimed ahead are handed back"))
+            looks.append(NextLook(self._stale_at, "jobs that were claimed ahead are handed back"))
         look = next_to_wait_for(looks, now, has_room=self._room() > 0)
         try:
             async with asyncio.timeout(look.at - now):
@@ -256,16 +250,12 @@ class Worker:
         while (
             self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0
         ):
-            claim, _ = self._prefetched.popleft()
-            self._start(claim)
-
-    def _start(self, claim: Claim) -> None:
-        job_type = self._registry.get(claim.type)
-        executor = self._choose(job_type)
-        attempt = Attempt(claim, job_type, self._reporter.follow(claim), executor, self._slots)
-        self.running[claim.id] = attempt
-        self._slots.take()
-        executor.start(attempt, self._done)
+            attempt = self._prefetched.popleft()
+            attempt.began = time.monotonic()
+            attempt.executor = executor = self._choose(attempt.job_type)
+            self.running[attempt.claim.id] = attempt
+            self._slots.take()
+            executor.start(attempt, self._done)
 
     def _done(self, attempt: Attempt, finished: FinishedRun) -> None:
         claim = attempt.claim
@@ -277,7 +267,9 @@ class Worker:
         self._slots.release()
         self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
         if finished.unbegun:
-            self._avoid(claim.type)
+            # Its bodies cannot begin here for now, for lack of a connection or another resource.
+            self._claimer.avoid(claim.type)
+            self._drop_where(lambda waiting: waiting.type == claim.type)
         elif self._claimer.avoided:
             self._claimer.trust(claim.type)
         now = time.monotonic()
@@ -292,28 +284,14 @@ class Worker:
         """Hand back prefetched jobs that are being cancelled; their bodies never begin."""
         self._drop_where(lambda claim: claim.id in job_ids)
 
-    def _avoid(self, name: str) -> None:
-        """Claim no jobs of a type for a while: its bodies cannot begin here, for lack of a database
-        connection or another resource.
-        """
-        self._claimer.avoid(name)
-        self._drop_where(lambda claim: claim.type == name)
-
     def _drop_where(self, is_dropped: Callable[[Claim], bool]) -> None:
-        dropped = [claim for claim, _ in self._prefetched if is_dropped(claim)]
-        if dropped:
-            self._prefetched = deque(item for item in self._prefetched if not is_dropped(item[0]))
-            self._hand_back(dropped)
-
-    def _hand_back_stale(self) -> None:
-        now = time.monotonic()
-        if self._prefetched and self._prefetched[0][1] + self._timing.prefetched_for <= now:
-            self._throughput.reset()
-            self._hand_back_prefetched()
+        for attempt in [each for each in self._prefetched if is_dropped(each.claim)]:
+            self._prefetched.remove(attempt)
+            self._hand_back([attempt.claim])
 
     def _hand_back_prefetched(self) -> None:
         """Hand back every job that was claimed and has not begun."""
-        self._hand_back([claim for claim, _ in self._prefetched])
+        self._hand_back(attempt.claim for attempt in self._prefetched)
         self._prefetched.clear()
 
     def _hand_back(self, waiting: Iterable[Claim]) -> None:
@@ -325,21 +303,15 @@ class Worker:
         """Whether a claim without an answer may still take effect."""
         return self._lost_replies.are_possible
 
-    def _jobs(self) -> list[JobId]:
-        """Return the jobs that this worker runs or has claimed ahead."""
-        return [*self.running, *(claim.id for claim, _ in self._prefetched)]
-
     async def _hand_back_unknown(self) -> None:
-        try:
-            unknown = await self._lost_replies.search(self._hand_back)
-        except Exception as error:  # noqa: BLE001 - the node goes on without the database
-            self._unavailable.warn("cannot read which jobs this node has claimed: %s", error)
-            await asyncio.sleep(self._rng.uniform(0.2, 1.0))
+        with self._unavailable.guard("cannot read which jobs this node has claimed: %s"):
+            if unknown := await self._lost_replies.search(self._hand_back):
+                log.warning(
+                    "%d jobs were claimed although the answer was lost; they are handed back",
+                    unknown,
+                )
             return
-        if unknown:
-            log.warning(
-                "%d jobs were claimed although the answer was lost; they are handed back", unknown
-            )
+        await asyncio.sleep(self._rng.uniform(0.2, 1.0))
 
     def _isolate(self, level: Isolation) -> None:
         """Stop the bodies of jobs that others may soon run, because contact with the database is
@@ -353,10 +325,6 @@ class Worker:
         """Claim jobs as before, because the database is reached again."""
         self._isolated = False
         self.wake()
-
-    def order_all(self, order: Callable[[], BaseException]) -> None:
-        """Order every body to stop."""
-        stop_attempts(list(self.running.values()), order)
 
     def give_up(self) -> None:
         """Settle bodies that ignore every order as interrupted; without the lease they change
@@ -380,4 +348,4 @@ class Worker:
     def abandon(self) -> None:
         """Stop everything without settling it: the node was declared dead and lost its jobs."""
         self._prefetched.clear()
-        self.order_all(LeaseLost)
+        stop_attempts(list(self.running.values()), LeaseLost)

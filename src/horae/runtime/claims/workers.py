@@ -75,11 +75,6 @@ class Workers:
         for worker in self._workers:
             worker.drop(job_ids)
 
-    def order_all(self, order: Callable[[], BaseException]) -> None:
-        """Order every body to stop."""
-        for worker in self._workers:
-            worker.order_all(order)
-
     def give_up(self) -> None:
         """Settle bodies that ignore every order as interrupted."""
         for worker in self._workers:

@@ -247,7 +247,6 @@ class Incarnation(BuiltAnewInChild):
             peers=self._peers,
             held=self._held,
             timing=self._timing,
-            rng=self._rng,
         )
 
     def _new_sweeper(self) -> Sweeper:

@@ -8,7 +8,7 @@ from typing import Final
 
 from horae.domain.jobs import NodeId
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies import Interrupted, RunMonitor
+from horae.runtime.bodies import Interrupted, RunMonitor, stop_attempts
 from horae.runtime.claims import Workers
 from horae.runtime.settling import Settler
 from horae.runtime.signals import Signals
@@ -56,7 +56,7 @@ class Shutdown:
 
     async def _stop_bodies(self) -> None:
         if self.worker.running:
-            self.worker.order_all(Interrupted)
+            stop_attempts(list(self.worker.running.values()), Interrupted)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.timing.told_within):
                     await self.run_monitor.record_orders(list(self.worker.running.values()))

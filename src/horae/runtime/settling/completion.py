@@ -1,7 +1,7 @@
 """Acts on committed results: schedules retries, has hooks called, notifies nodes and callers."""
 
 import asyncio
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -14,6 +14,7 @@ from horae.runtime.components import Components
 from horae.runtime.liveness import Rescued
 from horae.runtime.settling.hook_service import HookService
 from horae.runtime.signals import Signals
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.jobs import reading
 from horae.storage.outcomes import FollowUps, Settled, cancelling
 from horae.storage.schedules import AppliedPlan
@@ -41,20 +42,17 @@ class Completion:
         reporter: Reporter,
     ) -> None:
         self._group, self._signals, self._hooks, self._reporter = group, signals, hooks, reporter
-        self._wakeup, self._live, self._database = (
-            components.wakeup,
-            components.live,
-            components.database,
-        )
+        self._wakeup, self._live = components.wakeup, components.live
+        self._database = components.database
         self._groups = GroupCanceller(self._database, self._live, self._wakeup)
         self._loop = asyncio.get_running_loop()
-        signals.settled.connect(self._settled)
-        signals.decided.connect(self._decided)
-        signals.rescued.connect(self._rescued)
-        signals.expired.connect(self._expired)
-        signals.runs_ended.connect(self._runs_ended)
+        signals.settled.connect(self._follow_up_runs)
+        signals.decided.connect(self._follow_up_firing)
+        signals.rescued.connect(self._follow_up_rescue)
+        signals.expired.connect(self._follow_up_expiry)
+        signals.runs_ended.connect(self._announce_earlier_starts)
 
-    def _settled(self, batch: Sequence[FinishedRun], result: Settled) -> None:
+    def _follow_up_runs(self, batch: Sequence[FinishedRun], result: Settled) -> None:
         """Act on the committed results of a batch of runs of this node."""
         over: list[JobId] = []
         cancelled = [
@@ -63,6 +61,10 @@ class Completion:
         for finished in batch:
             claim, settlement = finished.claim, finished.settlement
             if claim.id in result.settled:
+                if settlement is not None and settlement.hook_owed is not None:
+                    if finished.error is not None:
+                        self._hooks.remember(claim.id, finished.error)
+                    self._hooks.wake()
                 state = JobState.FINISHED if settlement is None else settlement.state
                 if state is JobState.PENDING:
                     self._retry_in(0.0 if settlement is None else settlement.delay)
@@ -77,16 +79,13 @@ class Completion:
                     claim.id,
                     claim.lease,
                 )
-        self._wake_hooks(batch, result.settled)
         self._reporter.forget([finished.claim.id for finished in batch], cancelled)
         self._send_jobs_ended(over)
         self._send_consequences(batch, result)
 
     def _send_consequences(self, batch: Sequence[FinishedRun], result: Settled) -> None:
         """Notify this node and others of what these results make possible."""
-        self._signals.queues_freed.send({finished.claim.queue for finished in batch})
-        if lanes := _lanes_of(batch):
-            self._signals.lanes_freed.send(lanes)
+        self._send_freed(batch)
         # These runs finished their jobs, and with them the runs of schedules, in their own
         # transactions.
         self._send_schedules_changed(
@@ -115,13 +114,14 @@ class Completion:
             self._group.create_task(self._cancel_members(group_id))
 
     async def _cancel_members(self, group_id: GroupId) -> None:
-        try:
+        # The sweeper of a node repeats what fails.
+        with ThrottledWarning().guard(
+            "the members of group %d cannot be cancelled yet: %s", group_id
+        ):
             await self._database.in_service(partial(self._groups.cancel_members, group_id))
-        except Exception as error:  # noqa: BLE001 - the sweeper of a node repeats it
-            log.warning("the members of group %d cannot be cancelled yet: %s", group_id, error)
         self._hooks.wake()
 
-    def _decided(self, decisions: Sequence[AppliedPlan]) -> None:
+    def _follow_up_firing(self, decisions: Sequence[AppliedPlan]) -> None:
         """Start what this node's controller has fired, and stop runs that it replaces."""
         if fired := sum(decision.fired is not None for decision in decisions):
             self._send_work(fired)
@@ -130,15 +130,18 @@ class Completion:
                 stop = partial(self._stop_run, decision, JobId(decision.schedule.run_token))
                 self._group.create_task(self._database.in_service(stop))
 
-    def _runs_ended(self, ended: Sequence[AppliedPlan]) -> None:
+    def _announce_earlier_starts(self, ended: Sequence[AppliedPlan]) -> None:
         """Notify the nodes that own these schedules if the next start is sooner than they know."""
         sooner = tuple(JobId(decision.schedule.id) for decision in ended if decision.moved_earlier)
         if sooner:
             self._wakeup.send(Hint(HintKind.SCHEDULES, sooner))
 
     def _stop_run(self, decision: AppliedPlan, job_id: JobId) -> None:
+        """Cancel the job of a run; what fails is repeated at the next nominal time."""
         by = f"schedule {decision.schedule.name}"[:LONGEST_CANCELLER]
-        try:
+        with ThrottledWarning().guard(
+            "job %d cannot be stopped for the next run of its schedule: %s", job_id
+        ):
             self._live.request_cancel(
                 job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE)
             )
@@ -147,21 +150,15 @@ class Completion:
             if self._database.autocommit(reading.occupied, [job_id]):
                 # The body has yet to receive the request, even if the job was already cancelled.
                 return
-        except Exception as error:  # noqa: BLE001
-            # The stop is repeated at the next nominal time of the schedule.
-            log.warning(
-                "job %d cannot be stopped for the next run of its schedule: %s", job_id, error
-            )
-            return
-        self._live.forget([job_id])
-        if (
-            job is not None
-        ):  # no node had claimed it, so the run of the schedule has ended with the job
-            self._loop.call_soon_threadsafe(self._send_schedules_changed, [decision.schedule.id])
-            self._wakeup.send(Hint(HintKind.ENDED, (job_id,)))
-            self._loop.call_soon_threadsafe(self._hooks.wake)
+            self._live.forget([job_id])
+            if job is not None:
+                # No node had claimed it, so the run of the schedule has ended with the job.
+                post = self._loop.call_soon_threadsafe
+                post(self._send_schedules_changed, [decision.schedule.id])
+                self._wakeup.send(Hint(HintKind.ENDED, (job_id,)))
+                post(self._hooks.wake)
 
-    def _rescued(self, batch: Sequence[Rescued]) -> None:
+    def _follow_up_rescue(self, batch: Sequence[Rescued]) -> None:
         """Act on the jobs of dead nodes that this node has rescued."""
         over: list[JobId] = []
         for rescued in batch:
@@ -173,13 +170,11 @@ class Completion:
                 over.append(claim.id)
                 if state is not JobState.FINISHED:
                     self._hooks.wake()
-        self._signals.queues_freed.send({rescued.claim.queue for rescued in batch})
-        if lanes := _lanes_of(batch):
-            self._signals.lanes_freed.send(lanes)
+        self._send_freed(batch)
         self._reporter.forget((), (rescued.claim.id for rescued in batch))
         self._send_jobs_ended(over)
 
-    def _expired(self, job: Job) -> None:
+    def _follow_up_expiry(self, job: Job) -> None:
         """Act on a job that has passed its time limit.
 
         While its body still runs, its hook waits.
@@ -188,6 +183,11 @@ class Completion:
             self._hooks.wake()
         self._send_jobs_ended([job.id])
         self._send_work(None)  # jobs that waited for it may be claimed now
+
+    def _send_freed(self, ended: Sequence[FinishedRun | Rescued]) -> None:
+        """Notify this node's workers of the queues and lanes of ended jobs."""
+        lanes = {each.claim.lane_id for each in ended if each.claim.lane_id is not None}
+        self._signals.freed.send({each.claim.queue for each in ended}, lanes)
 
     def _send_work(self, count: int | None) -> None:
         """Notify this node and others of jobs to claim; None if their number is unknown."""
@@ -208,22 +208,3 @@ class Completion:
 
     def _retry_in(self, seconds: float) -> None:
         self._loop.call_later(seconds, self._signals.work.send)
-
-    def _wake_hooks(self, batch: Sequence[FinishedRun], settled: Container[JobId]) -> None:
-        """Have the owed hooks of these runs called, with the errors of their bodies."""
-        for finished in batch:
-            settlement = finished.settlement
-            if (
-                settlement is None
-                or settlement.hook_owed is None
-                or finished.claim.id not in settled
-            ):
-                continue
-            if finished.error is not None:
-                self._hooks.remember(finished.claim.id, finished.error)
-            self._hooks.wake()
-
-
-def _lanes_of(ended: Iterable[FinishedRun | Rescued]) -> set[int]:
-    """Return the lanes from which these jobs were claimed."""
-    return {each.claim.lane_id for each in ended if each.claim.lane_id is not None}
