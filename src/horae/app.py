@@ -15,12 +15,12 @@ from weakref import WeakSet
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
 from horae.async_app import AsyncHorae, SyncHorae
-from horae.domain.jobs import KeepLogs
 from horae.domain.names import foreign_id
 from horae.errors import ConfigurationError
-from horae.forking import ForkSafeLock, lazy_property
+from horae.forking import lazy_property
+from horae.opened import GroupsOfBodies, Opened
 from horae.quoting import quoted
-from horae.types import Declarations, module_schema
+from horae.types import ApplicationHooks, Declarations, Registry, module_schema
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from horae.client.schedules import Deployed, Deployments, Schedules
     from horae.runtime.claims import Slots
     from horae.runtime.components import Components, NodeKeywords
-    from horae.runtime.inline import InlineNode
     from horae.runtime.node import Node
     from horae.settings import Settings
     from horae.storage.engine import Database
-    from horae.types import AsyncJobGroup, Attempt, JobGroup
 
 
 class Horae(Declarations):
@@ -62,18 +60,26 @@ class Horae(Declarations):
         from horae.settings import settings
 
         module, self._module = _calling_module()
-        super().__init__(module)
         _check_authenticate(authenticate)
         self._authenticate = authenticate
-        self.settings: Settings = settings(database=database, **given)
-        tokens_of(
-            token.get_secret_value() for token in self.settings.tokens
-        )  # this refuses malformed settings
+        chosen = settings(database=database, **given)
+        # This refuses malformed settings.
+        tokens_of(token.get_secret_value() for token in chosen.tokens)
+        registry, hooks = Registry(chosen.queue_backends), ApplicationHooks(self, module)
+        self.opened = Opened(chosen, registry, hooks)
+        self.opening = self.opened.opening
+        super().__init__(registry, hooks, GroupsOfBodies(self.opened))
         self._nodes = WeakSet["Node"]()
-        self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
-        self.registry.groups = _BodyGroups(self)
-        self.registry.queue_backends = self.settings.queue_backends
+
+    @property
+    def settings(self) -> "Settings":
+        """The settings; others count from the next time that something is opened."""
+        return self.opened.settings
+
+    @settings.setter
+    def settings(self, settings: "Settings") -> None:
+        self.opened.settings = settings
 
     @property
     def module(self) -> str:
@@ -94,57 +100,18 @@ class Horae(Declarations):
             self.module, self.declared, queues=queues, min_replicas=min_replicas, restore=restore
         )
 
-    @lazy_property
+    @property
     def components(self) -> "Components":
         """The opened adapters.
 
         Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases.
         """
-        from horae.adapters import Adapters
-        from horae.client.jobs import BulkJob
-        from horae.runtime.components import Components
-        from horae.storage.migrations import runner as migrations
+        return self.opened.components
 
-        database = self._database()
-        try:
-            migrations.ensure(database)
-            adapters = Adapters(self.settings, database)
-        except BaseException:
-            database.close()
-            raise
-        self.registry.add_built_in(BulkJob(database, self.registry, lambda: self.jobs))
-        return Components(
-            database,
-            self.registry,
-            adapters.live,
-            adapters.wakeup,
-            self.hooks,
-            self._kept_logs(),
-            adapters.replica,
-        )
-
-    def _kept_logs(self) -> KeepLogs | None:
-        given = self.settings
-        if given.keep_logs == "off":
-            return None
-        return KeepLogs(
-            level=given.keep_logs, lines=given.keep_log_lines, bytes=given.keep_log_bytes
-        )
-
-    @lazy_property
+    @property
     def jobs(self) -> "Jobs":
         """Start, watch and cancel jobs."""
-        from horae.client.jobs import Jobs
-
-        components = self.components
-        return Jobs(
-            components.database,
-            components.registry,
-            components.live,
-            components.wakeup,
-            keep=self.settings.keep,
-            inline=self._inline,
-        )
+        return self.opened.jobs
 
     @lazy_property
     def aio(self) -> AsyncHorae:
@@ -198,12 +165,6 @@ class Horae(Declarations):
             return self.deploy(restore=False).schedules
         self.deployments.refresh()
         return ()
-
-    @lazy_property
-    def _inline(self) -> "InlineNode":
-        from horae.runtime.inline import InlineNode
-
-        return InlineNode(self.components)
 
     def audit(self, since: "datetime | timedelta | None" = None) -> "AuditReport":
         """Recompute every invariant from the tables and report contradictions, as `horae audit`
@@ -362,47 +323,14 @@ class Horae(Declarations):
         with self.opening:
             for interface in self._interfaces:
                 interface.close()
-            if "_inline" in vars(self):
-                self._inline.close()
-            if "components" in vars(self):
-                if self.components.replica is not None:
-                    self.components.replica.close()
-                self.components.wakeup.close()
-                self.components.live.close()
-                self.components.database.close()
-            for name in (
-                "jobs",
-                "schedules",
-                "deployments",
-                "queues",
-                "limits",
-                "aio",
-                "_inline",
-                "components",
-            ):
+            for name in ("schedules", "deployments", "queues", "limits", "aio"):
                 vars(self).pop(name, None)
+            self.opened.close()
 
     def _database(self) -> "Database":
         from horae.adapters import opened_database
 
         return opened_database(self.settings)
-
-
-class _BodyGroups:
-    """Finds the groups of the jobs of an application, for their bodies."""
-
-    def __init__(self, horae: Horae) -> None:
-        self._horae = horae
-
-    def of_body(self, attempt: "Attempt", /) -> "JobGroup":
-        from horae.client.jobs import BodyGroup
-
-        return BodyGroup(self._horae.jobs, attempt)
-
-    def of_coroutine(self, attempt: "Attempt", /) -> "AsyncJobGroup":
-        from horae.client.jobs import AsyncBodyGroup
-
-        return AsyncBodyGroup(self._horae.jobs, self._horae.aio.jobs, attempt)
 
 
 def _calling_module() -> tuple[str, str]:

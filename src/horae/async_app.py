@@ -4,9 +4,10 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from horae.forking import ForkSafeLock, lazy_property
+from horae.opened import Opened
 
 if TYPE_CHECKING:
-    from horae.client.jobs import AsyncJobs, Jobs
+    from horae.client.jobs import AsyncJobs
     from horae.client.operations import AsyncLimits, AsyncQueues, Limits, Queues
     from horae.client.schedules import AsyncSchedules, Schedules
     from horae.runtime.components import Components
@@ -16,15 +17,11 @@ class SyncHorae(Protocol):
     """What this module needs of `Horae`."""
 
     opening: ForkSafeLock
+    opened: Opened
 
     @property
     def components(self) -> "Components":
         """The opened adapters."""
-        ...
-
-    @property
-    def jobs(self) -> "Jobs":
-        """The client for jobs."""
         ...
 
     @property
@@ -54,13 +51,10 @@ class AsyncHorae:
         self._horae = horae
         self.opening = horae.opening
 
-    @lazy_property
+    @property
     def jobs(self) -> "AsyncJobs":
         """Start, watch and cancel jobs."""
-        from horae.client.jobs import AsyncJobs
-
-        components = self._horae.components
-        return AsyncJobs(self._horae.jobs, components.database, components.wakeup)
+        return self._horae.opened.async_jobs
 
     @lazy_property
     def schedules(self) -> "AsyncSchedules":

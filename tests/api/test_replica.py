@@ -35,7 +35,7 @@ class Recorded(ReadReplica):
 @pytest.fixture
 def replica(horae: Horae) -> Recorded:
     replica = Recorded(horae.components.database)
-    vars(horae)["components"] = replace(horae.components, replica=replica)
+    vars(horae.opened)["components"] = replace(horae.components, replica=replica)
     return replica
 
 

@@ -37,7 +37,7 @@ def application(database: Database, **settings: Any) -> Generator[Horae]:
 def limit_jobs(horae: Horae, **limits: Any) -> None:
     """Give the client for jobs other limits than the usual ones."""
     made = horae.components
-    vars(horae)["jobs"] = Jobs(
+    vars(horae.opened)["jobs"] = Jobs(
         made.database,
         made.registry,
         made.live,

@@ -48,7 +48,7 @@ def of_server(origin: psycopg.Error, *, lost: bool = False) -> DBAPIError:
 
 def make_impatient(horae: Horae) -> None:
     """Let callers wait for no second try."""
-    vars(horae)["_inline"] = InlineNode(
+    vars(horae.opened)["inline"] = InlineNode(
         horae.components, Timing(inline=InlineTiming(result_wait=0.0))
     )
 

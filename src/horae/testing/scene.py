@@ -67,7 +67,7 @@ def _application(scenario: Scenario, file: Path) -> Generator[Horae]:
     given = scenario.application
     if given is None:
         horae = Horae(url, hints=False)
-        horae.registry.add(scenario.job_type)
+        horae.add_type(scenario.job_type)
         try:
             yield horae
         finally:

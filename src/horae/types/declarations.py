@@ -10,7 +10,7 @@ from horae.domain.limits import Limit
 from horae.domain.schedules import calendars_in
 from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
 from horae.types.calendars import CalendarFunction, functions_in
-from horae.types.context import JobContext
+from horae.types.context import BodyGroups, JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 from horae.types.options import BodyKeywords, JobKeywords
@@ -41,11 +41,10 @@ H = TypeVar("H", bound=Callable[[], Any])
 class Declarations:
     """The decorators of an application, and what they have declared. `Horae` inherits them."""
 
-    def __init__(self, module: str = "") -> None:
-        """`module`: the name of the module that makes the application."""
-        self.registry = Registry()
+    def __init__(self, registry: Registry, hooks: ApplicationHooks, groups: BodyGroups) -> None:
+        """`groups`: finds the groups of the jobs that are declared here."""
+        self.registry, self.hooks, self._groups = registry, hooks, groups
         self.declared: list[Schedule] = []
-        self.hooks = ApplicationHooks(self, module)
 
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
@@ -58,7 +57,7 @@ class Declarations:
 
         def declare(declared: Callable[P, R]) -> JobFunction[P, R]:
             job_function = JobFunction(declared, **options)
-            self.registry.add(job_function.job_type)
+            self.add_type(job_function.job_type)
             return job_function
 
         return declare if function is None else declare(function)
@@ -99,7 +98,7 @@ class Declarations:
             for name in calendars_in(its_rules.exclude):
                 self.registry.check_calendar(name)
             params = params_of(kind, given.get("params", {}))
-            self.registry.add(kind)
+            self.add_type(kind)
             # A reloaded module declares the same schedules again: replace, do not add.
             self.declared[:] = [
                 schedule for schedule in self.declared if schedule.name != kind.type
@@ -149,8 +148,16 @@ class Declarations:
 
         Raises `InvalidJobType`, `JobTypeAlreadyRegistered`.
         """
-        self.registry.add(job_type())
+        self.add_type(job_type())
         return job_type
+
+    def add_type(self, job_type: JobType[Any]) -> None:
+        """Register a job type that was made elsewhere, such as that of a Celery task.
+
+        Raises `InvalidJobType`, `JobTypeAlreadyRegistered`.
+        """
+        job_type.groups = self._groups
+        self.registry.add(job_type)
 
     def around(self, function: A, /) -> A:
         """Run a context manager around each body: a function that yields once, or that returns a

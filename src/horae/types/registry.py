@@ -11,7 +11,6 @@ from horae.errors import InvalidJobType, InvalidRequest, JobTypeAlreadyRegistere
 from horae.quoting import quoted
 from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
-from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 from horae.types.rules import DeclaredQueue, refuse_secret_names
@@ -35,7 +34,11 @@ class Listener:
 class Registry:
     """Job types by name, the calendar functions of schedules, and declared queues."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue_backends: Mapping[str, str] | None = None) -> None:
+        """`queue_backends`: the backend of each queue that the settings name: `horae`, `celery` or
+        `celery:QUEUE`.
+        """
+        self.queue_backends: Mapping[str, str] = queue_backends or {}
         self._types: dict[str, JobType[Any]] = {}
         self._built_in: dict[str, JobType[Any]] = {}
         self._loads: dict[str, object] = {}
@@ -44,10 +47,6 @@ class Registry:
         self._listeners: list[Listener] = []
         self.backends: dict[str, Backend] = {}
         """The backends besides Horae's nodes, by name; `horae.contrib.celery.setup` adds Celery."""
-        self.queue_backends: Mapping[str, str] = {}
-        """The backend of each queue in the settings: `horae`, `celery` or `celery:QUEUE`."""
-        self.groups: BodyGroups | None = None
-        """Finds the groups of jobs for the bodies of these types."""
 
     def listen(self, call: Callable[[], None]) -> Listener:
         """Call `call` after each change of the types, on the thread that makes the change."""
@@ -73,7 +72,7 @@ class Registry:
                 declared.name, declared.key_names, job_type.type, job_type.parameters.model
             )
         present = self._types.setdefault(job_type.type, job_type)
-        job_type.groups, job_type.queue_backends = self.groups, self.queue_backends
+        job_type.queue_backends = self.queue_backends
         if present is job_type:
             self._loads[job_type.type] = _load_of(job_type)
             self._notify()

@@ -10,6 +10,7 @@ from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.bulk_job import BulkJob
 from horae.client.jobs.filters import page_length, wanted_states
 from horae.client.jobs.jobs import Jobs
+from horae.client.jobs.methods import ChangesJobs
 
 __all__ = [
     "AsyncBodyGroup",
@@ -17,6 +18,7 @@ __all__ = [
     "BodyGroup",
     "BodyWaits",
     "BulkJob",
+    "ChangesJobs",
     "Jobs",
     "page_length",
     "wanted_states",

@@ -4,7 +4,7 @@ Each change is noted in its own transaction (`noted_by`), so an attempt that goe
 changes no job a second time, and counts none twice.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -121,9 +121,7 @@ class BulkJob(JobType[BulkParameters]):
     on_shutdown = "requeue"
     soft_time_limit = None
 
-    def __init__(
-        self, database: Database, registry: Registry, jobs: Callable[[], ChangesOneJob]
-    ) -> None:
+    def __init__(self, database: Database, registry: Registry, jobs: ChangesOneJob) -> None:
         self._database, self._registry, self._jobs = database, registry, jobs
         super().__init__()
 
@@ -134,7 +132,7 @@ class BulkJob(JobType[BulkParameters]):
 
     @override
     def run(self, job: JobContext[BulkParameters]) -> dict[str, Any]:
-        return _Execution(self._database, self._registry, self._jobs(), job).run()
+        return _Execution(self._database, self._registry, self._jobs, job).run()
 
     @override
     def before_delete(self, job: Job) -> None:

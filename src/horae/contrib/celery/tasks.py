@@ -56,7 +56,7 @@ def task_type(
             "call horae.contrib.celery.setup(celery_app, horae) before task_type"
         )
     made = TaskJobType(backend.app, task, params, options)
-    horae.registry.add(made)
+    horae.add_type(made)
     return made
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.cancelling import JobCanceller
-from horae.client.jobs.creating import RunsInline, RunsOperation, with_retries
+from horae.client.jobs.creating import RunsOperation, with_retries
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.limits import USUAL, JobLimits
 from horae.client.jobs.live_reports import with_live_reports
@@ -34,11 +34,10 @@ class JobsBase(ListsFrom):
         wakeup: WakeupChannel,
         *,
         keep: timedelta,
-        inline: RunsInline,
         limits: JobLimits = USUAL,
     ) -> None:
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
-        self._keep, self._inline, self.limits = keep, inline, limits
+        self._keep, self.limits = keep, limits
         self._reads = database
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)

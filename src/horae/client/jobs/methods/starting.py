@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Never, TypeAlias
 
@@ -14,6 +14,7 @@ from horae.client.changes import is_requested, recorded
 from horae.client.jobs.creating import (
     NewJob,
     NewJobs,
+    RunsInline,
     create,
     create_many,
     create_plain,
@@ -23,23 +24,40 @@ from horae.client.jobs.creating import (
     retried_inline,
 )
 from horae.client.jobs.creating.new_job import new_job
+from horae.client.jobs.limits import USUAL, JobLimits
 from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import Claim, Debounce, Job, JobId, OnDuplicate, Unique
 from horae.domain.times import Duration
 from horae.errors import InvalidRequest
+from horae.live import LiveStore
 from horae.quoting import quoted
-from horae.storage.engine import POSTGRESQL, conflicts_as_busy
+from horae.storage.engine import POSTGRESQL, Database, conflicts_as_busy
 from horae.storage.engine.after_commit import after_commit
-from horae.types import JobTypeReference, of_kind
+from horae.types import JobTypeReference, Registry, of_kind
 from horae.types.rules import OPTIONS, DependencyFailure, StartOptions, check_batch
-from horae.wakeup import work
+from horae.wakeup import WakeupChannel, work
 
 Within: TypeAlias = Session | Connection
 
 
 class StartsJobs(JobsBase):
     """The methods that create jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        live: LiveStore,
+        wakeup: WakeupChannel,
+        *,
+        keep: timedelta,
+        inline: RunsInline,
+        limits: JobLimits = USUAL,
+    ) -> None:
+        """`inline` runs the jobs that are to run in the thread of the caller."""
+        super().__init__(database, registry, live, wakeup, keep=keep, limits=limits)
+        self._inline = inline
 
     def start(  # noqa: PLR0913 - the options of a job
         self,

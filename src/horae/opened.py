@@ -1,0 +1,124 @@
+"""What an application opens at its first use: its adapters, and its clients for jobs.
+
+It is made before the clients of the application and handed to them. The bodies of jobs find their
+groups by the same clients.
+"""
+
+from typing import TYPE_CHECKING
+
+from horae.domain.jobs import KeepLogs
+from horae.forking import ForkSafeLock, lazy_property
+from horae.types import ApplicationHooks, Registry
+
+if TYPE_CHECKING:
+    from horae.client.jobs import AsyncJobs, Jobs
+    from horae.runtime.components import Components
+    from horae.runtime.inline import InlineNode
+    from horae.settings import Settings
+    from horae.types import AsyncJobGroup, Attempt, JobGroup
+
+
+class Opened:
+    """The adapters and the clients for jobs of one application, each made when it is needed."""
+
+    def __init__(self, settings: "Settings", registry: Registry, hooks: ApplicationHooks) -> None:
+        self.settings, self._registry, self._hooks = settings, registry, hooks
+        self.opening = ForkSafeLock(reentrant=True)
+
+    @lazy_property
+    def components(self) -> "Components":
+        """The opened adapters.
+
+        Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases.
+        """
+        from horae.adapters import Adapters, opened_database
+        from horae.client.jobs import BulkJob, ChangesJobs
+        from horae.runtime.components import Components
+        from horae.storage.migrations import runner as migrations
+
+        given, registry = self.settings, self._registry
+        keep_logs = None
+        if given.keep_logs != "off":
+            keep_logs = KeepLogs(
+                level=given.keep_logs, lines=given.keep_log_lines, bytes=given.keep_log_bytes
+            )
+        database = opened_database(given)
+        try:
+            migrations.ensure(database)
+            adapters = Adapters(given, database)
+        except BaseException:
+            database.close()
+            raise
+        changes = ChangesJobs(database, registry, adapters.live, adapters.wakeup, keep=given.keep)
+        registry.add_built_in(BulkJob(database, registry, changes))
+        return Components(
+            database,
+            registry,
+            adapters.live,
+            adapters.wakeup,
+            self._hooks,
+            keep_logs,
+            adapters.replica,
+        )
+
+    @lazy_property
+    def inline(self) -> "InlineNode":
+        """The node that runs jobs in the thread that starts them."""
+        from horae.runtime.inline import InlineNode
+
+        return InlineNode(self.components)
+
+    @lazy_property
+    def jobs(self) -> "Jobs":
+        """The client for jobs."""
+        from horae.client.jobs import Jobs
+
+        made = self.components
+        return Jobs(
+            made.database,
+            made.registry,
+            made.live,
+            made.wakeup,
+            keep=self.settings.keep,
+            inline=self.inline,
+        )
+
+    @lazy_property
+    def async_jobs(self) -> "AsyncJobs":
+        """The client for jobs of coroutines."""
+        from horae.client.jobs import AsyncJobs
+
+        return AsyncJobs(self.jobs, self.components.database, self.components.wakeup)
+
+    def close(self) -> None:
+        """Send pending notifications and close connections; a later use opens them again."""
+        made = vars(self)
+        if "inline" in made:
+            self.inline.close()
+        if "components" in made:
+            if self.components.replica is not None:
+                self.components.replica.close()
+            self.components.wakeup.close()
+            self.components.live.close()
+            self.components.database.close()
+        for name in ("jobs", "async_jobs", "inline", "components"):
+            made.pop(name, None)
+
+
+class GroupsOfBodies:
+    """Finds the groups of the jobs of an application, for their bodies."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def of_body(self, attempt: "Attempt", /) -> "JobGroup":
+        """Return the group of a job."""
+        from horae.client.jobs import BodyGroup
+
+        return BodyGroup(self._opened.jobs, attempt)
+
+    def of_coroutine(self, attempt: "Attempt", /) -> "AsyncJobGroup":
+        """Return the group of a job whose body is a coroutine."""
+        from horae.client.jobs import AsyncBodyGroup
+
+        return AsyncBodyGroup(self._opened.jobs, self._opened.async_jobs, attempt)
