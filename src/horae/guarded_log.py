@@ -7,8 +7,8 @@ write the failure of a job to the database even if it cannot log it.
 
 import logging
 import traceback
-from collections.abc import MutableMapping
-from contextlib import suppress
+from collections.abc import Generator, MutableMapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from typing_extensions import override
@@ -32,6 +32,19 @@ class GuardedLog(logging.LoggerAdapter[logging.Logger]):
             super().log(level, msg, *args, **kwargs)
         except Exception:  # noqa: BLE001 - code of the application
             _print_error()
+
+    @contextmanager
+    def any_error(
+        self, message: str, *args: object, level: int = logging.WARNING, traceback: bool = False
+    ) -> Generator[None]:
+        """Log what the block raises, after the message, and go on.
+
+        For what the program can do without, whatever is wrong with it.
+        """
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - this is what it is for
+            self.log(level, f"{message}: %s", *args, error, exc_info=traceback, stacklevel=3)
 
     def handle(self, record: logging.LogRecord) -> None:
         """Pass on a record that the caller has made."""

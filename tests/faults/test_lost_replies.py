@@ -27,17 +27,17 @@ GROUPS: Final = len(SITES) if "HORAE_EVERY_CALL" in os.environ else 3
 """Runs, over which the calls are distributed at random."""
 
 NOT_REACHED: Final = {  # functions, or single calls of them
-    "Sweeper._make_jobs_due": "only after the clock was set: tests/schedules/test_clock_steps.py",
+    "Sweeper._watch_clock:premature.make_due": "only after the clock was set: tests/schedules/test_clock_steps.py",
     "Sweeper._pull_in_schedules:clock_setbacks.pull_in": "only after the clock was set back: tests/schedules/test_clock_steps.py",
     "InlineClaims._hand_back_lost": "only after the answer to another call was lost: tests/client/test_inline.py",
-    "Sweeper._forget_ended": "only if the report of a job is in the live store at that moment, which is a race",
+    "Sweeper._clean:reading.occupied": "only if the report of a job is in the live store at that moment, which is a race",
     "_Execution._change_one": "only for jobs that have changed meanwhile: tests/client/test_bulk.py",
     "_Execution._failed": "only for jobs that cannot be changed: tests/client/test_bulk.py",
     "GroupsJobs._cancel_then": "only for groups whose members have ended: tests/client/test_groups.py",
     "GroupsJobs._insert_rest": "only for more than 10,000 members: tests/client/test_groups.py",
     "GroupCanceller.request_cancels": "only while members run: tests/client/test_groups.py",
-    "GroupSweeper._cancel": "only after another node was killed: tests/faults/test_groups.py",
-    "GroupSweeper.sweep": "only for ends in repeatable-read transactions: tests/storage/test_groups.py",
+    "GroupSweeper.sweep:follow_ups.cancel_group": "only after another node was killed: tests/faults/test_groups.py",
+    "GroupSweeper.sweep:follow_ups.report_late": "only for ends in repeatable-read transactions: tests/storage/test_groups.py",
     "until_ended_async": "only in coroutines that wait: tests/client/test_waiting_bodies.py",
     "Deployments._today": "only with calendar functions: tests/schedules/test_exclusions.py",
     "Deployments._with_days": "only with calendar functions: tests/schedules/test_exclusions.py",
@@ -48,7 +48,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Schedules._with_days": "only with calendar functions: tests/schedules/test_exclusions.py",
     "Queues.reset": "only for declared queues: tests/client/test_declared_queues.py",
     "Schedules.reset": "only for declared schedules: tests/schedules/test_overrides.py",
-    "Sweeper._forget_logs": "only with log lines that are old: tests/runtime/test_job_logs.py",
+    "Sweeper._clean:logs.forget": "only with log lines that are old: tests/runtime/test_job_logs.py",
     "schedules_row:reading.similar_to": "only for names that no schedule has: tests/cli/test_did_you_mean.py",
     "writer_to": "only for bodies that log: tests/runtime/test_job_logs.py",
     "Queues.set_backend": "only with a backend: tests/runtime/test_dispatching.py",
@@ -64,7 +64,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
 ONLY_ON: Final = {
     "DatabaseMembership": POSTGRESQL,
     "FileMembership": SQLITE,
-    "Sweeper._read_clock": POSTGRESQL,
+    "Sweeper._watch_clock:doctor.clock": POSTGRESQL,
 }
 """Classes and functions that call only one kind of database."""
 
@@ -101,7 +101,14 @@ def expected(database: Database) -> set[str]:
         str(site)
         for site in SITES
         if NOT_REACHED.keys().isdisjoint({site.function, f"{site.function}:{site.statement}"})
-        and {ONLY_ON.get(name) for name in (site.function, site.function.split(".")[0])}
+        and {
+            ONLY_ON.get(name)
+            for name in (
+                site.function,
+                site.function.split(".")[0],
+                f"{site.function}:{site.statement}",
+            )
+        }
         <= {None, database.dialect}
     }
 

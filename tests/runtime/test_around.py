@@ -327,7 +327,7 @@ async def test_hooks_of_the_node_are_called_at_its_start_and_end(
     job = horae.jobs.start(work)
     async with running_node(horae):
         await horae.aio.jobs.wait(job.id, timeout="20s")
-    assert trail == ["start on horae-node-hook", "start 0", "body", "stop", "stop again"]
+    assert trail == ["start on horae-node-hook-0", "start 0", "body", "stop", "stop again"]
 
 
 async def test_a_start_hook_that_raises_ends_the_node(horae: Horae) -> None:

@@ -16,7 +16,7 @@ from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.journal.files import Journals
 from horae.runtime.journal.journal import Journal
-from horae.runtime.liveness.membership import Membership
+from horae.runtime.liveness.membership import DatabaseMembership, FileMembership
 from horae.runtime.timing import JournalTiming, SweeperTiming, Timing
 from horae.storage.engine.database import side_car_path
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
@@ -166,10 +166,11 @@ async def test_a_node_that_is_only_silent_keeps_the_jobs_in_their_last_attempt(
     """It may be cut off and run them to their end; those that may run again are rescued at once."""
     found: dict[NodeId, Death] = {}
 
-    def find_dead(_: Membership) -> dict[NodeId, Death]:
+    def find_dead(_: object) -> dict[NodeId, Death]:
         return found
 
-    monkeypatch.setattr(Membership, "find_dead", find_dead)
+    for kind in (DatabaseMembership, FileMembership):
+        monkeypatch.setattr(kind, "find_dead", find_dead)
     again, last = [
         (await working.aio.jobs.start("work", max_attempts=attempts)).id for attempts in (2, 1)
     ]

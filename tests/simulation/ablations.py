@@ -116,7 +116,7 @@ ABLATIONS: Final = (
     Ablation(
         "no-isolation",
         "a node without contact stops its bodies before others run the jobs",
-        instead(ContactReports, "_isolated", removals.ignore),
+        instead(ContactReports, "_report_isolation", removals.ignore),
     ),
     Ablation(
         "no-rescue",

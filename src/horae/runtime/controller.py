@@ -13,6 +13,7 @@ import asyncio
 import heapq
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from random import Random
 
 from horae.domain.cluster import Ring
@@ -89,19 +90,25 @@ class Controller:
                 await self._read()
                 await self._fire_due()
                 await self._plan_ahead()
-            except Exception as error:  # noqa: BLE001
-                # The database may be unavailable for a while; the node goes on
+            except Exception as error:  # noqa: BLE001 - schedules are tried again, whatever failed
+                self._reload_at = 0.0  # what was not read, or has left the heap, is read again
                 self._unavailable.warn("schedules wait for the database: %s", error)
                 await asyncio.sleep(self._rng.uniform(0.3, 1.0))
                 continue
             self._unavailable.settle()
-            await self._sleep()
+            now = time.monotonic()
+            until = min(
+                self._ring_at,
+                self._reload_at,
+                self._heap[0][0] if self._heap else now + self._timing.ring_every,
+            )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(until - now, 0.0)):
+                    await self._wake.wait()
+            self._wake.clear()
 
     async def _read(self) -> None:
-        """Read the schedules that are due to be read.
-
-        What fails is read again at once, so that no start waits for the next reload.
-        """
+        """Read the ring and the schedules that are due to be read."""
         now = time.monotonic()
         if now >= self._ring_at:
             await self._read_ring()
@@ -111,28 +118,18 @@ class Controller:
             self._reloading = True
             try:
                 await self._reload()
-            except BaseException:
-                self._reload_at = 0.0
-                raise
             finally:
                 self._reloading = False
         if self._changed:
             changed, self._changed = self._changed, set()
-            try:
-                await self._read_changed(changed)
-            except BaseException:
-                self._changed |= changed
-                raise
-
-    async def _read_changed(self, ids: Collection[int]) -> None:
-        before = time.monotonic()
-        for item in await self._database.autocommit_async(
-            firing.due_among, ids, self._timing.horizon
-        ):
-            if item.partition in self._partitions or item.id in self._adopted:
-                self._planned.pop(item.id, None)
-                delay = 0.0 if item.id in self._adopted else self._owner_delay(item.partition)
-                self._remember(item.id, item.priority, before + item.due_in + delay)
+            before = time.monotonic()
+            for item in await self._database.autocommit_async(
+                firing.due_among, changed, self._timing.horizon
+            ):
+                if item.partition in self._partitions or item.id in self._adopted:
+                    self._planned.pop(item.id, None)
+                    delay = 0.0 if item.id in self._adopted else self._owner_delay(item.partition)
+                    self._remember(item.id, item.priority, before + item.due_in + delay)
 
     async def _read_ring(self) -> None:
         members = tuple(await self._database.autocommit_async(nodes.schedulers)) or (self._node,)
@@ -166,32 +163,15 @@ class Controller:
             while (batch := self._take_due(time.monotonic())) and not self._stopping:
                 if self._overdue:
                     self._signals.burst_over.clear()
-                await self._fire_batch(batch)
-        except BaseException:
-            self._reload_at = 0.0  # the batch has left the heap
-            raise
+                # A burst on PostgreSQL is fired as two halves at once: one is prepared while the
+                # other commits.
+                in_halves = self._overdue and self._database.dialect == POSTGRESQL
+                half = -(-len(batch) // 2) if in_halves else len(batch)
+                await asyncio.gather(
+                    *(self._fire_part(part) for part in (batch[:half], batch[half:]) if part)
+                )
         finally:
             self._signals.burst_over.set()
-
-    async def _fire_batch(self, batch: Sequence[int]) -> None:
-        """Fire a batch. A burst on PostgreSQL is fired as two halves at once: one is prepared while
-        the other commits.
-        """
-        half = (
-            -(-len(batch) // 2)
-            if self._overdue and self._database.dialect == POSTGRESQL
-            else len(batch)
-        )
-        await asyncio.gather(
-            *(self._fire_part(part) for part in (batch[:half], batch[half:]) if part)
-        )
-
-    async def _fire_part(self, batch: Sequence[int]) -> None:
-        decided, rest = await self._fire_planned(batch)
-        decided = [*decided, *(await self._fire(rest) if rest else ())]
-        for result in decided:
-            self._plan_next(result)
-        self._signals.decided.send(decided)
 
     async def _plan_ahead(self) -> None:
         """Compute next starts in advance if many schedules are due soon, and none is due yet."""
@@ -201,11 +181,9 @@ class Controller:
         self._plan_at = now + self._timing.plan_every
         until = now + self._timing.plan_within
         soon = [key for key, due in self._due.items() if due <= until and key not in self._planned]
-        room = (
-            min(len(soon), self._timing.most_planned - len(self._planned))
-            if len(soon) >= self._timing.burst
-            else 0
-        )
+        if len(soon) < self._timing.burst:
+            return
+        room = min(len(soon), self._timing.most_planned - len(self._planned))
         for start in range(0, room, self._timing.burst):
             batch = soon[start : start + self._timing.burst]
             self._planned.update(
@@ -215,40 +193,42 @@ class Controller:
                 self._plan_at = 0.0
                 return
 
-    async def _fire_planned(
-        self, batch: Sequence[int]
-    ) -> tuple[Sequence[AppliedPlan], Sequence[int]]:
-        """Fire the planned schedules; return the results and the ids that were not planned.
+    async def _fire_part(self, batch: Sequence[int]) -> None:
+        """Fire the planned schedules of a batch by their plans, and then the others.
 
         Schedules that are too early by the database's clock are put back. Those that have changed
         since are read again: usually another node has fired them, and locking them just to find
         that out would delay that node.
         """
         planned = {key: item for key in batch if (item := self._planned.pop(key, None)) is not None}
-        if not planned:
-            return (), batch
-        try:
-            fired = await self._database.transact_async(
-                bulk_firing.fire, list(planned.values()), self._node
-            )
-        except Exception as error:
-            if is_transient(error):
-                raise
-            log.warning(
-                "%d schedules cannot be fired as planned and are read again: %s",
-                len(planned),
-                error,
-            )
-            return (), batch
-        for early in fired.not_yet_due:
-            self._planned[early.id] = planned[early.id]
-            self._remember(early.id, early.priority, early.read_at + early.due_in)
-        done = {result.schedule.id for result in fired.applied}.union(
-            early.id for early in fired.not_yet_due
-        )
-        if changed := planned.keys() - done:
-            self.reread(changed)
-        return fired.applied, [key for key in batch if key not in planned]
+        decided: list[AppliedPlan] = []
+        rest = [key for key in batch if key not in planned]
+        if planned:
+            try:
+                fired = await self._database.transact_async(
+                    bulk_firing.fire, list(planned.values()), self._node
+                )
+            except Exception as error:
+                if is_transient(error):
+                    raise
+                log.warning(
+                    "%d schedules cannot be fired as planned and are read again: %s",
+                    len(planned),
+                    error,
+                )
+                rest = list(batch)
+            else:
+                for early in fired.not_yet_due:
+                    self._planned[early.id] = planned.pop(early.id)
+                    self._remember(early.id, early.priority, early.read_at + early.due_in)
+                decided += fired.applied
+                if changed := planned.keys() - {result.schedule.id for result in fired.applied}:
+                    self.reread(changed)
+        if rest:
+            decided += await self._fire(rest)
+        for result in decided:
+            self._plan_next(result)
+        self._signals.decided.send(decided)
 
     async def _fire(self, batch: Sequence[int]) -> Sequence[AppliedPlan]:
         """Fire all in one transaction, or else one at a time, so that none blocks the others."""
@@ -295,11 +275,8 @@ class Controller:
                 self._timing.shortest_retry, (row.next_start - row.started_at).total_seconds() / 2
             )
         if due_in <= self._timing.horizon:
-            self._remember(
-                row.id,
-                row.priority,
-                result.read_at + max(due_in, 0.0) + self._owner_delay(row.partition),
-            )
+            due = result.read_at + max(due_in, 0.0) + self._owner_delay(row.partition)
+            self._remember(row.id, row.priority, due)
 
     def _owner_delay(self, partition: int) -> float:
         """Return how long the second owner waits for the first one to fire."""
@@ -317,17 +294,3 @@ class Controller:
                 if self._reloading:  # the rows that are being read may be older than these starts
                     self._changed.add(result.schedule.id)
         self._wake.set()
-
-    async def _sleep(self) -> None:
-        now = time.monotonic()
-        until = min(
-            self._ring_at,
-            self._reload_at,
-            self._heap[0][0] if self._heap else now + self._timing.ring_every,
-        )
-        try:
-            async with asyncio.timeout(max(until - now, 0.0)):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
-        self._wake.clear()

@@ -56,12 +56,6 @@ class Signal(Generic[P]):
         return future
 
 
-def _is_set() -> asyncio.Event:
-    event = asyncio.Event()
-    event.set()
-    return event
-
-
 Schedules: TypeAlias = Collection[int]
 """Ids of schedules; none at all stands for "any of them"."""
 
@@ -115,9 +109,13 @@ class Signals:
     emptied: asyncio.Event = field(default_factory=asyncio.Event)
     """The last running body has ended. A task clears the event before it waits."""
 
-    burst_over: asyncio.Event = field(default_factory=_is_set)
+    burst_over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set unless a burst is fired, in which more schedules are due than one transaction fires.
 
     The controller clears it. The settler then waits a moment, so that starts are written first, and
     sets it itself if too many results wait.
     """
+
+    def __post_init__(self) -> None:
+        """Begin without a burst."""
+        self.burst_over.set()

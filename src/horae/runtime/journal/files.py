@@ -58,7 +58,18 @@ class Journals:
         if not header():
             return  # a file from before a reboot could not be recognized
         try:
-            self._open(journal, self.find_folder(), node)
+            folder = self.find_folder()
+            for _ in range(self._timing.tries):
+                if self._own:
+                    make_folder(folder)
+                else:
+                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if self._trusted_folder() is None:
+                    raise PermissionError(f"{folder} is not a folder of this user alone")
+                with suppress(FileNotFoundError):  # the last node to leave may have removed it
+                    journal.open(folder / f"{node}{SUFFIX}")
+                    return
+            raise FileNotFoundError(f"{folder} is removed repeatedly")
         except OSError as error:
             log.warning(
                 "node %s keeps no journal of what has begun, so if it is killed, all of its jobs"
@@ -117,24 +128,6 @@ class Journals:
             except OSError:
                 return Begun(None)
             time.sleep(self._timing.lock_pause)
-
-    def _open(self, journal: Journal, folder: Path, node: NodeId) -> None:
-        for _ in range(self._timing.tries):
-            self._prepare(folder)
-            with suppress(
-                FileNotFoundError
-            ):  # the last node to leave may just have removed the folder
-                journal.open(folder / f"{node}{SUFFIX}")
-                return
-        raise FileNotFoundError(f"{folder} is removed repeatedly")
-
-    def _prepare(self, folder: Path) -> None:
-        if self._own:
-            make_folder(folder)
-        else:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._trusted_folder() is None:
-            raise PermissionError(f"{folder} is not a folder of this user alone")
 
     def _trusted_folder(self) -> Path | None:
         """Return the folder if only this user can write there: anyone can make one in /tmp."""

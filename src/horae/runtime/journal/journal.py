@@ -162,23 +162,18 @@ class Journal(BuiltAnewInChild):
         slot = next(self._unused)
         if slot >= len(self._entries):
             with self._growing:
-                if slot >= len(self._entries):
-                    self._grow(len(self._entries) * 2)
+                present = len(self._entries)
+                if slot >= present and self.file is None:
+                    self._entries.frombytes(bytes(present * WIDTH))
+                elif slot >= present:
+                    # Stores into the old mapping meanwhile go to the same pages.
+                    self._entries = self._mapped(2 * present)
         return slot
-
-    def _grow(self, slots: int) -> None:
-        if self.file is None:
-            self._entries.frombytes(bytes((slots - len(self._entries)) * WIDTH))
-        else:
-            self._entries = self._mapped(
-                slots
-            )  # stores into the old mapping meanwhile go to the same pages
 
     def _mapped(self, slots: int) -> memoryview:
         descriptor, size = self._descriptors[-1], HEADER + slots * WIDTH
-        os.posix_fallocate(
-            descriptor, 0, size
-        )  # a full disk is reported here, instead of by a signal at a later store
+        # A full disk is reported here, instead of by a signal at a later store.
+        os.posix_fallocate(descriptor, 0, size)
         return memoryview(mmap.mmap(descriptor, size))[HEADER:].cast("q")
 
 

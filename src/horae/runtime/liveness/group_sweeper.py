@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from horae.domain.jobs import GroupId
 from horae.guarded_log import guarded_log
 from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups
@@ -31,15 +30,12 @@ class GroupSweeper:
             self._canceller.act_on(self._database.transact(follow_ups.report_late, LATE_BATCH))
         for group_id in found.abandoned:
             log.warning("group %d is cancelled: its creation was not completed", group_id)
-            self._cancel(group_id)
+            cancelled = self._database.transact(follow_ups.cancel_group, group_id, ABANDONED)
+            if cancelled is not None:
+                self._canceller.act_on(cancelled[1])
         for group_id in (*found.cancelled, *found.abandoned):
             self._canceller.cancel_members(group_id)
 
     def forget_ended(self) -> None:
         """Delete groups that ended long ago and whose jobs are deleted."""
         self._database.transact(groups.forget_ended, self._keep_seconds)
-
-    def _cancel(self, group_id: GroupId) -> None:
-        cancelled = self._database.transact(follow_ups.cancel_group, group_id, ABANDONED)
-        if cancelled is not None:
-            self._canceller.act_on(cancelled[1])

@@ -92,7 +92,7 @@ class Heartbeat:
         only ones left.
         """
         if self._stopped.is_set() or not self._contact.overdue(clock()):
-            return _nothing
+            return lambda: None
         sent = clock()
         return partial(self._answered, sent, nodes.heartbeat(connection, self._record.id))
 
@@ -139,7 +139,7 @@ class Heartbeat:
                 case _:
                     self._helper = None
                     helper.dismiss()
-                    self._start_later(clock())
+                    self._postpone_helper(clock())
                     self._lose(rest, cut=True)
 
     def _lose(self, text: str, *, cut: bool) -> None:
@@ -191,32 +191,27 @@ class Heartbeat:
             starts(self._bridge)  # otherwise the next round starts it
         level = self._contact.isolation(now)
         if level is Isolation.NONE:
-            self._rejoin()
+            # A heartbeat that was sent in time may have been answered late.
+            if self._level is not Isolation.NONE:
+                self._level = Isolation.NONE
+                self._watcher.regained()
         elif level > self._level and now >= self._fresh_from:
             self._level = level
-            # The record has no lock behind a pooler.
-            pooler = "" if self._refused or self._record.lock_key is not None else USED_UP
-            what = (
-                "the database has accepted no writes"
-                if self._refused
-                else "no contact with the database"
-            )
-            log.error("%s for %.1f s%s", what, self._contact.silent_for(now), pooler)
+            what, advice = "the database has accepted no writes", ""
+            if not self._refused:
+                # The record has no lock behind a pooler.
+                advice = USED_UP if self._record.lock_key is None else ""
+                what = "no contact with the database"
+            log.error("%s for %.1f s%s", what, self._contact.silent_for(now), advice)
             self._database.hang_up()
             self._watcher.isolated(level)
-
-    def _rejoin(self) -> None:
-        """Report the end of an isolation, unless a heartbeat sent in time was answered late."""
-        if self._level is not Isolation.NONE:
-            self._level = Isolation.NONE
-            self._watcher.regained()
 
     def _ensure_helper(self, now: float) -> None:
         if self._helper is None and now >= self._helper_at and not self._stopped.is_set():
             try:
                 self._helper = start_helper(self._database, self._record, self._limits)
             except OSError as error:
-                self._start_later(now)
+                self._postpone_helper(now)
                 log.warning("cannot start a process for the heartbeat yet: %s", error)
             else:
                 if self._helper is None:
@@ -226,7 +221,7 @@ class Heartbeat:
                         " heartbeat"
                     )
 
-    def _start_later(self, now: float) -> None:
+    def _postpone_helper(self, now: float) -> None:
         self._helper_at = now + self._restart_in
         self._restart_in = self._timing.restart.after(self._restart_in)
 
@@ -234,16 +229,23 @@ class Heartbeat:
         """Send heartbeats in this process until the helper does."""
         while self._is_needed():
             try:
-                self._beat_while_connected()
-            except Exception as error:  # noqa: BLE001
-                # A new connection may work, whatever is wrong with this one.
+                with self._database.own_connection() as connection:
+                    while self._is_needed():
+                        # Hold the lock until the connection ends; only this node and its helper
+                        # ever take it.
+                        held, key = connection.info, self._record.lock_key
+                        if key is not None and not held.get("horae_locked"):
+                            held["horae_locked"] = nodes.take_lock(connection, key)
+                        self._beat_with(partial(nodes.heartbeat, connection, self._record.id))
+                        self._stopped.wait(self._limits.beat)
+            except Exception as error:  # noqa: BLE001 - a new connection may work, whatever is wrong
                 if isinstance(error, DatabaseReadOnly):
                     self._refuse(str(error))
                 else:
                     self._unavailable.warn("the heartbeat lost its connection: %s", error)
                 with suppress(Exception):  # there is no new connection, but perhaps an open one
                     self._beat_with(
-                        lambda: self._database.autocommit(nodes.heartbeat, self._record.id)
+                        partial(self._database.autocommit, nodes.heartbeat, self._record.id)
                     )
                 self._stopped.wait(self._limits.beat / 2)
 
@@ -251,22 +253,6 @@ class Heartbeat:
         late = clock() - self._helper_beat_at > 1.5 * self._limits.beat
         return late and not self._stopped.is_set()
 
-    def _beat_while_connected(self) -> None:
-        with self._database.own_connection() as connection:
-            while self._is_needed():
-                self._take_lock(connection)
-                self._beat_with(lambda: nodes.heartbeat(connection, self._record.id))
-                self._stopped.wait(self._limits.beat)
-
     def _beat_with(self, beat: Callable[[], int | None]) -> None:
         sent = clock()
         self._answered(sent, beat())
-
-    def _take_lock(self, connection: Connection) -> None:
-        """Hold the lock until the connection ends; only this node and its helper ever take it."""
-        if self._record.lock_key is not None and not connection.info.get("horae_locked"):
-            connection.info["horae_locked"] = nodes.take_lock(connection, self._record.lock_key)
-
-
-def _nothing() -> None:
-    """Do nothing, because no heartbeat was due."""

@@ -48,17 +48,17 @@ class Helper:
 
     def messages(self, seconds: float) -> Iterator[tuple[str, str]]:
         """Return its messages, split after the first word; `ended` once the process is gone."""
+        poll = select.poll()
         try:
-            received = (
-                os.read(self._stdout.fileno(), LARGEST)
-                if _is_ready(self._stdout.fileno(), seconds)
-                else None
-            )
+            poll.register(self._stdout.fileno(), select.POLLIN)
+            if not poll.poll(seconds * 1000):
+                return
+            received = os.read(self._stdout.fileno(), LARGEST)
         except (OSError, ValueError):  # `dismiss` may have closed the pipe
             received = b""
-        if received == b"":
+        if not received:
             yield ENDED, "its helper process has ended"
-        *lines, self._unread = (self._unread + (received or b"")).split(b"\n")
+        *lines, self._unread = (self._unread + received).split(b"\n")
         for line in lines:
             word, _, rest = line.decode(errors="replace").partition(" ")
             yield word, rest
@@ -76,6 +76,7 @@ def start_helper(database: Database, record: NodeRecord, limits: LivenessLimits)
     """Start the process; return None if there is no Python interpreter; may raise OSError."""
     if not Path(sys.executable or "").name.startswith(INTERPRETERS) or not PROGRAM.is_file():
         return None
+    config = json.dumps(told(database, record, limits)).encode() + b"\n"
     process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
         # The helper receives the import path of the node, so it does not have to search for site
         # packages.
@@ -87,8 +88,8 @@ def start_helper(database: Database, record: NodeRecord, limits: LivenessLimits)
     )
     helper = Helper(process)
     try:
-        os.write(helper.descriptors[0], json.dumps(told(database, record, limits)).encode() + b"\n")
-    except BaseException:
+        os.write(helper.descriptors[0], config)
+    except OSError:
         helper.dismiss()
         raise
     return helper
@@ -111,9 +112,3 @@ def told(database: Database, record: NodeRecord, limits: LivenessLimits) -> Help
         every=limits.beat,
         timeout=limits.silence,
     )
-
-
-def _is_ready(descriptor: int, seconds: float) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))

@@ -1,7 +1,7 @@
 """Finds live nodes of this machine whose journals other nodes do not see."""
 
-import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,23 +29,12 @@ def hidden_journals(journals: Journals, views: Iterable[NodeView]) -> Iterator[H
             and is_gone(decoded(view.host, view.pid)) is False
             and not journals.shows(view.id)
         ):
+            opened: list[Path] = []
             try:
-                yield HiddenJournal(view, _file_of(view))
-            except PermissionError:
+                for descriptor in Path(f"/proc/{view.pid}/fd").iterdir():
+                    with suppress(FileNotFoundError):  # it has been closed meanwhile
+                        opened.append(descriptor.readlink())
+            except PermissionError:  # a process of another user
                 continue
-
-
-def _file_of(view: NodeView) -> str | None:
-    """Return the journal that the process of a node has open.
-
-    Raises PermissionError for one of another user.
-    """
-    name = f"{view.id}{SUFFIX}"
-    for descriptor in Path(f"/proc/{view.pid}/fd").iterdir():
-        try:
-            target = os.readlink(descriptor)  # noqa: PTH115 - Path.readlink would resolve it
-        except FileNotFoundError:  # the descriptor has been closed meanwhile
-            continue
-        if target.rpartition("/")[2] == name:
-            return target
-    return None
+            places = [str(file) for file in opened if file.name == f"{view.id}{SUFFIX}"]
+            yield HiddenJournal(view, places[0] if places else None)

@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,17 +59,12 @@ def decoded(host: str, pid: int) -> Process:
 
 
 def _host() -> str:
-    return "/".join(
-        (socket.gethostname(), _read("/proc/sys/kernel/random/boot_id")[:8], _namespace())
-    )
-
-
-def _namespace() -> str:
-    try:
-        # Path.readlink would resolve it
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")  # noqa: PTH115
-    except OSError:
-        return ""
+    boot = namespace = ""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    with suppress(OSError):
+        namespace = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
+    return f"{socket.gethostname()}/{boot}/{namespace}"
 
 
 def _born(pid: int) -> str | None:
@@ -80,10 +76,3 @@ def _born(pid: int) -> str | None:
     except OSError:
         return None
     return "gone" if fields[0] in "ZX" else fields[19]
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""

@@ -5,11 +5,10 @@ connection. On SQLite: by a lock on a file beside the database, so that a body t
 database for a minute makes no node look dead.
 """
 
-import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -50,24 +49,11 @@ class Membership(ABC):
         commit.
         """
         del connection
-        return _nothing
-
-    def find_dead(self) -> dict[NodeId, Death]:
-        """Return the nodes that are dead as far as this node can tell, and why."""
-        asked = clock()
-        views = self._database.autocommit(nodes.view)
-        took = clock() - asked
-        self._observe(views, asked, took)
-        deaths = self._judge([view for view in views if view.id != self._record.id], took)
-        return {node: death for node, death in deaths.items() if death is not None}
-
-    # SQLite does not need this.
-    def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:  # noqa: B027
-        """Record what was read about all nodes, and when."""
+        return lambda: None
 
     @abstractmethod
-    def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
-        """Return why each of these nodes is dead, if it is; reading them `took` so many seconds."""
+    def find_dead(self) -> dict[NodeId, Death]:
+        """Return the nodes that are dead as far as this node can tell, and why."""
 
     def remove_traces(self, node: NodeId) -> None:  # noqa: B027 - nothing to do on PostgreSQL
         """Remove the files of a dead node, after its jobs were rescued and its row was removed."""
@@ -110,28 +96,35 @@ class DatabaseMembership(Membership):
 
     @override
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        return _nothing if self._heartbeat is None else self._heartbeat.beat_within(connection)
+        if self._heartbeat is None:
+            return super().beat_within(connection)
+        return self._heartbeat.beat_within(connection)
 
     @override
-    def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:
+    def find_dead(self) -> dict[NodeId, Death]:
+        """Judge other nodes by their heartbeats, unless this node's own heartbeat is late."""
+        asked = clock()
+        views = self._database.autocommit(nodes.view)
+        now = clock()
         if views:
             database_now = views[0].heartbeat_at + timedelta(seconds=views[0].silence)
-            self._silences.observe(
-                database_now, asked, took, {view.id: view.heartbeat_at for view in views}
-            )
-
-    @override
-    def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
-        """Judge other nodes by their heartbeats, unless this node's own heartbeat is late."""
-        now = clock()
-        silences = {
-            view.id: self._silences.of(view.id, view.heartbeat_at, view.silence, now)
-            for view in others
-        }
+            beats = {view.id: view.heartbeat_at for view in views}
+            self._silences.observe(database_now, asked, now - asked, beats)
         # Read after the answer: if the server was unavailable until then, all nodes were silent.
-        watched = 0.0 if took > self._limits.lock else self._watched()
-        signs = [replace(signs_of(view), silence=silences[view.id]) for view in others]
-        return {each.node: death_of(each, watched, self._limits) for each in signs}
+        if now - asked > self._limits.lock:
+            watched = 0.0
+        elif self._heartbeat is None:  # the caller is a command or a web page, not a node
+            watched = self._limits.silence
+        else:
+            watched = 0.0 if self._heartbeat.is_stale else self._heartbeat.watched()
+        dead: dict[NodeId, Death] = {}
+        for view in views:
+            if view.id != self._record.id:
+                silence = self._silences.of(view.id, view.heartbeat_at, view.silence, now)
+                signs = replace(signs_of(view), silence=silence)
+                if (death := death_of(signs, watched, self._limits)) is not None:
+                    dead[view.id] = death
+        return dead
 
     @override
     def stop(self) -> None:
@@ -149,11 +142,6 @@ class DatabaseMembership(Membership):
         """In a forked child: close the pipes to the helper."""
         if self._heartbeat is not None:
             detach(self._heartbeat.descriptors)
-
-    def _watched(self) -> float:
-        if self._heartbeat is None:
-            return self._limits.silence  # the caller is a command or a web page, not a node
-        return 0.0 if self._heartbeat.is_stale else self._heartbeat.watched()
 
 
 class FileMembership(Membership):
@@ -177,19 +165,35 @@ class FileMembership(Membership):
         """Take the lock, then insert the row, so that no row is ever seen without a lock."""
         make_folder(self._directory)
         self._lock.take()
-        try:
+        with ExitStack() as unless_registered:
+            # A second attempt of this process would wait without end for the lock of the first.
+            unless_registered.callback(self._lock.release)
             self._database.transact(register, self._record)
-        except BaseException:
-            # Without this, a second attempt of this process would wait for the lock without end.
-            self._lock.release()
-            raise
+            unless_registered.pop_all()
 
     @override
-    def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
-        """Judge by processes and locks, and remove files that have no row."""
-        deaths = {view.id: death_of(self._signs(view), 0.0, LivenessLimits()) for view in others}
-        self._sweep_files(deaths.keys())
-        return deaths
+    def find_dead(self) -> dict[NodeId, Death]:
+        """Judge by processes and locks, and remove files of nodes that have no row."""
+        views = self._database.autocommit(nodes.view)
+        dead: dict[NodeId, Death] = {}
+        for view in views:
+            if view.id == self._record.id:
+                continue
+            # A child that the node has forked may have inherited the lock, so the process itself
+            # is checked as well.
+            gone, file = is_gone(decoded(view.host, view.pid)), self._file(view.id)
+            lock_free = is_abandoned(file) or not file.exists()
+            signs = Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
+            if (death := death_of(signs, 0.0, LivenessLimits())) is not None:
+                dead[view.id] = death
+        listed = {view.id for view in views}
+        for file in [self._file(node) for node in self._others_with_files() if node not in listed]:
+            with suppress(FileNotFoundError):
+                # A node that starts makes its file before its row.
+                age = time.time() - file.stat().st_mtime
+                if is_abandoned(file) and age > self._timing.orphaned_after:
+                    file.unlink()
+        return dead
 
     @override
     def leave(self) -> None:
@@ -209,32 +213,15 @@ class FileMembership(Membership):
         """In a forked child: leave the lock to the parent."""
         self._lock.abandon()
 
-    def _sweep_files(self, listed: Collection[NodeId]) -> None:
-        """Remove files of nodes without a row, but not of a node that has just created its file."""
-        for file in [self._file(node) for node in self._others_with_files() if node not in listed]:
-            with suppress(FileNotFoundError):
-                if (
-                    is_abandoned(file)
-                    and time.time() - file.stat().st_mtime > self._timing.orphaned_after
-                ):
-                    file.unlink()
-
     def _others_with_files(self) -> list[NodeId]:
-        try:  # `Path.glob` takes several times as long, and this runs twice a second
-            names = os.listdir(self._directory)  # noqa: PTH208
+        try:
+            names = [file.name for file in self._directory.iterdir()]
         except FileNotFoundError:  # no node has started yet
             return []
         listed = [
             NodeId(name.removesuffix(LOCK_SUFFIX)) for name in names if name.endswith(LOCK_SUFFIX)
         ]
         return [node for node in listed if node != self._record.id]
-
-    def _signs(self, view: NodeView) -> Signs:
-        # A child that the node has forked may have inherited the lock, so the process itself is
-        # checked as well.
-        gone, file = is_gone(decoded(view.host, view.pid)), self._file(view.id)
-        lock_free = is_abandoned(file) or not file.exists()
-        return Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
 
     def _file(self, node: NodeId) -> Path:
         return self._directory / f"{node}{LOCK_SUFFIX}"
@@ -262,7 +249,3 @@ def signs_of(view: NodeView) -> Signs:
     """Return the signs of life of a node with a heartbeat."""
     gone = view.process_ended or is_gone(decoded(view.host, view.pid))
     return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)
-
-
-def _nothing() -> None:
-    """Do nothing, because no heartbeat was due."""

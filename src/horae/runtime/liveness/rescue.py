@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
-from typing import TypeAlias
 
 from sqlalchemy import Connection
 
@@ -17,16 +16,6 @@ from horae.storage.jobs import claims
 from horae.storage.outcomes import crashed_nodes, settling
 from horae.storage.schedules import AppliedPlan
 from horae.types import Registry
-
-Reports: TypeAlias = Callable[[Sequence[JobId]], Mapping[JobId, LiveReport]]
-
-
-def _unknown(_node: NodeId) -> Begun:
-    return Begun(None)
-
-
-def _none(_job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +38,8 @@ class Rescuer:
 
     registry: Registry
     rng: Random
-    begun_by: Callable[[NodeId], Begun] = _unknown
-    reports: Reports = _none
+    begun_by: Callable[[NodeId], Begun] = lambda _node: Begun(None)
+    reports: Callable[[Sequence[JobId]], Mapping[JobId, LiveReport]] = lambda _job_ids: {}
     age: timedelta = timedelta(0)
     batch: int = 500
 
@@ -80,12 +69,10 @@ class Rescuer:
                 )
                 result.append(Rescued(claim, node, None, state))
             elif begun.may_include(claim):
-                finished = begun.has_succeeded(claim)
-                settlement = (
-                    _finish(claim)
-                    if finished
-                    else self._crash(claim, node, crashes, reports.get(claim.id))
-                )
+                if begun.has_succeeded(claim):
+                    settlement = decide(claim, Succeeded(), Backoff(), self.rng)
+                else:
+                    settlement = self._crash(claim, node, crashes, reports.get(claim.id))
                 ended.extend(settling.settle(connection, node, [settlement], self.age).runs)
                 result.append(Rescued(claim, node, settlement, settlement.state))
             else:
@@ -104,7 +91,3 @@ class Rescuer:
         if report is None or report.lease != claim.lease:
             return settlement
         return settlement._replace(progress=report.progress_percentage, label=report.label)
-
-
-def _finish(claim: Claim) -> Settlement:
-    return decide(claim, Succeeded(), Backoff(), Random(0))

@@ -10,10 +10,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -37,7 +37,7 @@ from horae.storage.nodes import nodes
 from horae.storage.operations import doctor
 from horae.storage.outcomes import OverdueJob, run_ending, time_limits
 from horae.storage.schedules import AppliedPlan, clock_setbacks
-from horae.types import JobType, Registry
+from horae.types import Registry
 
 log = guarded_log("horae.runtime")
 
@@ -99,33 +99,26 @@ class Sweeper:
         while True:
             # The event is cleared before the round: a suspicion during it belongs to the next one.
             self._suspicion.clear()
-            await self._try_round()
-            await self._pause()
-
-    async def _try_round(self) -> None:
-        try:
-            await self._round()
-        except Exception as error:
-            if is_transient(error):
-                self._unavailable.warn("a sweep failed and will be repeated: %s", error)
+            try:
+                await self._round()
+            except Exception as error:
+                if is_transient(error):
+                    self._unavailable.warn("a sweep failed and will be repeated: %s", error)
+                else:
+                    log.exception("a sweep failed and will be repeated")
             else:
-                log.exception("a sweep failed and will be repeated")
-        else:
-            self._unavailable.settle()
+                self._unavailable.settle()
+            await self._pause()
 
     async def _pause(self) -> None:
         """Wait for the next round; less after a suspicion, which may need a second look."""
         self._locked_rounds = self._locked_rounds + 1 if self._unremoved else 0
-        locked = (
-            0 < self._locked_rounds <= self._timing.locked_rounds
-        )  # usually the server is just ending a statement that holds the lock
-        soon = locked or (self._suspected and not self._again)
-        pause = (
-            self._timing.suspicious_round
-            if soon
-            else self._timing.round * self._rng.uniform(0.9, 1.1)
-        )
+        # Usually the server is just ending a statement that holds the lock.
+        locked = 0 < self._locked_rounds <= self._timing.locked_rounds
         self._again = self._suspected and not self._again
+        pause = self._timing.suspicious_round
+        if not (locked or self._again):
+            pause = self._timing.round * self._rng.uniform(0.9, 1.1)
         end = time.monotonic() + pause
         while not self._suspicion.is_set() and (left := end - time.monotonic()) > 0:
             with suppress(TimeoutError):
@@ -142,12 +135,14 @@ class Sweeper:
         routine = self._rounds_without_look >= self._timing.look_every * self._pace()
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
-        if (
-            look or self._database.dialect == SQLITE
-        ):  # a forward step of the clock makes other nodes seem silent on PostgreSQL
+        # A forward step of the clock makes other nodes seem silent on PostgreSQL.
+        if look or self._database.dialect == SQLITE:
             await self._watch_clock()
         if look:
-            self._announce(dead)
+            # Each dead node is logged once, however long it stays because its jobs are locked.
+            for node in dead.keys() - self._announced:
+                log.warning("node %s is dead: %s", node, dead[node].cause)
+            self._announced = frozenset(dead)
         if dead or routine:
             await self.rescue(dead)
         if routine:
@@ -163,21 +158,22 @@ class Sweeper:
 
     async def _clean(self) -> None:
         """Remove what is left of ended jobs and groups."""
-        journals, groups = self._journals, self._groups
-        for remove in (
-            self._forget_ended,
-            self._clean_lanes,
-            journals.sweep,
-            self._forget_logs,
-            groups.forget_ended,
-        ):
-            await self._database.in_service(remove)
-
-    def _announce(self, dead: Mapping[NodeId, Death]) -> None:
-        """Log each dead node once, however long it stays registered because its jobs are locked."""
-        for node in dead.keys() - self._announced:
-            log.warning("node %s is dead: %s", node, dead[node].cause)
-        self._announced = frozenset(dead)
+        database, batch = self._database, self._timing.reports_batch
+        # Nodes that were killed have left reports of ended jobs in the live store.
+        after = JobId(0)
+        while reported := await database.in_service(partial(self._live.reported, after, batch)):
+            occupied = await database.autocommit_async(reading.occupied, reported)
+            ended = [job_id for job_id in reported if job_id not in occupied]
+            await database.in_service(partial(self._live.forget, ended))
+            after = reported[-1]
+        while await database.transact_async(lane_cleaning.clean):
+            pass
+        await database.in_service(self._journals.sweep)
+        if self._keep_logs_for is not None:
+            seconds = self._keep_logs_for.total_seconds()
+            while await database.transact_async(logs.forget, seconds, batch) == batch:
+                pass
+        await database.in_service(self._groups.forget_ended)
 
     async def rescue(self, dead: Mapping[NodeId, Death]) -> None:
         """Rescue all jobs of dead or unregistered nodes, then unregister these nodes.
@@ -207,7 +203,7 @@ class Sweeper:
                 self._timing.rescue_batch,
             )
             batch, ended, removed = await self._database.transact_async(
-                self._clear, rescuer, certain, dead.keys() - certain
+                self._rescue_batch, rescuer, certain, dead.keys() - certain
             )
             self._states = {
                 node: counts for node, counts in self._count_states(batch).items() if node in dead
@@ -228,7 +224,7 @@ class Sweeper:
         while self._kept_journals and self._kept_journals[0][0] <= time.monotonic():
             self._journals.remove(self._kept_journals.popleft()[1])
 
-    def _clear(
+    def _rescue_batch(
         self,
         connection: Connection,
         rescuer: Rescuer,
@@ -239,11 +235,9 @@ class Sweeper:
         batch, ended = rescuer.rescue(connection, certain, silent)
         dead = {*certain, *silent}
         last = len(batch) < self._timing.rescue_batch
-        removed = (
-            nodes.remove_dead(connection, dead, self._count_states(batch))
-            if dead and last
-            else set[NodeId]()
-        )
+        removed = set[NodeId]()
+        if dead and last:
+            removed = nodes.remove_dead(connection, dead, self._count_states(batch))
         return batch, ended, removed
 
     def _count_states(self, batch: Sequence[Rescued]) -> dict[NodeId, Counter[str]]:
@@ -255,69 +249,61 @@ class Sweeper:
 
     def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
         """Read how far bodies were, so that progress does not fall back when jobs are ended."""
-        try:
+        with log.any_error("the progress of %d jobs is lost", len(job_ids)):
             return self._live.read(job_ids)
-        except Exception as error:  # noqa: BLE001 - the progress shown must not delay the rescue
-            log.warning("the progress of %d jobs is lost: %s", len(job_ids), error)
-            return {}
-
-    def _seen(self, job_ids: Sequence[JobId]) -> Mapping[tuple[JobId, int], int]:
-        reports = self._reports(job_ids).values()
-        return {(report.job_id, report.lease): report.progress_percentage for report in reports}
+        return {}
 
     async def enforce_limits(self) -> None:
         """Fail jobs that their nodes cannot stop, and owned jobs not claimed in time."""
         await self._watch_clock()
-        hard = {kind.type: kind.time_limits.hard for kind in self._registry}
-        extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
-        graces = {
-            kind.type: kind.time_limits.grace.total_seconds() + extra[kind.type]
-            for kind in self._registry
-        }
-        overdue = {
-            name: limit.total_seconds() + extra[name]
-            for name, limit in hard.items()
-            if limit is not None
-        }
-        pending = {kind.type: kind.time_limits.pending for kind in self._registry}
-        waiting = {
-            name: limit.total_seconds() for name, limit in pending.items() if limit is not None
-        }
-        for job in [
-            *await self._expire(limits.HARD, overdue),
-            *await self._expire(limits.OF_SCHEDULE, graces),
-        ]:
-            log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
-            self._on_expiry(job)
-        for job in await self._expire(limits.PENDING, waiting):
-            log.error("job %d (%s) was not claimed in time and was failed", job.id, job.type)
-            self._on_expiry(job)
-        for job in await self._fail_expired():
-            log.error("job %d (%s) had not begun when it expired and was failed", job.id, job.type)
-            self._on_expiry(job)
+        running: dict[str, float] = {}
+        graces: dict[str, float] = {}
+        pending: dict[str, float] = {}
+        for kind in self._registry:
+            bounds, extra = kind.time_limits, self._timing.latitude
+            if kind.isolation == "process":
+                extra += START_UP.total_seconds()  # the start of its process counts towards none
+            graces[kind.type] = bounds.grace.total_seconds() + extra
+            if bounds.hard is not None:
+                running[kind.type] = bounds.hard.total_seconds() + extra
+            if bounds.pending is not None:
+                pending[kind.type] = bounds.pending.total_seconds()
+        for limit, seconds, why in (
+            (limits.HARD, running, "ran past its hard time limit"),
+            (limits.OF_SCHEDULE, graces, "ran past its hard time limit"),
+            (limits.PENDING, pending, "was not claimed in time"),
+        ):
+            if seconds:  # some types have this limit
+                found = await self._database.autocommit_async(time_limits.overdue, limit, seconds)
+                await self._fail(found, limit, why)
+        found = await self._database.autocommit_async(
+            time_limits.expired_jobs, self._timing.expired_batch
+        )
+        await self._fail(found, limits.EXPIRED, "had not begun when it expired")
 
     async def _watch_clock(self) -> None:
         """Compare the database's clock with this process's; if it was set back, adapt due times."""
-        if self._elapsed.observe(await self._read_clock(), time.monotonic()):
+        if self._database.dialect == SQLITE:  # the clock of SQLite is that of this process
+            now = EPOCH + opening.now() * MICROSECOND
+        else:
+            now = await self._database.autocommit_async(doctor.clock)
+        if self._elapsed.observe(now, time.monotonic()):
             self._jobs_may_wait = self._schedules_may_wait = True
             self._on_clock_set()
         if self._jobs_may_wait:
-            await self._make_jobs_due()
+            made = limit = self._timing.due_batch
+            while made == limit:
+                made = await self._database.autocommit_async(premature.make_due, limit)
+                if made:
+                    log.warning(
+                        "%d jobs waited for a moment before the database's clock was set back;"
+                        " they are due now",
+                        made,
+                    )
             self._jobs_may_wait = False
         if self._schedules_may_wait:
             await self._pull_in_schedules()
             self._schedules_may_wait = False
-
-    async def _make_jobs_due(self) -> None:
-        limit = self._timing.due_batch
-        while (made := await self._database.autocommit_async(premature.make_due, limit)) > 0:
-            log.warning(
-                "%d jobs waited for a moment before the database's clock was set back; they are"
-                " due now",
-                made,
-            )
-            if made < limit:
-                return
 
     async def _pull_in_schedules(self) -> None:
         """Restart intervals by the clock, and name schedules that wait until it catches up."""
@@ -343,72 +329,35 @@ class Sweeper:
                 ", …" if len(waiting) > _NAMED else "",
             )
 
-    async def _read_clock(self) -> datetime:
-        if self._database.dialect == SQLITE:  # the clock of SQLite is that of this process
-            return EPOCH + opening.now() * MICROSECOND
-        return await self._database.autocommit_async(doctor.clock)
+    async def _fail(self, found: Sequence[OverdueJob], limit: Limit, why: str) -> None:
+        """Fail those of these jobs that are past the limit, even by this process's own clock.
 
-    def _clean_lanes(self) -> None:
-        while self._database.transact(lane_cleaning.clean):
-            pass
-
-    async def _expire(self, limit: Limit, seconds: Mapping[str, float]) -> Sequence[Job]:
-        if not seconds:  # no type has this limit
-            return ()
-        return await self._fail(
-            await self._database.autocommit_async(time_limits.overdue, limit, seconds), limit
-        )
-
-    async def _fail_expired(self) -> Sequence[Job]:
-        found = await self._database.autocommit_async(
-            time_limits.expired_jobs, self._timing.expired_batch
-        )
-        return await self._fail(found, limits.EXPIRED)
-
-    async def _fail(self, found: Sequence[OverdueJob], limit: Limit) -> Sequence[Job]:
-        if not found:
-            return ()
-        living = await self._database.in_service(self._living)
-        passed = [
-            (item.id, item.lease) for item in found if self._age(item, living) >= item.seconds
-        ]
-        if not passed:
-            return ()
-        seen = await self._database.in_service(
-            partial(self._seen, [job_id for job_id, _ in passed])
-        )
-        return await self._database.transact_async(time_limits.expire, passed, limit, seen)
-
-    def _age(self, item: OverdueJob, living: Collection[NodeId]) -> float:
-        """Return how long ago a job began, even if the database's clock was changed since.
-
-        Changes before this process observed the clock are unknown here. But a living node enforces
-        the limits of its own bodies, so others count from the start of this process at the
-        earliest.
+        Changes of the database's clock before this process observed it are unknown here. But a
+        living node enforces the limits of its own bodies, so others count from the start of this
+        process at the earliest.
         """
-        now = time.monotonic()
-        age = self._elapsed.age(item.since, now)
-        return min(age, now - self._born) if item.node in living else age
-
-    def _living(self) -> Collection[NodeId]:
-        listed = {view.id for view in self._database.autocommit(nodes.view)}
-        return listed.difference(self._membership.find_dead())
-
-    def _forget_ended(self) -> None:
-        """Remove ended jobs from the live store, in case their nodes were killed before."""
-        after = JobId(0)
-        while reported := self._live.reported(after, self._timing.reports_batch):
-            occupied = self._database.autocommit(reading.occupied, reported)
-            self._live.forget([job_id for job_id in reported if job_id not in occupied])
-            after = reported[-1]
-
-    def _forget_logs(self) -> None:
-        """Delete log lines of jobs that have been kept for long enough."""
-        if self._keep_logs_for is None:
+        if not found:
             return
-        batch, seconds = self._timing.reports_batch, self._keep_logs_for.total_seconds()
-        while self._database.transact(logs.forget, seconds, batch) == batch:
-            pass
+        listed = await self._database.autocommit_async(nodes.view)
+        dead = await self._database.in_service(self._membership.find_dead)
+        living = {view.id for view in listed}.difference(dead)
+        now = time.monotonic()
+        passed: list[tuple[JobId, int]] = []
+        for item in found:
+            age = self._elapsed.age(item.since, now)
+            if item.node in living:
+                age = min(age, now - self._born)
+            if age >= item.seconds:
+                passed.append((item.id, item.lease))
+        if not passed:
+            return
+        reports = await self._database.in_service(
+            partial(self._reports, [job_id for job_id, _ in passed])
+        )
+        seen = {(each.job_id, each.lease): each.progress_percentage for each in reports.values()}
+        for job in await self._database.transact_async(time_limits.expire, passed, limit, seen):
+            log.error("job %d (%s) %s and was failed", job.id, job.type, why)
+            self._on_expiry(job)
 
     async def end_lost_runs(self) -> None:
         """End runs of schedules whose jobs have ended or are gone without being reported."""
@@ -421,8 +370,3 @@ class Sweeper:
             )
         if ended:
             self._on_runs(ended)
-
-
-def _start_up(kind: JobType[Any]) -> float:
-    """Return how many seconds its child process has to start, which count towards no limit."""
-    return START_UP.total_seconds() if kind.isolation == "process" else 0.0

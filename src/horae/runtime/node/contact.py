@@ -35,17 +35,17 @@ class ContactReports:
     def watcher(self) -> Watcher:
         """Return what the heartbeat calls."""
         return Watcher(
-            died=self._died,
+            died=self._report_death,
             suspected=partial(post, self.loop, self.signals.node_suspected.send),
-            isolated=self._isolated,
+            isolated=self._report_isolation,
             regained=partial(post, self.loop, self.signals.contact_regained.send),
         )
 
-    def _died(self) -> None:
+    def _report_death(self) -> None:
         self._stop_threads(LeaseLost, Isolation.ALL)
         post(self.loop, self.signals.declared_dead.send)
 
-    def _isolated(self, level: Isolation) -> None:
+    def _report_isolation(self, level: Isolation) -> None:
         self._stop_threads(OutOfContact, level)
         post(self.loop, self.signals.isolated.send, level)
 

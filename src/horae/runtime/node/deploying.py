@@ -35,10 +35,8 @@ class Deploying:
             await asyncio.sleep(self._options.timing.calendars)
             if not (self._options.scheduler and self._components.registry.calendars):
                 continue
-            try:
+            with log.any_error(
+                "calendar functions could not be asked again; the days that are known stay",
+                traceback=True,
+            ):
                 await self.deploy()
-            except Exception:
-                log.warning(
-                    "calendar functions could not be asked again; the days that are known stay",
-                    exc_info=True,
-                )

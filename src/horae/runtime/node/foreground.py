@@ -44,36 +44,33 @@ def run_in_foreground(node: Runnable) -> None:
 def running_beside(node: NodeT) -> Generator[NodeT]:
     """Run in a separate thread during the block; raise the node's error by the end of the block."""
     ready, ended = Future[None](), Future[None]()
-    threading.Thread(
-        target=_live, args=(node, ready, ended), name="horae-node", daemon=True
-    ).start()
+
+    async def run_and_announce() -> None:
+        async with asyncio.TaskGroup() as group:
+            life = group.create_task(node.run())
+            waiting = group.create_task(node.ready.wait())
+            await asyncio.wait((life, waiting), return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if not life.done() or life.exception() is None:
+                ready.set_result(None)
+
+    def live() -> None:
+        try:
+            own_loop.run(run_and_announce())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for it
+            for future in (ready, ended):
+                if not future.done():
+                    future.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    threading.Thread(target=live, name="horae-node", daemon=True).start()
     ready.result()
     try:
         yield node
     finally:
         node.stop()
         ended.result()
-
-
-def _live(node: Runnable, ready: Future[None], ended: Future[None]) -> None:
-    try:
-        own_loop.run(_run_and_announce(node, ready))
-    except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for it
-        for future in (ready, ended):
-            if not future.done():
-                future.set_exception(error)
-    else:
-        ended.set_result(None)
-
-
-async def _run_and_announce(node: Runnable, ready: Future[None]) -> None:
-    async with asyncio.TaskGroup() as group:
-        life = group.create_task(node.run())
-        waiting = group.create_task(node.ready.wait())
-        await asyncio.wait((life, waiting), return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        if not life.done() or life.exception() is None:
-            ready.set_result(None)
 
 
 async def _run_until_signal(node: Runnable) -> None:

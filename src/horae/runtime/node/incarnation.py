@@ -91,7 +91,7 @@ class Incarnation(BuiltAnewInChild):
         )
         self.schema = SchemaWatch(components.database, record.id, self._timing.schema_every)
         self._died = asyncio.Event()
-        self._broken = False
+        self._broken = True  # until it has ended in order
         self.lost: Unavailable | None = None
         """Why the database is gone for good, if it is."""
         self._end_at = 0.0
@@ -105,11 +105,10 @@ class Incarnation(BuiltAnewInChild):
             await self._hook_service.finish(
                 self._end_at - self._timing.shutdown.leaving - self._loop.time()
             )
-        except BaseException:
-            self._worker.abandon()  # nothing is left to write the results of its bodies
-            self._broken = True
-            raise
+            self._broken = False
         finally:
+            if self._broken:
+                self._worker.abandon()  # nothing is left to write the results of its bodies
             listening.close()
             self._hook_service.close()
             await self._leave()
@@ -161,12 +160,22 @@ class Incarnation(BuiltAnewInChild):
                 sweeping += self._start(services, {"the reading of schedules": reread})
             served_types = ServedTypes(self._components, self.id, self._worker)
             sweeping += self._start(services, {"the registration of job types": served_types.run})
-            working = self._working(services)
+            taking_work: dict[str, Callable[[], Awaitable[None]]] = {}
+            if self._options.scheduler:
+                taking_work["the scheduler"] = self._controller.run
+            if self._options.worker:
+                self._executors.warm(self._components.registry)
+                taking_work["the worker"] = self._worker.run
+            working = self._start(services, taking_work)
             ready.set()
-            await _first(stop, self._died, self.schema.found)
+            reasons_to_end = [
+                services.create_task(event.wait())
+                for event in (stop, self._died, self.schema.found)
+            ]
+            await asyncio.wait(reasons_to_end, return_when=asyncio.FIRST_COMPLETED)
             listening.close()
             await self._shut_down(working, settling)
-            for task in (*sweeping, *working, settling):
+            for task in (*sweeping, *working, settling, *reasons_to_end):
                 task.cancel()
             if self.lost is not None:
                 settling.cancel()  # there is no database to write to
@@ -179,20 +188,10 @@ class Incarnation(BuiltAnewInChild):
     def begin_in_child(self) -> None:
         """Release what belongs to the node and end its loop: a forked child is not a node."""
         self._membership.abandon()
-        with suppress(
-            RuntimeError
-        ):  # the loop is closed or, in debug mode, belongs to another thread
-            self._loop.call_soon(
-                os._exit, 0
-            )  # this runs only if a coroutine has forked and awaits something in the child
-
-    def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
-        """Start the services that take on new work, by the roles of the node."""
-        if self._options.worker:
-            self._executors.warm(self._components.registry)
-        runs = {"the scheduler": self._controller.run} if self._options.scheduler else {}
-        runs |= {"the worker": self._worker.run} if self._options.worker else {}
-        return self._start(services, runs)
+        # The call runs only if a coroutine has forked and awaits something in the child. The loop
+        # may be closed or, in debug mode, belong to another thread.
+        with suppress(RuntimeError):
+            self._loop.call_soon(os._exit, 0)
 
     def _start(
         self, services: asyncio.TaskGroup, runs: Mapping[str, Callable[[], Awaitable[None]]]
@@ -225,11 +224,29 @@ class Incarnation(BuiltAnewInChild):
         )
         self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
         self._deploying = Deploying(components, self._options, self._deploy, self._controller)
-        self._sweeper = self._new_sweeper()
+        keep_seconds = self._options.keep.total_seconds()
+        canceller = GroupCanceller(components.database, components.live, components.wakeup)
+        self._sweeper = Sweeper(
+            database=components.database,
+            membership=self._membership,
+            registry=components.registry,
+            live=components.live,
+            journals=self._journals,
+            groups=GroupSweeper(components.database, canceller, keep_seconds),
+            keep_seconds=keep_seconds,
+            keep_logs_for=self._options.keep_logs_for,
+            timing=timing.sweeper,
+            rng=rng,
+            pace=self._peers.pace,
+            on_rescue=signals.rescued.send,
+            on_expiry=signals.expired.send,
+            on_runs=signals.runs_ended.send,
+            on_clock_set=partial(signals.schedules_changed.send, ()),
+        )
         self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng, self._peers.pace)
         signals.node_suspected.connect(self._sweeper.suspect)
         signals.contact_regained.connect(self._run_monitor.reread)
-        signals.declared_dead.connect(self._declared_dead)
+        signals.declared_dead.connect(self._end_as_dead)
 
     def _new_worker(self, types: tuple[str, ...], slots: Slots) -> Worker:
         named = self._options.queues
@@ -249,28 +266,6 @@ class Incarnation(BuiltAnewInChild):
             timing=self._timing,
         )
 
-    def _new_sweeper(self) -> Sweeper:
-        components, signals = self._components, self.signals
-        keep_seconds = self._options.keep.total_seconds()
-        canceller = GroupCanceller(components.database, components.live, components.wakeup)
-        return Sweeper(
-            database=components.database,
-            membership=self._membership,
-            registry=components.registry,
-            live=components.live,
-            journals=self._journals,
-            groups=GroupSweeper(components.database, canceller, keep_seconds),
-            keep_seconds=keep_seconds,
-            keep_logs_for=self._options.keep_logs_for,
-            timing=self._timing.sweeper,
-            rng=self._rng,
-            pace=self._peers.pace,
-            on_rescue=signals.rescued.send,
-            on_expiry=signals.expired.send,
-            on_runs=signals.runs_ended.send,
-            on_clock_set=lambda: signals.schedules_changed.send(()),
-        )
-
     def _on_hint(self, hint: Hint) -> None:
         if hint.kind is HintKind.WORK:
             self._peers.receive(hint, self._worker)
@@ -284,7 +279,7 @@ class Incarnation(BuiltAnewInChild):
         elif hint.kind is HintKind.NODES:
             self.signals.node_suspected.send()
 
-    def _declared_dead(self) -> None:
+    def _end_as_dead(self) -> None:
         log.error(
             "node %s was declared dead by another node; its jobs belong to others now", self.id
         )
@@ -344,13 +339,3 @@ class Incarnation(BuiltAnewInChild):
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timing.shutdown.leaving):
                 await self._components.database.close_async()
-
-
-async def _first(*events: asyncio.Event) -> None:
-    """Wait until one of the events is set."""
-    waits = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

@@ -123,7 +123,8 @@ async def run_incarnations(
         try:
             await run_one()
         except ExceptionGroup as group:
-            if group.split(_may_pass)[1] is not None or not ready.is_set():
+            lasting = group.split(lambda error: is_transient(error) or lacks_resource(error))[1]
+            if lasting is not None or not ready.is_set():
                 raise
             warning.warn("the node cannot start again yet: %s", first_of(group))
             with suppress(TimeoutError):
@@ -133,7 +134,3 @@ async def run_incarnations(
         else:
             pause = pauses.shortest
             warning.settle()
-
-
-def _may_pass(error: BaseException) -> bool:
-    return is_transient(error) or lacks_resource(error)

@@ -2,14 +2,12 @@
 
 import asyncio
 import inspect
-import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any, Final
 
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
+from horae.storage.engine import Threads
 from horae.types import Hook
 
 STOP_WITHIN: Final = 1.5
@@ -30,7 +28,7 @@ async def call_start_hooks(hooks: Sequence[Hook[Any]], stop: asyncio.Event) -> N
         if stop.is_set():
             return
         stopping = asyncio.ensure_future(stop.wait())
-        call = asyncio.ensure_future(_called(hook))
+        call = asyncio.ensure_future(_call(hook))
         try:
             await asyncio.wait((call, stopping), return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
@@ -51,7 +49,7 @@ async def call_stop_hooks(hooks: Sequence[Hook[Any]]) -> None:
     for number, hook in enumerate(waiting := tuple(hooks)):
         try:
             async with asyncio.timeout(STOP_WITHIN / len(waiting)):
-                await _called(hook)
+                await _call(hook)
         except TimeoutError:
             left = len(waiting) - number - 1
             log.warning(
@@ -62,22 +60,12 @@ async def call_stop_hooks(hooks: Sequence[Hook[Any]]) -> None:
             log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))
 
 
-async def _called(hook: Hook[Any]) -> None:
+async def _call(hook: Hook[Any]) -> None:
     if inspect.iscoroutinefunction(hook.call):
         await hook.call()
         return
-    # A daemon thread does not keep the process from ending if its hook never returns.
-    ended = Future[None]()
-    threading.Thread(target=_call, args=(hook, ended), name="horae-node-hook", daemon=True).start()
-    await asyncio.wrap_future(ended)
-
-
-def _call(hook: Hook[Any], ended: "Future[None]") -> None:
-    try:
-        hook.call()
-    except BaseException as error:  # noqa: BLE001 - raised where it is awaited
-        with suppress(Exception):  # the future may have been cancelled
-            ended.set_exception(error)
-    else:
-        with suppress(Exception):
-            ended.set_result(None)
+    # A thread of its own keeps neither the process nor another hook waiting if it never returns.
+    thread = Threads(1, "horae-node-hook")
+    called = thread.submit(hook.call)
+    thread.shutdown(wait=False)
+    await asyncio.wrap_future(called)

@@ -1,6 +1,7 @@
 """Ends a node in an orderly way if its database is migrated to tables that it cannot use."""
 
 import asyncio
+from logging import DEBUG
 
 from horae.domain.jobs import NodeId
 from horae.errors import SchemaMismatch
@@ -28,16 +29,15 @@ class SchemaWatch:
         """Check the revision until the tables no longer fit."""
         while self.mismatch is None:
             await asyncio.sleep(self._every)
-            try:
-                await self._database.autocommit_async(runner.check_open)
-            except SchemaMismatch as error:
-                self.mismatch = error
-                log.error(
-                    "node %s claims no more jobs and ends after its grace period: %s",
-                    self._node,
-                    error,
-                )
-                self.found.set()
-            except Exception as error:  # noqa: BLE001
-                # Other services report that the database is away.
-                log.debug("the revision of the database could not be read: %s", error)
+            # Other services report that the database is away.
+            with log.any_error("the revision of the database could not be read", level=DEBUG):
+                try:
+                    await self._database.autocommit_async(runner.check_open)
+                except SchemaMismatch as error:
+                    self.mismatch = error
+                    log.error(
+                        "node %s claims no more jobs and ends after its grace period: %s",
+                        self._node,
+                        error,
+                    )
+                    self.found.set()

@@ -48,34 +48,19 @@ class Shutdown:
         began = loop.time()
         if working:
             await asyncio.wait(working, timeout=max(grace, self.timing.last_words))
-        await self._bodies_end(max(grace - (loop.time() - began), 0.0))
-        await self._stop_bodies()
-        self.settler.close()
-        await asyncio.wait([settling], timeout=settled_by - loop.time())
-        self._log_unsettled()
-
-    async def _stop_bodies(self) -> None:
+        await self._await_bodies(max(grace - (loop.time() - began), 0.0))
         if self.worker.running:
             stop_attempts(list(self.worker.running.values()), Interrupted)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.timing.told_within):
                     await self.run_monitor.record_orders(list(self.worker.running.values()))
-            await self._bodies_end(self.timing.last_words)
+            await self._await_bodies(self.timing.last_words)
         for attempt in list(self.worker.running.values()):
             attempt.kill()
-        await self._bodies_end(self.timing.last_words / 2)
+        await self._await_bodies(self.timing.last_words / 2)
         self.worker.give_up()
-
-    async def _bodies_end(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                while self.worker.running:
-                    self.signals.emptied.clear()
-                    await self.signals.emptied.wait()
-        except TimeoutError:
-            log.warning("%d jobs have not ended within %g s", len(self.worker.running), seconds)
-
-    def _log_unsettled(self) -> None:
+        self.settler.close()
+        await asyncio.wait([settling], timeout=settled_by - loop.time())
         if unsettled := self.settler.unsettled:
             log.error(
                 "node %s stops although the results of %d jobs could not be written, because the"
@@ -84,3 +69,12 @@ class Shutdown:
                 len(unsettled),
                 ", ".join(map(str, unsettled[:LISTED])) + (", …" * (len(unsettled) > LISTED)),
             )
+
+    async def _await_bodies(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while self.worker.running:
+                    self.signals.emptied.clear()
+                    await self.signals.emptied.wait()
+        except TimeoutError:
+            log.warning("%d jobs have not ended within %g s", len(self.worker.running), seconds)
