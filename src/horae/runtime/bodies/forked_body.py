@@ -10,20 +10,21 @@ from contextlib import suppress
 from typing import NoReturn
 
 
-class forks:  # noqa: N801 - a namespace for one number
-    """Counts the forks between this process and the one that imported this module: `forks.count`.
+class Forks:
+    """Counts the forks between this process and the one that imported this module.
 
     The number differs in a child of this process, and is cheaper to read than the process id.
     """
 
     count = 0
 
+    @classmethod
+    def add(cls) -> None:
+        """Count a fork, in the new process."""
+        cls.count += 1
 
-def _count_fork() -> None:
-    forks.count += 1
 
-
-os.register_at_fork(after_in_child=_count_fork)
+os.register_at_fork(after_in_child=Forks.add)
 
 
 def end_child(error: BaseException | None) -> NoReturn:

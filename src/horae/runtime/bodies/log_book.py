@@ -56,9 +56,8 @@ class LogWriter(BuiltAnewInChild):
             self._written.clear()
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="horae-job-logs", daemon=True)
-                self._thread = (
-                    thread if starts(thread) else None
-                )  # after a failure the next line tries again
+                # Without a thread the next line tries again.
+                self._thread = thread if starts(thread) else None
         self._news.set()
         return True
 
@@ -81,8 +80,20 @@ class LogWriter(BuiltAnewInChild):
             self._news.clear()
             while self._waiting:
                 batch = [self._waiting[place] for place in range(min(AT_ONCE, len(self._waiting)))]
-                if not self._write_batch(batch) and self._closing.wait(PAUSE):
-                    return
+                try:
+                    self._write(batch)
+                    self._unavailable.settle()
+                except Exception as error:  # noqa: BLE001 - the lines of a job must not end anything
+                    if is_transient(error):
+                        self._unavailable.warn("log lines of jobs cannot be written yet: %s", error)
+                        if self._closing.wait(PAUSE):
+                            return
+                        continue
+                    self._unavailable.warn(
+                        "log lines of jobs were refused and are dropped: %s", error
+                    )
+                for _ in batch:
+                    self._waiting.popleft()
             with self._lock:
                 if not self._waiting:
                     self._written.set()
@@ -90,20 +101,6 @@ class LogWriter(BuiltAnewInChild):
                 if not self._waiting:
                     return
                 self._news.set()
-
-    def _write_batch(self, batch: list[LogLine]) -> bool:
-        """Write a batch; return False if it has to be written again."""
-        try:
-            self._write(batch)
-            self._unavailable.settle()
-        except Exception as error:  # noqa: BLE001 - the lines of a job must not end anything
-            if is_transient(error):
-                self._unavailable.warn("log lines of jobs cannot be written yet: %s", error)
-                return False
-            self._unavailable.warn("log lines of jobs were refused and are dropped: %s", error)
-        for _ in batch:
-            self._waiting.popleft()
-        return True
 
 
 def writer_to(database: Database) -> LogWriter:

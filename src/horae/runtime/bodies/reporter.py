@@ -61,14 +61,13 @@ class Reporter:
         with self._lock:
             new, self._new = self._new, {}
             ended, self._ended = self._ended, []
-        try:
+        with self._unavailable.guard("cannot write the progress of %d jobs yet: %s", len(new)):
             if new:
                 self._live.publish(list(new.values()))
             if ended:
                 self._live.forget(ended)
             self._unavailable.settle()
-        except Exception as error:  # noqa: BLE001 - an unavailable live store must not stop a body
-            self._unavailable.warn("cannot write the progress of %d jobs yet: %s", len(new), error)
-            with self._lock:
-                self._new = {**new, **self._new}
-                self._ended = ended + self._ended
+            return
+        with self._lock:
+            self._new = {**new, **self._new}
+            self._ended = ended + self._ended

@@ -9,6 +9,8 @@ if the live store has lost the request.
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 
 from horae.domain.jobs import Job, JobId, JobState
 from horae.errors import JobCancelled, LeaseLost
@@ -80,9 +82,14 @@ class RunMonitor:
 
     async def _exchange_rounds(self) -> None:
         while True:
-            await self._pause()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._timing.round):
+                    await self._hinted.wait()
+            self._hinted.clear()
             if self._running or self._reporter.has_news:
-                await self._round()
+                asked, reread = self._next_request()
+                exchange = partial(self._exchange, asked, reread=reread)
+                self._give(await self._database.in_service(exchange))
 
     async def _limit_rounds(self, services: asyncio.TaskGroup) -> None:
         while True:
@@ -92,18 +99,6 @@ class RunMonitor:
             if self._ordered:
                 ordered, self._ordered = self._ordered, []
                 services.create_task(self.record_orders(ordered))
-
-    async def _pause(self) -> None:
-        try:
-            async with asyncio.timeout(self._timing.round):
-                await self._hinted.wait()
-        except TimeoutError:
-            pass
-        self._hinted.clear()
-
-    async def _round(self) -> None:
-        asked, reread = self._next_request()
-        self._give(await self._database.in_service(lambda: self._exchange(asked, reread=reread)))
 
     def watch_once(self) -> None:
         """Do one round in the calling thread, for jobs that run without an event loop."""
@@ -125,9 +120,8 @@ class RunMonitor:
     def _give(self, orders: Mapping[JobId, BaseException]) -> None:
         for job_id, order in orders.items():
             if (attempt := self._running.get(job_id)) is not None:
-                if (
-                    not attempt.ordered_to_end
-                ):  # cancelled in each round, a coroutine could never clean up
+                if not attempt.ordered_to_end:
+                    # Cancelled in each round, a coroutine could never clean up.
                     attempt.stop(order)
                 if isinstance(order, JobCancelled) and order.forced and not attempt.forced:
                     attempt.force()
@@ -139,18 +133,17 @@ class RunMonitor:
         if not asked:
             return {}
         orders: dict[JobId, BaseException] = {}
-        try:
+        # The row decides in the end, whatever the body learns.
+        with self._unavailable.guard("cancel requests cannot be read: %s"):
             if reread:
-                orders |= self._ended_or_taken(asked)
+                orders |= self._find_lost(asked)
             for job_id, request in self._live.cancel_requests(asked, thorough=reread).items():
                 orders[job_id] = JobCancelled(request.by, forced=request.forced)
             self._unavailable.settle()
-        except Exception as error:  # noqa: BLE001
-            # The row decides in the end, whatever the body learns.
-            self._unavailable.warn("cancel requests cannot be read: %s", error)
         return orders
 
-    def _ended_or_taken(self, asked: Collection[JobId]) -> Mapping[JobId, BaseException]:
+    def _find_lost(self, asked: Collection[JobId]) -> Mapping[JobId, BaseException]:
+        """Return orders for those of these bodies whose jobs have ended or have another owner."""
         rows = self._database.autocommit(reading.leases, asked)
         orders: dict[JobId, BaseException] = {}
         for job_id in asked:
@@ -170,7 +163,13 @@ class RunMonitor:
         for attempt in list(self._running.values()):
             if now >= attempt.hard_at:
                 if not attempt.forced:
-                    self._force(attempt)
+                    attempt.force()
+                    if attempt.killed:
+                        log.warning(
+                            "job %d was stopped by force at its hard time limit", attempt.claim.id
+                        )
+                    else:
+                        attempt.stop(OutOfTime(attempt.passed))
                 elif not attempt.killed and not attempt.failed:
                     attempt.failed = True
                     overdue.append(attempt)
@@ -182,13 +181,6 @@ class RunMonitor:
                 self._ordered.append(attempt)
         return overdue
 
-    def _force(self, attempt: Attempt) -> None:
-        attempt.force()
-        if attempt.killed:
-            log.warning("job %d was stopped by force at its hard time limit", attempt.claim.id)
-        else:
-            attempt.stop(OutOfTime(attempt.passed))
-
     async def record_orders(self, ordered: Iterable[Attempt]) -> None:
         """Record for schedules that their runs were ordered to stop."""
         runs = [attempt for attempt in ordered if attempt.claim.schedule_id is not None]
@@ -199,15 +191,12 @@ class RunMonitor:
         if scheduled := [
             attempt.claim.id for attempt in ordered if attempt.claim.schedule_id is not None
         ]:
-            try:
+            # The bodies have their orders, even if schedules do not show it.
+            with ThrottledWarning().guard(
+                "cannot record for %d schedules that their runs were ordered to stop: %s",
+                len(scheduled),
+            ):
                 self._database.transact(writing.mark_stopping, scheduled)
-            except Exception as error:  # noqa: BLE001
-                # The bodies have their orders, even if schedules do not show it.
-                log.warning(
-                    "cannot record for %d schedules that their runs were ordered to stop: %s",
-                    len(scheduled),
-                    error,
-                )
 
     async def _fail_async(self, overdue: Sequence[Attempt]) -> None:
         for job in await self._database.in_service(lambda: self._fail(overdue)):
@@ -217,34 +206,27 @@ class RunMonitor:
         """Fail the jobs of bodies that may never end; what cannot be written is tried again."""
         failed: list[Job] = []
         for attempt in overdue:
-            try:
-                lease = (attempt.claim.id, attempt.claim.lease)
-                report = self._reporter.latest(attempt.claim.id)
-                seen = (
-                    {}
-                    if report is None
-                    else {(report.job_id, report.lease): report.progress_percentage}
+            claim = attempt.claim
+            report = self._reporter.latest(claim.id)
+            seen = (
+                {}
+                if report is None
+                else {(report.job_id, report.lease): report.progress_percentage}
+            )
+            with self._unwritten.guard(
+                "job %d cannot be failed at its hard time limit yet: %s", claim.id
+            ):
+                failed += self._database.transact(
+                    time_limits.expire, [(claim.id, claim.lease)], attempt.passed, seen
                 )
-                failed += self._database.transact(time_limits.expire, [lease], attempt.passed, seen)
                 self._unwritten.settle()
-            except Exception as error:  # noqa: BLE001
-                # Such a body counts as failed, whenever it ends.
-                attempt.failed = False
-                self._unwritten.warn(
-                    "job %d cannot be failed at its hard time limit yet: %s",
-                    attempt.claim.id,
-                    error,
+                log.error(
+                    "job %d (%s) ignores its hard time limit and cannot be forced on a thread or"
+                    " the loop; its slot stays occupied. Use isolation='process' for bodies that"
+                    " may hang, or in Celery the pool prefork.",
+                    claim.id,
+                    claim.type,
                 )
-            else:
-                _log_unstoppable(attempt)
+                continue
+            attempt.failed = False  # it is tried again in the next round
         return failed
-
-
-def _log_unstoppable(attempt: Attempt) -> None:
-    log.error(
-        "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its"
-        " slot stays occupied. Use isolation='process' for bodies that may hang, or in Celery the"
-        " pool prefork.",
-        attempt.claim.id,
-        attempt.claim.type,
-    )

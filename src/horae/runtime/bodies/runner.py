@@ -11,6 +11,7 @@ from contextlib import (
     nullcontext,
 )
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, cast
 
@@ -24,11 +25,11 @@ from horae.domain.storable import fits, is_storable_json, spelled_out, too_long,
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies.finished_run import FinishedRun, finish
-from horae.runtime.bodies.forked_body import end_child, forks
+from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.log_book import KeptLogs
 from horae.runtime.bodies.orders import Interrupted, Overtaken
 from horae.runtime.bodies.outcome import outcome_of
-from horae.runtime.bodies.surroundings import surrounded, surrounded_async
+from horae.runtime.bodies.surroundings import Surroundings
 from horae.runtime.journal import Journal
 from horae.scarcity import lacks_resource
 from horae.storage.engine import Database, is_transient
@@ -69,42 +70,49 @@ class RunEnvironment:
 def perform(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     """Run a body in this thread."""
     attempt.begin(environment.log_book)
-    here = forks.count
+    here, context = Forks.count, JobContext(attempt)
+    around = Surroundings(environment.around, attempt, context) if environment.around else None
     with logged_as(attempt, environment.node):
         try:
             attempt.params = load_parameters(attempt, environment.database)
-            run = (_surrounded if environment.around else _run)(
-                attempt, JobContext(attempt), environment
-            )
+            if around is not None:
+                environment.journal.begin(attempt.claim)
+                around.enter()
+            run = _run(attempt, context, environment)
         except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
             run = stopped_by(error, attempt, environment)
-    return _closed(attempt, run, here)
+        if around is not None:
+            run = around.leave(run)
+    return _close(attempt, run, here)
 
 
 async def perform_async(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     """Run a coroutine body in this task."""
     attempt.begin(environment.log_book)
-    here = forks.count
+    here, context = Forks.count, JobContext(attempt)
+    around = Surroundings(environment.around, attempt, context) if environment.around else None
     with logged_as(attempt, environment.node):
         try:
             if isinstance(attempt.job_type.parameters, ModelParameters):
                 attempt.params = attempt.job_type.parameters.load(attempt.claim.params)
             else:
                 attempt.params = await environment.database.in_thread(
-                    lambda: load_parameters(attempt, environment.database)
+                    partial(load_parameters, attempt, environment.database)
                 )
-            run = await (_surrounded_async if environment.around else _run_async)(
-                attempt, JobContext(attempt), environment
-            )
-        except BaseException as error:  # noqa: BLE001
-            # Whatever a body raises is its outcome; a cancelled task has its reason in the attempt.
+            if around is not None:
+                environment.journal.begin(attempt.claim)
+                await around.enter_async()
+            run = await _run_async(attempt, context, environment)
+        except BaseException as error:  # noqa: BLE001 - a cancelled task has its reason in the attempt
             run = stopped_by(error, attempt, environment)
-    return _closed(attempt, run, here)
+        if around is not None:
+            run = await around.leave_async(run)
+    return _close(attempt, run, here)
 
 
-def _closed(attempt: Attempt, run: FinishedRun, forks_before: int) -> FinishedRun:
+def _close(attempt: Attempt, run: FinishedRun, forks_before: int) -> FinishedRun:
     """Close a body's log and note its duration; end the process if the body has forked it."""
-    if forks.count != forks_before:
+    if Forks.count != forks_before:
         end_child(run.error)
     if attempt.log_lines is not None:
         attempt.log_lines.close()
@@ -124,9 +132,10 @@ def stopped_by(
     It is no attempt if the database was unavailable or the machine lacked something before the body
     began, or if the node stops before that.
     """
-    called = (
-        attempt.body_is_called if attempt.is_surrounded else attempt.claim in environment.journal
-    )
+    if attempt.is_surrounded:
+        called = attempt.body_is_called
+    else:  # the journal has it as soon as the first hook is entered, which may have failed
+        called = attempt.claim in environment.journal
     if called:
         return ended_by(error, attempt, environment)
     if isinstance(attempt.order, Interrupted):
@@ -188,11 +197,15 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
     transaction = attempt.job_type.transaction(context)
     if transaction is None:
         _begin(attempt, environment)
-        is_mapped = isinstance(attempt.job_type.parameters, MappedParameters)
-        with _attached(attempt, environment.database) if is_mapped else nullcontext():
+        if isinstance(attempt.job_type.parameters, MappedParameters):
+            # Their relationships load on a connection that is opened at their first use.
+            with Session(environment.database.without_transaction(), autoflush=False) as session:
+                attempt.params = session.merge(attempt.params, load=False)
+                result = environment.call(attempt, context)
+        else:
             result = environment.call(attempt, context)
         attempt.check_end()
-        return _returned(result, attempt, environment)
+        return _finish_returned(result, attempt, environment)
     if isinstance(transaction, str):
         transaction = environment.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
@@ -213,58 +226,19 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
                 context.session.flush()
         if connection is not None:
             settle_within(connection, attempt, text, environment.node)
-    return _ended_in_transaction(attempt, text, own=connection is not None)
+    return _finish_committed(attempt, text, own=connection is not None)
 
 
 def _begin(attempt: Attempt, environment: RunEnvironment) -> None:
-    """Record that the body itself is called now."""
+    """Record that the body itself is called now; inside hooks, it counts as begun with them."""
     if attempt.is_surrounded:
         attempt.body_is_called = True
     else:
         environment.journal.begin(attempt.claim)
 
 
-def _surrounded(
-    attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
-) -> FinishedRun:
-    """Run a body inside `@horae.around`; it counts as begun before they are entered."""
-
-    def body() -> FinishedRun:
-        try:
-            return _run(attempt, context, environment)
-        except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
-            return stopped_by(error, attempt, environment)
-
-    environment.journal.begin(attempt.claim)
-    return surrounded(
-        environment.around,
-        attempt,
-        context,
-        body,
-        lambda error: ended_by(error, attempt, environment),
-    )
-
-
-async def _surrounded_async(
-    attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
-) -> FinishedRun:
-    async def body() -> FinishedRun:
-        try:
-            return await _run_async(attempt, context, environment)
-        except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
-            return stopped_by(error, attempt, environment)
-
-    environment.journal.begin(attempt.claim)
-    return await surrounded_async(
-        environment.around,
-        attempt,
-        context,
-        body,
-        lambda error: ended_by(error, attempt, environment),
-    )
-
-
-def _returned(result: Any, attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
+def _finish_returned(result: Any, attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
+    """Return the end of a body that has returned outside a transaction."""
     claim = attempt.claim
     if result is not None:
         return FinishedRun(
@@ -275,20 +249,12 @@ def _returned(result: Any, attempt: Attempt, environment: RunEnvironment) -> Fin
     return FinishedRun(claim, finished(claim))
 
 
-def _ended_in_transaction(attempt: Attempt, text: str | None, *, own: bool) -> FinishedRun:
+def _finish_committed(attempt: Attempt, text: str | None, *, own: bool) -> FinishedRun:
     """Return the end of a body whose transaction is committed; `own`: it was on Horae's database
     and finished the job.
     """
     settlement = None if own else finished(attempt.claim, text)
     return FinishedRun(attempt.claim, settlement, already=own, releases=attempt.releases)
-
-
-@contextmanager
-def _attached(attempt: Attempt, database: Database) -> Generator[None]:
-    """Let relationships of mapped parameters load; a connection is opened at their first use."""
-    with Session(database.without_transaction(), autoflush=False) as session:
-        attempt.params = session.merge(attempt.params, load=False)
-        yield
 
 
 async def _run_async(
@@ -300,7 +266,7 @@ async def _run_async(
         _begin(attempt, environment)
         result = await attempt.job_type.run(context)
         attempt.check_end()
-        return _returned(result, attempt, environment)
+        return _finish_returned(result, attempt, environment)
     if isinstance(transaction, str):
         transaction = environment.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
@@ -319,7 +285,7 @@ async def _run_async(
                 await context.async_session.flush()
         if connection is not None:
             await connection.run_sync(settle_within, attempt, text, environment.node)
-    return _ended_in_transaction(attempt, text, own=connection is not None)
+    return _finish_committed(attempt, text, own=connection is not None)
 
 
 def sync_connection_of(connection: AsyncConnection) -> Connection:
@@ -334,14 +300,14 @@ def _ending_in_a_child() -> Generator[None]:
     """End a child process forked by the body when the body ends in it, before anything is
     committed.
     """
-    here = forks.count
+    here = Forks.count
     try:
         yield
     except BaseException as error:
-        if forks.count != here:
+        if Forks.count != here:
             end_child(error)
         raise
-    if forks.count != here:
+    if Forks.count != here:
         end_child(None)
 
 

@@ -7,128 +7,116 @@ as the first one is entered, because that runs code of the application.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 from horae.domain.jobs import AttemptOutcome, JobState
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.forked_body import end_child, forks
+from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.running_loop import in_event_loop
 from horae.types import Attempt, BodyEnd, Hook, JobContext
 
 T = TypeVar("T")
-Failed: TypeAlias = Callable[[BaseException], FinishedRun]
 Raised: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
-Entered: TypeAlias = list[tuple[Hook[Any], Any]]
 
 log = guarded_log("horae.runtime")
 
 
-def surrounded(
-    hooks: Sequence[Hook[Any]],
-    attempt: Attempt,
-    context: JobContext[Any],
-    body: Callable[[], FinishedRun],
-    failed: Failed,
-) -> FinishedRun:
-    """Run a body inside the hooks.
+class Surroundings:
+    """The context managers around one body."""
 
-    `failed` makes the result of a body that an error has kept from beginning.
-    """
-    attempt.is_surrounded = True
-    here, entered = forks.count, Entered()
-    with ExitStack() as stack:
-        calls = _AsyncCalls(stack)
-        try:
-            _enter(hooks, context, entered, calls)
-        except BaseException as error:  # noqa: BLE001
-            # What a hook raises is the outcome of the body.
-            run = failed(error)
-        else:
-            run = body()
-        if forks.count != here:
-            end_child(run.error)
-        return _leave(entered, attempt, run, calls)
+    def __init__(
+        self, hooks: Sequence[Hook[Any]], attempt: Attempt, context: JobContext[Any]
+    ) -> None:
+        self._hooks, self._attempt, self._context = tuple(hooks), attempt, context
+        self._entered: list[tuple[Hook[Any], Any]] = []
+        self._resources = ExitStack()
+        self._calls = _AsyncCalls(self._resources)
+        self._forks = Forks.count
 
-
-async def surrounded_async(
-    hooks: Sequence[Hook[Any]],
-    attempt: Attempt,
-    context: JobContext[Any],
-    body: Callable[[], Awaitable[FinishedRun]],
-    failed: Failed,
-) -> FinishedRun:
-    """Run a coroutine body inside the hooks; see `surrounded`."""
-    attempt.is_surrounded = True
-    here, entered = forks.count, Entered()
-    try:
-        await _enter_async(hooks, context, entered)
-    except BaseException as error:  # noqa: BLE001 - what a hook raises is the outcome of the body
-        run = failed(error)
-    else:
-        run = await body()
-    if forks.count != here:
-        end_child(run.error)
-    return await _leave_async(entered, attempt, run)
-
-
-def _enter(
-    hooks: Sequence[Hook[Any]], context: JobContext[Any], entered: Entered, calls: "_AsyncCalls"
-) -> None:
-    for hook in tuple(hooks):
-        manager = hook.call(context)
-        if _is_sync(hook, manager):
-            manager.__enter__()
-        else:
-            calls.run(manager.__aenter__())
-        entered.append((hook, manager))
-
-
-async def _enter_async(
-    hooks: Sequence[Hook[Any]], context: JobContext[Any], entered: Entered
-) -> None:
-    for hook in tuple(hooks):
-        manager = hook.call(context)
-        if _is_sync(hook, manager):
-            manager.__enter__()
-        else:
-            await manager.__aenter__()
-        entered.append((hook, manager))
-
-
-def _leave(
-    entered: Entered, attempt: Attempt, run: FinishedRun, calls: "_AsyncCalls"
-) -> FinishedRun:
-    raised = _ended(attempt, run)
-    for hook, manager in reversed(entered):
-        try:
+    def enter(self) -> None:
+        """Enter the context managers of a function, those for coroutines on a loop of their own."""
+        for hook in self._hooks:
+            manager = hook.call(self._context)
             if _is_sync(hook, manager):
-                manager.__exit__(*raised)
+                manager.__enter__()
             else:
-                calls.run(manager.__aexit__(*raised))
-        except BaseException as error:  # noqa: BLE001 - the outcome is settled
-            run = _raised_at_the_end(hook, attempt, run, error)
-    return run
+                self._calls.run(manager.__aenter__())
+            self._entered.append((hook, manager))
+        self._attempt.is_surrounded = True  # from here on, the body counts as begun by itself
 
-
-async def _leave_async(entered: Entered, attempt: Attempt, run: FinishedRun) -> FinishedRun:
-    raised = _ended(attempt, run)
-    for hook, manager in reversed(entered):
-        try:
+    async def enter_async(self) -> None:
+        """Enter the context managers of a coroutine."""
+        for hook in self._hooks:
+            manager = hook.call(self._context)
             if _is_sync(hook, manager):
-                manager.__exit__(*raised)
+                manager.__enter__()
             else:
-                await manager.__aexit__(*raised)
+                await manager.__aenter__()
+            self._entered.append((hook, manager))
+        self._attempt.is_surrounded = True
+
+    def leave(self, run: FinishedRun) -> FinishedRun:
+        """Leave what was entered, and return how the run has ended."""
+        raised = self._note_end(run)
+        with self._resources:
+            for hook, manager in reversed(self._entered):
+                with self._guard(hook):
+                    if _is_sync(hook, manager):
+                        manager.__exit__(*raised)
+                    else:
+                        self._calls.run(manager.__aexit__(*raised))
+        return self._run
+
+    async def leave_async(self, run: FinishedRun) -> FinishedRun:
+        """Leave what was entered around a coroutine."""
+        raised = self._note_end(run)
+        for hook, manager in reversed(self._entered):
+            with self._guard(hook):
+                if _is_sync(hook, manager):
+                    manager.__exit__(*raised)
+                else:
+                    await manager.__aexit__(*raised)
+        return self._run
+
+    def _note_end(self, run: FinishedRun) -> Raised:
+        """Note how the attempt ended, and return what the body raised as arguments of `__exit__`.
+
+        A process that the body has forked ends here.
+        """
+        self._run, error, settlement = run, run.error, run.settlement
+        if Forks.count != self._forks:
+            end_child(error)
+        if settlement is None:
+            self._attempt.ended = BodyEnd(AttemptOutcome.FINISHED if run.already else None, error)
+        else:
+            retry_in = settlement.delay if settlement.state is JobState.PENDING else None
+            self._attempt.ended = BodyEnd(settlement.outcome, error, retry_in)
+        return (None, None, None) if error is None else (type(error), error, error.__traceback__)
+
+    @contextmanager
+    def _guard(self, hook: Hook[Any]) -> Generator[None]:
+        """Log what a hook raises after the body; the caller of an inline job gets a Ctrl-C."""
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            self._run = self._run._replace(error=error)
         except BaseException as error:  # noqa: BLE001 - the outcome is settled
-            run = _raised_at_the_end(hook, attempt, run, error)
-    return run
+            if error is not self._run.error:
+                log.error(  # the traceback, without the values that errors repeat
+                    "%s (around) failed after job %d (%s), whose outcome stays as it is:\n%s",
+                    hook.name,
+                    self._attempt.claim.id,
+                    self._attempt.claim.type,
+                    traceback_text(error),
+                )
 
 
 def _is_sync(hook: Hook[Any], manager: object) -> bool:
@@ -143,36 +131,6 @@ def _is_sync(hook: Hook[Any], manager: object) -> bool:
     )
 
 
-def _ended(attempt: Attempt, run: FinishedRun) -> Raised:
-    """Note how the attempt ended, and return what the body raised as arguments of `__exit__`."""
-    settlement = run.settlement
-    if settlement is None:
-        attempt.ended = BodyEnd(AttemptOutcome.FINISHED if run.already else None, run.error)
-    else:
-        retry_in = settlement.delay if settlement.state is JobState.PENDING else None
-        attempt.ended = BodyEnd(settlement.outcome, run.error, retry_in)
-    error = run.error
-    return (None, None, None) if error is None else (type(error), error, error.__traceback__)
-
-
-def _raised_at_the_end(
-    hook: Hook[Any], attempt: Attempt, run: FinishedRun, error: BaseException
-) -> FinishedRun:
-    """Log what a hook raised after the body; pass a Ctrl-C on to the caller of an inline job."""
-    if error is run.error:
-        return run
-    if isinstance(error, KeyboardInterrupt):
-        return run._replace(error=error)
-    log.error(  # the traceback, without the values that errors repeat
-        "%s (around) failed after job %d (%s), whose outcome stays as it is:\n%s",
-        hook.name,
-        attempt.claim.id,
-        attempt.claim.type,
-        traceback_text(error),
-    )
-    return run
-
-
 class _AsyncCalls:
     """Awaits the asynchronous context managers around a synchronous body, on one event loop."""
 
@@ -182,24 +140,17 @@ class _AsyncCalls:
         self._thread: ThreadPoolExecutor | None = None
 
     def run(self, call: Awaitable[T]) -> T:
+        async def wait() -> T:
+            return await call
+
         if self._runner is None:
+            self._runner = runner = asyncio.Runner()
             if in_event_loop():  # a coroutine that runs a job inline blocks its loop
-                self._thread = self._stack.enter_context(ThreadPoolExecutor(1, "horae-around"))
-            self._runner = asyncio.Runner()
-            self._stack.callback(self._close)
-        coroutine = cast("Coroutine[Any, Any, T]", _awaited(call))
+                self._thread = thread = ThreadPoolExecutor(1, "horae-around")
+                self._stack.enter_context(thread)
+                self._stack.callback(lambda: thread.submit(runner.close).result())
+            else:
+                self._stack.callback(runner.close)
         if self._thread is not None:
-            return self._thread.submit(self._runner.run, coroutine).result()
-        return self._runner.run(coroutine)
-
-    def _close(self) -> None:
-        if self._runner is not None:
-            (
-                self._runner.close()
-                if self._thread is None
-                else self._thread.submit(self._runner.close).result()
-            )
-
-
-async def _awaited(call: Awaitable[T]) -> T:
-    return await call
+            return self._thread.submit(self._runner.run, wait()).result()
+        return self._runner.run(wait())
