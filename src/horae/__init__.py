@@ -84,8 +84,8 @@ if TYPE_CHECKING:
     from horae.settings import Settings
     from horae.storage.jobs import jobs as jobs_table
     from horae.types import JobContext, JobType, Transaction
-    from horae.types.rules import StartOptions
-    from horae.types.values import Secret
+    from horae.types.options import StartOptions
+    from horae.types.parameters import Secret
 
 __all__ = [
     "EVERYBODY",
@@ -175,9 +175,9 @@ _IMPORTED_WHEN_USED = {
     "JobContext": ("horae.types", "JobContext"),
     "JobType": ("horae.types", "JobType"),
     "ScheduleView": ("horae.client.schedules", "ScheduleView"),
-    "Secret": ("horae.types.values", "Secret"),
+    "Secret": ("horae.types.parameters", "Secret"),
     "Settings": ("horae.settings", "Settings"),
-    "StartOptions": ("horae.types.rules", "StartOptions"),
+    "StartOptions": ("horae.types.options", "StartOptions"),
     "Transaction": ("horae.types", "Transaction"),
     "jobs_table": ("horae.storage.jobs", "jobs"),
 }

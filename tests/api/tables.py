@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from horae import Horae, Job, JobContext, JobType
-from horae.types.values.secret import Secret
+from horae.types.parameters.secret import Secret
 
 MISSING = 404
 

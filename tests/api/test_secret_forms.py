@@ -24,10 +24,10 @@ from horae import (
 from horae.cli.printing.job_views import as_values, print_job
 from horae.storage.engine.database import Database
 from horae.types.function import JobFunction
+from horae.types.parameters.parameters import parameters_of
+from horae.types.parameters.searchable import Searchability, searchability
+from horae.types.parameters.secret import masked, secret_values
 from horae.types.registry import Registry
-from horae.types.values.parameters import parameters_of
-from horae.types.values.searchable import Searchability, searchability
-from horae.types.values.secret import masked, secret_values
 from tests.api.clients import application_of, client_of
 from tests.harness.nodes import running_node, until, until_state
 from tests.harness.secret_forms import FORMS, HIDDEN, Account

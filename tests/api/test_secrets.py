@@ -8,8 +8,8 @@ from pydantic import BaseModel, SecretStr
 from horae import Horae, InvalidJobType, JobContext
 from horae.redaction import MASK
 from horae.storage.engine.database import Database
-from horae.types.values.parameters import parameters_of
-from horae.types.values.secret import Secret, masked
+from horae.types.parameters.parameters import parameters_of
+from horae.types.parameters.secret import Secret, masked
 from tests.api.clients import Client, application_of, client_of
 from tests.api.streams import listening
 from tests.harness.nodes import running_node, until_state

@@ -17,7 +17,7 @@ from horae.cli.values import ONLY_IN_PYTHON, backoff, duration, parameters, star
 from horae.domain.backoff import Backoff
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.types.job_type import JobType
-from horae.types.rules.start_options import START_OPTIONS
+from horae.types.options.start_options import START_OPTIONS
 from tests.cli.shop import horae
 
 

@@ -23,7 +23,7 @@ from horae.errors import (
     WaitTimeout,
 )
 from horae.storage.operations import doctor
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 from tests.harness.applications import claim_as_another_node, own_engine, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.runtime import process_bodies

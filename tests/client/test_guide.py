@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from horae import Horae, JobState, JobType
 from horae.client.jobs.jobs import Jobs
-from horae.types.options import JobKeywords
+from horae.types.keywords import JobKeywords
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 GUIDE = "".join((GUIDES / f"{page}.md").read_text() for page in ("jobs", "limits", "classes"))

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, SecretStr
 
 from horae import Horae, InvalidJobType, InvalidRequest, Secret
 from horae.client.jobs.methods import reading
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 from tests.harness.applications import execute
 
 

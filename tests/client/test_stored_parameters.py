@@ -32,9 +32,9 @@ from pydantic import (
 from horae import Horae, InvalidParameters, JobContext, JobType, Secret
 from horae.errors import InvalidJobType
 from horae.types.function import JobFunction
-from horae.types.values.parameters import ModelParameters
-from horae.types.values.secret import masked
-from horae.types.values.written import NotStorableError
+from horae.types.parameters.parameters import ModelParameters
+from horae.types.parameters.secret import masked
+from horae.types.parameters.written import NotStorableError
 
 
 def to_cents(value: Any) -> int:

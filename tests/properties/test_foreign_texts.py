@@ -23,7 +23,7 @@ from horae.live.store import CancelRequest, LiveReport
 from horae.runtime.bodies.finished_run import backoff_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs.limits.own_limits import own_limits
-from horae.types.values.secret import secret_values
+from horae.types.parameters.secret import secret_values
 from horae.wakeup.payload import LARGEST_ID, decode
 
 FIRST = JobId(1)

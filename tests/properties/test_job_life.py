@@ -71,8 +71,8 @@ from horae.storage.outcomes import cancelling, deletion, settling
 from horae.storage.queues import queues
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
+from horae.types.options.start_options import StartOptions
 from horae.types.registry import Registry
-from horae.types.rules.start_options import StartOptions
 from tests.storage import arrange
 
 T = TypeVar("T")

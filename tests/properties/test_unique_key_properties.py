@@ -13,7 +13,7 @@ from horae import Secret
 from horae.domain.jobs.job import ACTIVE, JobState
 from horae.domain.jobs.uniqueness import Debounce, Unique, UniqueKey
 from horae.errors import InvalidRequest
-from horae.types.values.unique_key import PREFIX, check_names, key_of
+from horae.types.parameters.unique_key import PREFIX, check_names, key_of
 
 SCALARS = (
     st.none()

@@ -22,7 +22,7 @@ from horae.errors import SoftTimeLimitExceeded
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.options import JobKeywords
+from horae.types.keywords import JobKeywords
 
 P = ParamSpec("P")
 R = TypeVar("R")

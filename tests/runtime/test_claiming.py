@@ -19,7 +19,7 @@ from horae.runtime.timing import ClaimerTiming, Pauses, SettlerTiming, Timing, W
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.queues import queues
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 from tests.harness.applications import application, attempts_of, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import (

@@ -28,7 +28,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations.unserved import why_unserved
 from horae.storage.queues import queues
 from horae.types.backends import Message
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 from tests.harness.applications import execute, rows, url_of
 from tests.harness.checked import findings
 from tests.harness.nodes import running_node, until, until_state

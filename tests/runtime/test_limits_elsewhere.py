@@ -11,7 +11,7 @@ from horae.client.doctor.backends import backend_findings
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.runtime.backends.checks import check_backends
 from horae.storage.engine.database import Database
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 from tests.harness.applications import execute, url_of
 from tests.runtime.test_dispatching import FakeBackend, found_by_doctor
 

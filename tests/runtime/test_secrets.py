@@ -14,7 +14,7 @@ from horae.redaction import MASK
 from horae.storage.engine.database import Database
 from horae.types.function import JobFunction
 from horae.types.logs.lines import TextFormatter, json_formatter
-from horae.types.values.secret import Secret
+from horae.types.parameters.secret import Secret
 from tests.harness.applications import application
 from tests.harness.nodes import running_node
 

@@ -25,7 +25,7 @@ from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,

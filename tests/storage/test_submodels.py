@@ -37,8 +37,8 @@ from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
 from horae.types.hooks.hooks import Hooks
 from horae.types.job_type import JobType
+from horae.types.options.start_options import StartOptions
 from horae.types.registry import Registry
-from horae.types.rules.start_options import StartOptions
 from tests.storage.arrange import count, job
 
 

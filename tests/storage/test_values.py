@@ -27,7 +27,7 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.nodes import nodes
 from horae.storage.outcomes import cancelling
 from horae.types.function import JobFunction
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 from tests.storage import arrange
 from tests.storage.arrange import (
     PLAIN,

@@ -10,7 +10,7 @@ from horae.domain.times.duration import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.types.arguments import seconds_of
 from horae.types.function import JobFunction
-from horae.types.rules.start_options import StartOptions
+from horae.types.options.start_options import StartOptions
 
 
 @pytest.mark.parametrize(

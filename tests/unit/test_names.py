@@ -10,8 +10,8 @@ from horae.client.schedules.schedules import Schedules
 from horae.domain.names import foreign_id, owner_id, queue_name, schedule_name, type_name
 from horae.errors import InvalidRequest
 from horae.types.job_type import JobType
+from horae.types.options.start_options import StartOptions
 from horae.types.registry import Registry
-from horae.types.rules.start_options import StartOptions
 
 WRONG: Final = ["", " ", "q" * 201, "a\nb", "a\u00a0b", "nul\x00", "\ud800", "a\u202eb"]
 RULE: Final = "expected 1 to 200 printable characters, not only spaces"

@@ -20,8 +20,8 @@ from horae.client.jobs.creating.new_job import new_job
 from horae.domain.storable import shortened
 from horae.errors import InvalidJobType, InvalidParameters, InvalidRequest
 from horae.types.function import JobFunction
-from horae.types.rules.start_options import StartOptions
-from horae.types.values.plain_data import problem_of
+from horae.types.options.start_options import StartOptions
+from horae.types.parameters.plain_data import problem_of
 
 
 class Ones(Iterator[int]):

@@ -18,8 +18,8 @@ from horae.settings import settings
 from horae.storage.engine.url import normalised, shown
 from horae.types.function import JobFunction
 from horae.types.logs.lines import LONGEST_PART, PLAIN, TextFormatter, json_formatter
-from horae.types.rules.start_options import StartOptions
-from horae.types.values.secret import Secret, secret_values
+from horae.types.options.start_options import StartOptions
+from horae.types.parameters.secret import Secret, secret_values
 
 HIDDEN: Final = "correct'horse\nbätteries"
 PASSWORD: Final = "hunter2"

@@ -8,7 +8,7 @@ import typer
 from horae.cli.commands.jobs.jobs import jobs_app
 from horae.cli.start_flags import start_options
 from horae.client.jobs.jobs import Jobs
-from horae.types.rules.start_options import OPTIONS, StartOptions
+from horae.types.options.start_options import OPTIONS, StartOptions
 
 
 @pytest.mark.parametrize("name", OPTIONS)

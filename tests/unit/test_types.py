@@ -33,9 +33,9 @@ from horae.types.attempt import Attempt
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import TIMED_OUT_TEXT, JobType, has_hook
-from horae.types.options import JobKeywords
+from horae.types.keywords import JobKeywords
+from horae.types.options.start_options import START_OPTIONS, StartOptions
 from horae.types.registry import Registry
-from horae.types.rules.start_options import START_OPTIONS, StartOptions
 
 
 class Path3(BaseModel):

@@ -9,7 +9,7 @@ import typer
 from horae.cli.moments import parse_moment
 from horae.cli.values import backoff, duration, json_object, names
 from horae.domain.jobs import Unique
-from horae.types.rules import OPTIONS, Option, StartOptions, TextForm
+from horae.types.options import OPTIONS, Option, StartOptions, TextForm
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

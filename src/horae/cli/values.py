@@ -10,7 +10,7 @@ from horae.domain.times import read_interval
 from horae.errors import InvalidParameters, InvalidRequest
 from horae.quoting import quoted
 from horae.types import JobType
-from horae.types.rules import OPTIONS, START_OPTIONS
+from horae.types.options import OPTIONS, START_OPTIONS
 
 _MONTH: Final = timedelta(days=30)
 ONLY_IN_PYTHON: Final = frozenset({"job_type", "session"})

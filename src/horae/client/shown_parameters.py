@@ -3,7 +3,7 @@
 from typing import Any
 
 from horae.types import Registry
-from horae.types.values import ModelParameters, masked
+from horae.types.parameters import ModelParameters, masked
 
 
 def shown_parameters(registry: Registry, job_type: str, params: Any) -> Any:

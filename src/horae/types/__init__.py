@@ -27,7 +27,7 @@ from horae.types.declarations import Declarations
 from horae.types.function import FunctionJobType, JobFunction
 from horae.types.group_access import AsyncJobGroup, JobGroup
 from horae.types.job_type import ApiError, JobType, Transaction, failed_text, has_hook
-from horae.types.options import JobKeywords, OptionsJobType
+from horae.types.keywords import JobKeywords, OptionsJobType
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.routes import Destination, Routes
 from horae.types.schedule import (

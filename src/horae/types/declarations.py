@@ -13,9 +13,9 @@ from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import BodyGroups, JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.options import BodyKeywords, JobKeywords
+from horae.types.keywords import BodyKeywords, JobKeywords
+from horae.types.options import DeclaredQueue
 from horae.types.registry import Registry
-from horae.types.rules import DeclaredQueue
 from horae.types.schedule import (
     DeclaredKeywords,
     ParameterKeywords,

@@ -21,9 +21,9 @@ from typing_extensions import Unpack, override
 from horae.domain.jobs import Job
 from horae.errors import InvalidJobType
 from horae.types.context import JobContext
-from horae.types.options import JobKeywords, OptionsJobType
-from horae.types.rules import START_OPTIONS
-from horae.types.values import refuse_class
+from horae.types.keywords import JobKeywords, OptionsJobType
+from horae.types.options import START_OPTIONS
+from horae.types.parameters import refuse_class
 
 P = ParamSpec("P")
 R = TypeVar("R")

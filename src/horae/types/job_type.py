@@ -28,7 +28,7 @@ from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
-from horae.types.rules import (
+from horae.types.options import (
     TimeLimits,
     check_declaration,
     check_parameters,
@@ -38,7 +38,7 @@ from horae.types.rules import (
     time_limits,
     uniqueness_of,
 )
-from horae.types.values import MappedParameters, ModelParameters, parameters_of
+from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
 OnShutdown: TypeAlias = Literal["requeue", "fail"]

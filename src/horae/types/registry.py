@@ -13,7 +13,7 @@ from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.rules import DeclaredQueue, refuse_secret_names
+from horae.types.options import DeclaredQueue, refuse_secret_names
 
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""

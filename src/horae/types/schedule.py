@@ -29,10 +29,10 @@ from horae.types.arguments import LARGEST_NUMBER, check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
-from horae.types.options import BodyKeywords
-from horae.types.rules import DeclaredQueue, limits_of_job
+from horae.types.keywords import BodyKeywords
+from horae.types.options import DeclaredQueue, limits_of_job
+from horae.types.parameters import ModelParameters, has_secrets
 from horae.types.storing import storable_parameters
-from horae.types.values import ModelParameters, has_secrets
 
 
 class RuleKeywords(TypedDict, total=False):

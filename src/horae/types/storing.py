@@ -5,7 +5,7 @@ from typing import Any
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import InvalidParameters
 from horae.types.job_type import JobType
-from horae.types.values import CheckedParameters, NotStorableError, Stored
+from horae.types.parameters import CheckedParameters, NotStorableError, Stored
 
 
 def storable_parameters(job_type: JobType[Any], checked: CheckedParameters) -> Stored:

@@ -21,7 +21,7 @@ from horae.api.views import response_model_of
 from horae.errors import HoraeError, UnknownJobType
 from horae.quoting import quoted
 from horae.types import ApiError, FunctionJobType, JobType, Registry
-from horae.types.rules import StartOptions
+from horae.types.options import StartOptions
 
 Endpoint = Callable[..., Awaitable[Response]]
 

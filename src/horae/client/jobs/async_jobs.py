@@ -17,7 +17,7 @@ from horae.client.on_threads import on_thread
 from horae.domain.jobs import EVERYBODY, Group, Job, JobId, Whose
 from horae.storage.engine import Database, Use
 from horae.types import JobTypeReference, Timeout, seconds_of
-from horae.types.rules import StartOptions
+from horae.types.options import StartOptions
 from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")

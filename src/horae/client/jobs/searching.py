@@ -7,7 +7,7 @@ from horae.domain.jobs import HasParameter, Query, parse_query
 from horae.errors import InvalidRequest
 from horae.storage.jobs.search import Search
 from horae.types import Registry
-from horae.types.values import ModelParameters, Searchability, searchability
+from horae.types.parameters import ModelParameters, Searchability, searchability
 
 SEARCH_TIME: Final = 2.0
 """Seconds after which a list returns what a search has found so far, and a cursor to go on from."""

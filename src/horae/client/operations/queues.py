@@ -15,7 +15,7 @@ from horae.quoting import quoted
 from horae.storage.engine import Database
 from horae.storage.queues import QueueView, declared_queues, queue_backends, queues
 from horae.types import LARGEST_NUMBER, Registry, check_note
-from horae.types.rules import (
+from horae.types.options import (
     check_concurrency,
     check_fair_by,
     names_in,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from horae.client.changes import LoggedChange, Values
 from horae.storage.schedules import reading
 from horae.types import Registry
-from horae.types.values import ModelParameters, masked
+from horae.types.parameters import ModelParameters, masked
 
 _COLUMNS: Final = (
     "name",

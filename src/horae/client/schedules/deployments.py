@@ -44,7 +44,7 @@ from horae.storage.schedules import (
     rules_of,
 )
 from horae.types import Registry, Schedule, module_schema, schema_hash
-from horae.types.rules import DeclaredQueue
+from horae.types.options import DeclaredQueue
 from horae.wakeup import Hint, HintKind, WakeupChannel
 
 DeploymentList: TypeAlias = list[Deployment]

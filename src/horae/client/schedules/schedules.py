@@ -54,7 +54,7 @@ from horae.types import (
     whole_number,
 )
 from horae.types import rules_of as rules_given
-from horae.types.values import MappedParameters
+from horae.types.parameters import MappedParameters
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 Reference: TypeAlias = int | str

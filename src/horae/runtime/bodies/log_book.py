@@ -19,7 +19,7 @@ from horae.storage.engine import Database, is_transient
 from horae.storage.jobs import logs
 from horae.types import Attempt
 from horae.types.logs import JobLines, capture_lines
-from horae.types.values import secret_values
+from horae.types.parameters import secret_values
 
 MOST_WAITING: Final = 20_000
 """Maximum number of lines that wait to be written: some megabytes."""

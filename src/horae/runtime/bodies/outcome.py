@@ -23,7 +23,7 @@ from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types import Attempt, JobContext, JobType, failed_text
-from horae.types.values import secret_values
+from horae.types.parameters import secret_values
 
 INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
 

@@ -38,7 +38,7 @@ from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import settling
 from horae.types import Attempt, Hook, JobContext
 from horae.types.logs import logged_as
-from horae.types.values import MappedParameters, ModelParameters, problem_of
+from horae.types.parameters import MappedParameters, ModelParameters, problem_of
 
 log = guarded_log("horae.runtime")
 

@@ -18,8 +18,8 @@ from horae.storage.jobs import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, Owed
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import JobType, has_hook
+from horae.types.parameters import MappedParameters
 from horae.types.registry import Registry
-from horae.types.values import MappedParameters
 
 CLEANING_BATCH: Final = 200
 """Maximum number of jobs without a hook that one statement deletes."""

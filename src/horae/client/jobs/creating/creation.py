@@ -13,7 +13,7 @@ from horae.errors import MaxJobCountExceeded
 from horae.storage.jobs import Contended, Inserted, JobRow, creation, reading
 from horae.storage.jobs.search import parameters
 from horae.types import has_hook
-from horae.types.values import MappedParameters
+from horae.types.parameters import MappedParameters
 
 
 def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:

@@ -8,7 +8,7 @@ from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.types import JobType, JobTypeReference, Registry, of_kind
-from horae.types.rules import StartOptions
+from horae.types.options import StartOptions
 
 Member: TypeAlias = (
     JobTypeReference

@@ -23,7 +23,7 @@ from horae.domain.times import parse_duration
 from horae.errors import InvalidRequest
 from horae.storage.jobs import JobRow
 from horae.types import JobType, has_hook, storable_parameters
-from horae.types.rules import (
+from horae.types.options import (
     OPTIONS,
     StartOptions,
     key_of_retry,
@@ -31,7 +31,7 @@ from horae.types.rules import (
     unique_key_in,
     uniqueness_in,
 )
-from horae.types.values import CheckedParameters, Stored, json_problem_of, mapping_of
+from horae.types.parameters import CheckedParameters, Stored, json_problem_of, mapping_of
 
 LARGEST_META: Final = 1024 * 1024
 """Maximum number of bytes of `meta` as JSON."""

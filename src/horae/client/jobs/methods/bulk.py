@@ -19,7 +19,7 @@ from horae.domain.times import Duration
 from horae.errors import InvalidRequest
 from horae.storage.jobs import JobFilter, reading
 from horae.storage.jobs.search import bulk, searching
-from horae.types.rules import StartOptions
+from horae.types.options import StartOptions
 
 SHOWN: Final = 10
 """Number of jobs that a preview shows."""

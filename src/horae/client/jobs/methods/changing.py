@@ -16,7 +16,7 @@ from horae.errors import InvalidRequest, JobNotDeletable, JobNotReschedulable, J
 from horae.storage.jobs import owed_hooks, reading, rescheduling
 from horae.storage.outcomes import deletion
 from horae.storage.schedules import retrying
-from horae.types.rules import StartOptions
+from horae.types.options import StartOptions
 from horae.wakeup import Hint, HintKind
 
 

@@ -52,7 +52,7 @@ from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import FollowUps, follow_ups
 from horae.types import LARGEST_ID, Timeout, of_kind, seconds_of
 from horae.types.groups import GroupCanceller
-from horae.types.rules import StartOptions
+from horae.types.options import StartOptions
 from horae.wakeup import work
 
 OnFailureText: TypeAlias = Literal["continue", "cancel"]

@@ -35,7 +35,7 @@ from horae.quoting import quoted
 from horae.storage.engine import POSTGRESQL, Database, conflicts_as_busy
 from horae.storage.engine.after_commit import after_commit
 from horae.types import JobTypeReference, Registry, of_kind
-from horae.types.rules import OPTIONS, DependencyFailure, StartOptions, check_batch
+from horae.types.options import OPTIONS, DependencyFailure, StartOptions, check_batch
 from horae.wakeup import WakeupChannel, work
 
 Within: TypeAlias = Session | Connection

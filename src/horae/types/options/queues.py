@@ -12,7 +12,7 @@ from horae.domain.names import LONGEST_NAME, queue_name
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER, of_kind
-from horae.types.values import is_secret
+from horae.types.parameters import is_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from horae.domain.jobs import ACTIVE, Debounce, JobState, Unique, UniqueKey, deb
 from horae.domain.times import parse_duration
 from horae.errors import InvalidJobType, InvalidRequest
 from horae.quoting import quoted
-from horae.types.rules.start_options import StartOptions
-from horae.types.values import MappedParameters, check_names, is_computed, key_of
+from horae.types.options.start_options import StartOptions
+from horae.types.parameters import MappedParameters, check_names, is_computed, key_of
 
 MOST_COMPARED: Final = 1_000
 """Maximum number of compared jobs in a batch: PostgreSQL locks each until the transaction ends."""

@@ -12,7 +12,7 @@ from horae.domain.limits import Limit, check_key, fields_of, key_of, named
 from horae.errors import HoraeError, InvalidJobType, InvalidRequest
 from horae.quoting import quoted
 from horae.redaction import MASK, cleaner
-from horae.types.values import given_secrets, is_secret
+from horae.types.parameters import given_secrets, is_secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pydantic_core import to_jsonable_python
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.types.values.searchable import Searchability, searchability
+from horae.types.parameters.searchable import Searchability, searchability
 
 PREFIX: Final = "unique:"
 """Begins each computed key, so that it is told apart from a key that a caller chose."""

@@ -18,9 +18,9 @@ from typing import Any, Final, get_origin
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from horae.types.values.annotations import parts_of
-from horae.types.values.plain_data import Problem, json_problem_of
-from horae.types.values.secret import has_parts, is_secret, opened, parts_of_value
+from horae.types.parameters.annotations import parts_of
+from horae.types.parameters.plain_data import Problem, json_problem_of
+from horae.types.parameters.secret import has_parts, is_secret, opened, parts_of_value
 
 _BYTES: Final = "$bytes"
 """The key of the object that stands for bytes, with their base64 text as its value."""

@@ -4,16 +4,16 @@ Invariants: same input, same value; what would reach a body as another value is 
 start; values marked secret appear in no error, log or listing.
 """
 
-from horae.types.values.parameters import (
+from horae.types.parameters.parameters import (
     CheckedParameters,
     MappedParameters,
     ModelParameters,
     Stored,
     parameters_of,
 )
-from horae.types.values.plain_data import json_problem_of, mapping_of, problem_of
-from horae.types.values.searchable import Searchability, searchability
-from horae.types.values.secret import (
+from horae.types.parameters.plain_data import json_problem_of, mapping_of, problem_of
+from horae.types.parameters.searchable import Searchability, searchability
+from horae.types.parameters.secret import (
     Secret,
     given_secrets,
     has_secrets,
@@ -22,8 +22,8 @@ from horae.types.values.secret import (
     refuse_class,
     secret_values,
 )
-from horae.types.values.unique_key import check_names, is_computed, key_of
-from horae.types.values.written import NotStorableError
+from horae.types.parameters.unique_key import check_names, is_computed, key_of
+from horae.types.parameters.written import NotStorableError
 
 __all__ = [
     "CheckedParameters",

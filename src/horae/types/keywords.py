@@ -23,7 +23,7 @@ from horae.types.job_type import (
     OnShutdown,
     Transaction,
 )
-from horae.types.rules import problem_of_hook
+from horae.types.options import problem_of_hook
 
 
 class BodyKeywords(TypedDict, total=False):

@@ -22,8 +22,8 @@ from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
 from horae.errors import InvalidJobType
 from horae.redaction import MASK
-from horae.types.values.annotations import parts_by_field, parts_of
-from horae.types.values.secret_places import (
+from horae.types.parameters.annotations import parts_by_field, parts_of
+from horae.types.parameters.secret_places import (
     MARK,
     WITHOUT_NODES,
     Place,

@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 from pydantic import BaseModel
 
-from horae.types.values.secret_places import places_of
+from horae.types.parameters.secret_places import places_of
 
 
 class Searchability(Enum):

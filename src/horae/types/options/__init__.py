@@ -3,7 +3,7 @@
 Invariant: a keyword of Python, a flag, a field of HTTP and its stored form have the same parser.
 """
 
-from horae.types.rules.declaration import (
+from horae.types.options.declaration import (
     TimeLimits,
     check_declaration,
     check_parameters,
@@ -12,8 +12,8 @@ from horae.types.rules.declaration import (
     retention_of,
     time_limits,
 )
-from horae.types.rules.limits import declared_limits, limits_of_job
-from horae.types.rules.queues import (
+from horae.types.options.limits import declared_limits, limits_of_job
+from horae.types.options.queues import (
     DeclaredQueue,
     check_concurrency,
     check_fair_by,
@@ -21,7 +21,7 @@ from horae.types.rules.queues import (
     refuse_secret_names,
     stored_limit,
 )
-from horae.types.rules.start_options import (
+from horae.types.options.start_options import (
     OPTIONS,
     START_OPTIONS,
     DependencyFailure,
@@ -29,7 +29,7 @@ from horae.types.rules.start_options import (
     StartOptions,
     TextForm,
 )
-from horae.types.rules.uniqueness import (
+from horae.types.options.uniqueness import (
     check_batch,
     key_of_retry,
     unique_key_in,

@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
-from horae.types.values.plain_data import plain_values
-from horae.types.values.secret import (
+from horae.types.parameters.plain_data import plain_values
+from horae.types.parameters.secret import (
     given_secrets,
     refuse_lost_secrets,
     refuse_secrets_of,
     shown_path,
 )
-from horae.types.values.written import Given, ParameterWriter, validated_again
+from horae.types.parameters.written import Given, ParameterWriter, validated_again
 
 if TYPE_CHECKING:
     from horae.storage.jobs.search import MappedTable

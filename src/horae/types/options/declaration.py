@@ -23,7 +23,7 @@ from horae.domain.times import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidJobType, InvalidRequest
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER
-from horae.types.rules.start_options import START_OPTIONS
+from horae.types.options.start_options import START_OPTIONS
 
 Check = tuple[bool, str]
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
