@@ -6,9 +6,9 @@ write the failure of a job to the database even if it cannot log it.
 """
 
 import logging
-import traceback
 from collections.abc import Generator, MutableMapping
 from contextlib import contextmanager, suppress
+from traceback import print_exc
 from typing import Any
 
 from typing_extensions import override
@@ -25,33 +25,35 @@ class GuardedLog(logging.LoggerAdapter[logging.Logger]):
 
     @override
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        kwargs["stacklevel"] = (
-            kwargs.get("stacklevel", 1) + 1
-        )  # the record names the caller, not this method
-        try:
-            super().log(level, msg, *args, **kwargs)
-        except Exception:  # noqa: BLE001 - code of the application
-            _print_error()
+        if self.isEnabledFor(level):
+            # The record names the caller, not this method.
+            kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
+            with _print_errors():
+                super().log(level, msg, *args, **kwargs)
 
     @contextmanager
-    def any_error(
-        self, message: str, *args: object, level: int = logging.WARNING, traceback: bool = False
+    def guard(
+        self,
+        message: str,
+        *arguments: object,
+        level: int = logging.WARNING,
+        traceback: bool = False,
     ) -> Generator[None]:
-        """Log what the block raises, after the message, and go on.
+        """Let the caller go on whatever the block raises: log it as the last argument, or with its
+        traceback.
 
-        For what the program can do without, whatever is wrong with it.
+        For what the program can do without, and for callbacks.
         """
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - this is what it is for
-            self.log(level, f"{message}: %s", *args, error, exc_info=traceback, stacklevel=3)
+        except Exception as error:  # noqa: BLE001 - the caller goes on whatever is wrong
+            shown = () if traceback else (error,)
+            self.log(level, message, *arguments, *shown, exc_info=traceback)
 
     def handle(self, record: logging.LogRecord) -> None:
         """Pass on a record that the caller has made."""
-        try:
+        with _print_errors():
             self.logger.handle(record)
-        except Exception:  # noqa: BLE001 - code of the application
-            _print_error()
 
 
 def guarded_log(name: str) -> GuardedLog:
@@ -59,7 +61,11 @@ def guarded_log(name: str) -> GuardedLog:
     return GuardedLog(logging.getLogger(name))
 
 
-def _print_error() -> None:
-    if logging.raiseExceptions:
-        with suppress(Exception):  # stderr may be closed, which may be the very reason
-            traceback.print_exc()
+@contextmanager
+def _print_errors() -> Generator[None]:
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - handlers and filters are code of the application
+        if logging.raiseExceptions:
+            with suppress(Exception):  # stderr may be closed, which may be the very reason
+                print_exc()

@@ -1,6 +1,6 @@
 """Quotes what callers wrote, for the texts of errors, and finds what they may have meant."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 
@@ -9,12 +9,17 @@ def quoted(text: object, longest: int = 60) -> str:
     if isinstance(text, str):
         written = text
     else:
-        try:
-            written = repr(text)
-        except Exception:  # noqa: BLE001 - the class of a caller may raise anything
-            written = f"(a {type(text).__name__})"
+        written = written_by(repr, text, f"(a {type(text).__name__})")
     cut = written if len(written) <= longest else written[:longest] + "…"
     return repr(cut) if isinstance(text, str) else cut
+
+
+def written_by(write: Callable[[object], str], value: object, otherwise: str) -> str:
+    """Return the `str` or the `repr` of a value, even if its class raises an error there."""
+    try:
+        return write(value)
+    except Exception:  # noqa: BLE001 - the class of a caller may raise anything
+        return otherwise
 
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:

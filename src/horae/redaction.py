@@ -12,6 +12,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from horae.quoting import written_by
+
 HIDDEN: Final = "***"
 """The text that replaces a password in a URL."""
 MASK: Final = "••••••"
@@ -64,10 +66,7 @@ def traceback_text(error: BaseException) -> str:
 
 def text_of(error: BaseException) -> str:
     """Return the text of an error, even if its `__str__` raises."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - whatever it raises
-        return "(its text cannot be read)"
+    return written_by(str, error, "(its text cannot be read)")
 
 
 class Redactor:

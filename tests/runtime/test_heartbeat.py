@@ -248,7 +248,7 @@ def test_late_answers_to_beats_that_were_sent_in_time_end_an_isolation(
         HeartbeatTiming(awake=0.0),
         watcher,
     )
-    check, answered = beat._check, beat._answered  # noqa: SLF001 - what its thread calls
+    check, answered = beat._check, beat._take_answer  # noqa: SLF001 - what its thread calls
     check(8.5)
     for sent in (2.9, 5.8, 8.4):
         answered(sent, 0)

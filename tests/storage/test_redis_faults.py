@@ -256,13 +256,13 @@ def test_one_lost_connection_closes_the_idle_ones(
 
     def wait(_: int) -> None:
         together.wait()
-        process.pipelined(lambda pipeline: pipeline.blpop("nothing", timeout=0.1))
+        process.run_pipeline(lambda pipeline: pipeline.blpop("nothing", timeout=0.1))
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(wait, range(4)))
     assert server.command("CLIENT", "LIST").count("name=horae") > 1
     with server.frozen(), pytest.raises(UNUSABLE):
-        process.pipelined(Pipeline.ping)
+        process.run_pipeline(Pipeline.ping)
     until(lambda: "name=horae" not in server.command("CLIENT", "LIST"))
 
 

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
-from horae import receiving
+from horae import receiving_thread
 from horae.wakeup import postgres
 from horae.wakeup.payload import encode
 from horae.wakeup.postgres import PostgresChannel, PostgresTiming
@@ -108,7 +108,7 @@ def test_without_a_server_hints_stay_in_the_process(
         retries.release()
         return timedelta(milliseconds=1)
 
-    monkeypatch.setattr(receiving, "retry_delay", soon)
+    monkeypatch.setattr(receiving_thread, "retry_delay", soon)
     channel = channel_on(
         make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none")
     )
@@ -143,7 +143,7 @@ def test_hints_arrive_again_after_a_lack_of_descriptors(
     once = postgres._connect  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # what takes descriptors
     monkeypatch.setattr(postgres, "_connect", connect)
     monkeypatch.setattr(selectors, "DefaultSelector", take_one)
-    monkeypatch.setattr(receiving, "retry_delay", lambda *_: timedelta(milliseconds=1))
+    monkeypatch.setattr(receiving_thread, "retry_delay", lambda *_: timedelta(milliseconds=1))
     lacking.set()
     session.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"

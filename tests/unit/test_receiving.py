@@ -5,7 +5,7 @@ from contextlib import closing
 
 from typing_extensions import override
 
-from horae.receiving import ReceivingThread
+from horae.receiving_thread import ReceivingThread
 
 
 class Receiver(ReceivingThread):

@@ -34,8 +34,8 @@ def test_one_warning_in_thirty_seconds_for_all_parts(
 ) -> None:
     for second in range(60):
         clock.now = 1000.0 + second
-        log.failed("live state", "refused")
-        log.failed("hints", "refused")
+        log.note_failure("live state", "refused")
+        log.note_failure("hints", "refused")
     assert levels(caplog) == ["WARNING"] * 2
     assert caplog.messages[0] == (
         "Redis (redis://h/0) cannot be used for live state; until it can, the database keeps live state, and nodes "
@@ -48,21 +48,21 @@ def test_an_intermittent_failure_does_not_flood_the_log(
 ) -> None:
     for second in range(29):
         clock.now = 1000.0 + second
-        log.failed("live state", "out of memory")
-        log.works("hints")
-        log.works("live state")
+        log.note_failure("live state", "out of memory")
+        log.note_success("hints")
+        log.note_success("live state")
     assert levels(caplog) == ["WARNING", "INFO"]
 
 
 def test_recovery_is_logged_once_all_parts_work(
     log: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log.works("live state")
-    log.failed("live state", "refused")
-    log.failed("hints", "refused")
-    log.works("live state")
+    log.note_success("live state")
+    log.note_failure("live state", "refused")
+    log.note_failure("hints", "refused")
+    log.note_success("live state")
     assert (levels(caplog), log.failing) == (["WARNING"], {"hints": "refused"})
-    log.works("hints")
-    log.works("hints")
+    log.note_success("hints")
+    log.note_success("hints")
     assert (levels(caplog), log.failing) == (["WARNING", "INFO"], {})
     assert caplog.messages[-1] == "Redis (redis://h/0) can be used again"

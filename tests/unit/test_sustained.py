@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from horae.runtime.node.repeated_service import sustained
+from horae.resource_shortage import lacks_resource
+from horae.runtime.node.repeated_service import sustain
 from horae.runtime.timing import Pauses
-from horae.scarcity import lacks_resource
 
 LACKS = [
     OSError(errno.EMFILE, "too many open files"),
@@ -39,7 +39,7 @@ async def test_a_failed_service_is_restarted_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     service = Service(*LACKS, *LACKS)
-    await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
+    await sustain("the sweeper", service.run, Pauses(0.0, 5.0))
     assert service.begun == 2 * len(LACKS) + 1
     assert caplog.text.count("the sweeper failed for lack of a resource") == 1
 
@@ -57,7 +57,7 @@ async def test_a_failed_service_is_restarted_and_logged_once(
 async def test_other_errors_end_the_service(error: BaseException) -> None:
     service = Service(error)
     with pytest.raises(type(error)):
-        await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
+        await sustain("the sweeper", service.run, Pauses(0.0, 5.0))
     assert service.begun == 1
 
 

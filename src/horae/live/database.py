@@ -5,13 +5,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
     Connection,
     Delete,
+    Executable,
     Integer,
+    Row,
     SmallInteger,
     Table,
     Text,
@@ -42,9 +44,6 @@ from horae.storage.engine import (
 )
 from horae.storage.jobs import live_cancels, live_jobs, live_metadata, live_waits
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 Insert: TypeAlias = postgresql.Insert | sqlite.Insert
 
 _INSERT: Final[Mapping[str, Callable[[Table], Insert]]] = {
@@ -59,16 +58,6 @@ _REPORTED: Final = (
 )
 
 
-class _Run(Protocol):
-    def __call__(
-        self,
-        statement: Callable[Concatenate[Connection, P], T],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T: ...
-
-
 class DatabaseLiveStore:
     """A `LiveStore` for all processes on one database; it never waits for transactions on jobs."""
 
@@ -76,7 +65,8 @@ class DatabaseLiveStore:
         """Use the database, or on SQLite the file `<database>-live`, which is recreated if it is
         lost.
         """
-        self._run: _Run = database.autocommit
+        self._run: Callable[..., Any] = database.autocommit
+        self._dialect = database.dialect
         self._side_car: SideCar | None = None
         if database.dialect == SQLITE:
             self._side_car = SideCar(
@@ -89,52 +79,78 @@ class DatabaseLiveStore:
     def publish(self, reports: Sequence[LiveReport]) -> None:
         """Write the reports in one statement, except those that are older than the stored ones."""
         if reports:
-            self._run(_publish, reports)
+            stored = [asdict(report) for report in latest(reports)]
+            batch = json.dumps(stored, separators=(",", ":"))
+            self._run(_execute, {"reports": batch}, UPSERT.of(self._dialect))
 
     def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
         """Return the latest reports of these jobs."""
-        return self._run(_read, job_ids) if job_ids else {}
+        if not job_ids:
+            return {}
+        rows = self._run(_rows, REPORTED.of(self._dialect), {"job_ids": job_ids})
+        return {row.job_id: report for row in rows if (report := checked_report(*row)) is not None}
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
         """Ask the body of this job to stop.
 
         The first name is kept; one forced request makes all of them forced.
         """
-        self._run(_request_cancel, job_id, request)
+        values = {"job_id": job_id, "requested_by": request.by, "forced": request.forced}
+        self._run(_execute, values, ASK.of(self._dialect))
 
     def cancel_requests(
         self,
         job_ids: Collection[JobId],
         *,
-        thorough: bool = False,  # noqa: ARG002
+        thorough: bool = False,
     ) -> Mapping[JobId, CancelRequest]:
         """Return the cancel requests for these jobs."""
-        return self._run(_cancel_requests, job_ids) if job_ids else {}
+        del thorough  # a database loses no request
+        found: dict[JobId, CancelRequest] = {}
+        if job_ids:
+            for row in self._run(_rows, REQUESTED.of(self._dialect), {"job_ids": job_ids}):
+                # Another program may have written anything into the side-car file.
+                by = row.requested_by
+                is_readable = isinstance(by, str) and is_id(by)
+                found[row.job_id] = CancelRequest(by if is_readable else None, forced=row.forced)
+        return found
 
     def begin_wait(self, wait: Wait) -> None:
         """Record for what a body waits."""
-        self._run(_begin_wait, wait)
+        self._run(_execute, _row_of(wait), BEGIN_WAIT)
 
     def end_wait(self, wait: Wait) -> None:
         """Record that this wait is over."""
-        self._run(_end_wait, wait)
+        values = {f"of_{name}": value for name, value in _row_of(wait).items()}
+        self._run(_execute, values, END_WAIT)
 
     def waits(self) -> Sequence[Wait]:
         """Return the waits of all bodies, also some of attempts that have ended."""
-        return self._run(_waits)
+        return [
+            Wait(
+                row.job_id,
+                row.lease,
+                row.group_id,
+                WaitTarget.group(row.awaited_group)
+                if row.awaited_job is None
+                else WaitTarget.job(row.awaited_job),
+            )
+            for row in self._run(_rows, WAITS)
+        ]
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
         """Return the jobs after this id that have reports, requests or waits, ordered by id."""
-        return self._run(_known_jobs, after, limit)
+        rows = self._run(_rows, JOBS_KNOWN, {"after": after, "limit": limit})
+        return [JobId(row.job_id) for row in rows]
 
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Delete the reports, requests and waits of these jobs."""
         if job_ids:
-            self._run(_forget, job_ids)
+            self._run(_execute, {"job_ids": job_ids}, *DROP.of(self._dialect))
 
-    # The protocol has this parameter.
-    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
+    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Do nothing: a database does not tell its readers of new reports."""
+        del listener
         return lambda: None
 
     def close(self) -> None:
@@ -228,11 +244,6 @@ END_WAIT: Final = delete(live_waits).where(
 WAITS: Final = select(live_waits)
 
 
-def _publish(connection: Connection, reports: Sequence[LiveReport]) -> None:
-    batch = json.dumps([asdict(report) for report in latest(reports)], separators=(",", ":"))
-    connection.execute(UPSERT.on(connection), {"reports": batch})
-
-
 def latest(reports: Sequence[LiveReport]) -> list[LiveReport]:
     """Return the latest report of each job by the rule of `_upsert`, in the order of the ids.
 
@@ -243,41 +254,15 @@ def latest(reports: Sequence[LiveReport]) -> list[LiveReport]:
     return list({report.job_id: report for report in ordered}.values())
 
 
-def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, LiveReport]:
-    rows = connection.execute(REPORTED.on(connection), {"job_ids": job_ids})
-    return {row.job_id: report for row in rows if (report := checked_report(*row)) is not None}
+def _execute(connection: Connection, values: Mapping[str, Any], *statements: Executable) -> None:
+    for statement in statements:
+        connection.execute(statement, values)
 
 
-def _known_jobs(connection: Connection, after: JobId, limit: int) -> list[JobId]:
-    return [
-        JobId(id_)
-        for id_ in connection.execute(JOBS_KNOWN, {"after": after, "limit": limit}).scalars()
-    ]
-
-
-def _request_cancel(connection: Connection, job_id: JobId, request: CancelRequest) -> None:
-    values = {"job_id": job_id, "requested_by": request.by, "forced": request.forced}
-    connection.execute(ASK.on(connection), values)
-
-
-def _cancel_requests(
-    connection: Connection, job_ids: Collection[JobId]
-) -> dict[JobId, CancelRequest]:
-    rows = connection.execute(REQUESTED.on(connection), {"job_ids": job_ids})
-    found: dict[JobId, CancelRequest] = {}
-    for row in rows:
-        by = row.requested_by  # another program may have written anything into the side-car file
-        is_readable = isinstance(by, str) and is_id(by)
-        found[row.job_id] = CancelRequest(by if is_readable else None, forced=row.forced)
-    return found
-
-
-def _begin_wait(connection: Connection, wait: Wait) -> None:
-    connection.execute(BEGIN_WAIT, _row_of(wait))
-
-
-def _end_wait(connection: Connection, wait: Wait) -> None:
-    connection.execute(END_WAIT, {f"of_{name}": value for name, value in _row_of(wait).items()})
+def _rows(
+    connection: Connection, statement: Executable, values: Mapping[str, Any] | None = None
+) -> Sequence[Row[Any]]:
+    return connection.execute(statement, values).all()
 
 
 def _row_of(wait: Wait) -> dict[str, int | None]:
@@ -286,25 +271,6 @@ def _row_of(wait: Wait) -> dict[str, int | None]:
         for kind in ("job", "group")
     }
     return {"job_id": wait.job_id, "lease": wait.lease, "group_id": wait.group_id, **awaited}
-
-
-def _waits(connection: Connection) -> list[Wait]:
-    return [
-        Wait(
-            row.job_id,
-            row.lease,
-            row.group_id,
-            WaitTarget.group(row.awaited_group)
-            if row.awaited_job is None
-            else WaitTarget.job(row.awaited_job),
-        )
-        for row in connection.execute(WAITS)
-    ]
-
-
-def _forget(connection: Connection, job_ids: Collection[JobId]) -> None:
-    for statement in DROP.on(connection):
-        connection.execute(statement, {"job_ids": job_ids})
 
 
 if TYPE_CHECKING:

@@ -88,7 +88,15 @@ class RedisLiveStore(BuiltAnewInChild):
             self._published = {
                 report.job_id: report for report in latest([*self._published.values(), *new])
             }
-        if self._commands(lambda pipeline: self._write(pipeline, new)) is None:
+
+        def write(pipeline: Pipeline) -> None:
+            for part in _parts(new):
+                keys = [self._key("report", report.job_id) for report in part]
+                texts = map(report_text, part)
+                pipeline.eval(PUBLISH, len(keys), *keys, self._timing.expires_after, *texts)
+            pipeline.publish(self._access.name(PROGRESS), len(new))
+
+        if self._commands(write) is None:
             self._publish_in_database(new)
 
     def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
@@ -105,7 +113,7 @@ class RedisLiveStore(BuiltAnewInChild):
             if (report := read_report(job_id, text)) is not None
         ]
         if len(found) < len(entries):
-            self._access.log.ignored(PART)
+            self._access.log.note_foreign_entries(PART)
         if time.monotonic() < self._read_both_until:
             found += self._database.read(job_ids).values()
         return {report.job_id: report for report in latest(found)}
@@ -169,7 +177,14 @@ class RedisLiveStore(BuiltAnewInChild):
         with self._lock:
             for job_id in ids:
                 self._published.pop(job_id, None)
-        requested = self._read_texts("cancel", ids, lambda pipeline: self._delete(pipeline, ids))
+
+        def delete(pipeline: Pipeline) -> None:
+            for part in _parts(ids):
+                pipeline.delete(
+                    *(self._key(kind, job_id) for kind in ("report", "cancel") for job_id in part)
+                )
+
+        requested = self._read_texts("cancel", ids, delete)
         with self._lock:
             if requested is None or time.monotonic() < self._read_both_until:
                 stored = set(ids)
@@ -247,20 +262,6 @@ class RedisLiveStore(BuiltAnewInChild):
             with self._lock:
                 self._in_database |= {report.job_id for report in reports}
 
-    def _write(self, pipeline: Pipeline, reports: Sequence[LiveReport]) -> None:
-        for part in _parts(reports):
-            keys = [self._key("report", report.job_id) for report in part]
-            pipeline.eval(
-                PUBLISH, len(keys), *keys, self._timing.expires_after, *map(report_text, part)
-            )
-        pipeline.publish(self._access.name(PROGRESS), len(reports))
-
-    def _delete(self, pipeline: Pipeline, job_ids: Sequence[JobId]) -> None:
-        for part in _parts(job_ids):
-            pipeline.delete(
-                *(self._key(kind, job_id) for kind in ("report", "cancel") for job_id in part)
-            )
-
     def _read_texts(
         self, kind: str, job_ids: Sequence[JobId], then: Callable[[Pipeline], object] | None = None
     ) -> dict[JobId, str | None] | None:
@@ -295,7 +296,7 @@ class RedisLiveStore(BuiltAnewInChild):
             check = now >= self._check_at
         first = 0  # index of the first reply for `fill`; a write check may come before it
 
-        def checked(pipeline: Pipeline) -> None:
+        def check_and_fill(pipeline: Pipeline) -> None:
             nonlocal first
             if check:  # if Redis accepts no writes, other processes write to the database
                 self._access.check_writes(pipeline)
@@ -303,32 +304,25 @@ class RedisLiveStore(BuiltAnewInChild):
             fill(pipeline)
 
         try:
-            results = self._access.pipelined(checked)
+            results = self._access.run_pipeline(check_and_fill)
         except UNUSABLE as error:
-            self._failed(reason(error))
+            with self._lock:
+                self._failures += 1
+                self._unused_until = time.monotonic() + self._pause()
+                self._check_at = self._refresh_at = 0.0  # Redis may come back with old data
+            self._access.log.note_failure(PART, reason(error))
             return None
-        self._worked(now, checked=check)
-        return results[first:]
-
-    def _pause(self) -> float:
-        return retry_delay(self._failures, self._timing.retry, self._random).total_seconds()
-
-    def _failed(self, why: str) -> None:
-        now = time.monotonic()
-        with self._lock:
-            self._failures += 1
-            self._unused_until = now + self._pause()
-            self._check_at = self._refresh_at = 0.0  # Redis may come back with old data
-        self._access.log.failed(PART, why)
-
-    def _worked(self, now: float, *, checked: bool) -> None:
         with self._lock:
             if self._failures:
                 self._read_both_until = time.monotonic() + self._timing.read_both_for
             self._failures, self._unused_until = 0, 0.0
-            if checked:
+            if check:
                 self._check_at = now + self._timing.check_writes_every
-        self._access.log.works(PART)
+        self._access.log.note_success(PART)
+        return results[first:]
+
+    def _pause(self) -> float:
+        return retry_delay(self._failures, self._timing.retry, self._random).total_seconds()
 
 
 def _parts(items: Sequence[Any]) -> list[Sequence[Any]]:

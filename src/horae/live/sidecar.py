@@ -72,9 +72,12 @@ class SideCar(BuiltAnewInChild):
         try:
             return self._attempt(statement, *args, **kwargs)
         except DBAPIError as error:
-            if not _lost(error):
+            # The file may have caused these; a wrong value has another error class.
+            if type(error.orig) not in (sqlite3.DatabaseError, sqlite3.OperationalError):
                 raise
-        self._forget(identity)
+        with self._opening:
+            if self._identity == identity:  # no other thread has checked the file meanwhile
+                self._identity = None
         self._open()
         return self._attempt(statement, *args, **kwargs)
 
@@ -115,12 +118,6 @@ class SideCar(BuiltAnewInChild):
                 raise self._busy() from error
             return self._identity
 
-    def _forget(self, identity: Identity | None) -> None:
-        """Let the next call check the file, unless another thread has done so meanwhile."""
-        with self._opening:
-            if self._identity == identity:
-                self._identity = None
-
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         # "rw" does not create the file: an empty one must never be found where the next reader
         # expects tables.
@@ -128,10 +125,10 @@ class SideCar(BuiltAnewInChild):
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
         )
-        connection.text_factory = _decoded
-        connection.execute(
-            "PRAGMA synchronous = OFF"
-        )  # after a power failure the file is created again
+        # Another program may have written a text; reading it must never fail.
+        connection.text_factory = lambda text: text.decode(errors="replace")
+        # After a power failure the file is created again.
+        connection.execute("PRAGMA synchronous = OFF")
         register_clock(connection)
         return connection
 
@@ -165,11 +162,6 @@ class SideCar(BuiltAnewInChild):
         return DatabaseBusy(f"another process has held {self._path} for {self._busy_timeout:g} s")
 
 
-def _decoded(text: bytes) -> str:
-    """Return a text that another program may have written; reading it must never fail."""
-    return text.decode(errors="replace")
-
-
 def _layout(metadata: MetaData) -> int:
     """Return a number that identifies the definitions of the tables."""
     dialect = sqlite_dialect.dialect()
@@ -185,8 +177,3 @@ def _identity(path: Path) -> Identity | None:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _lost(error: DBAPIError) -> bool:
-    """Return whether the file may have caused the error; a wrong value has another error class."""
-    return type(error.orig) in (sqlite3.DatabaseError, sqlite3.OperationalError)

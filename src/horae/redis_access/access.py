@@ -5,7 +5,6 @@ is repeated here, and a caller that gets an error goes on without Redis.
 """
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -65,15 +64,33 @@ class RedisAccess(BuiltAnewInChild):
 
         Connects at first use; raises `ConfigurationError`.
         """
-        self._url = url
         self.prefix = prefix
         self.timing = timing
         self.shown = shown_url(url)
         self.log = FailureLog(self.shown)
-        self._lock = threading.Lock()
-        self._client = self._new_client()
+        keepalive = {} if url.startswith("unix:") else {"socket_keepalive": True}
+        try:
+            pool = ConnectionPool.from_url(
+                checked_redis_url(url),
+                protocol=2,
+                socket_connect_timeout=timing.connect_within,
+                socket_timeout=timing.answer_within,
+                retry=Retry(NoBackoff(), 0),
+                client_name="horae",
+                decode_responses=True,
+                encoding_errors="replace",
+                **keepalive,
+            )
+            # This connects to nothing, but refuses unknown options.
+            pool.connection_class(**pool.connection_kwargs)
+        except (TypeError, ValueError, RedisError) as error:
+            why = str(error).replace(
+                "AbstractConnection.__init__() got an unexpected keyword argument", "unknown option"
+            )
+            raise ConfigurationError(f"redis: {self.shown} is not allowed: {why}") from None
+        self._client = Redis(connection_pool=pool)
 
-    def pipelined(self, fill: Callable[[Pipeline], object]) -> list[Any]:
+    def run_pipeline(self, fill: Callable[[Pipeline], object]) -> list[Any]:
         """Send the commands that `fill` puts into a pipeline in one round trip; return their
         results.
 
@@ -101,19 +118,19 @@ class RedisAccess(BuiltAnewInChild):
             for message in messages:
                 pipeline.publish(name, message)
 
-        self.pipelined(fill)
+        self.run_pipeline(fill)
 
     def examine(self) -> RedisState:
         """Check that the server answers and accepts writes, once its connection is open."""
         try:
-            self.pipelined(Pipeline.ping)
+            self.run_pipeline(Pipeline.ping)
             began = time.monotonic()
-            self.pipelined(Pipeline.ping)
+            self.run_pipeline(Pipeline.ping)
             answered = time.monotonic()
         except UNUSABLE as error:
             return RedisState(failure=reason(error))
         try:
-            self.pipelined(self.check_writes)
+            self.run_pipeline(self.check_writes)
         except UNUSABLE as error:
             return RedisState(refuses_writes=reason(error))
         return RedisState(seconds=answered - began)
@@ -138,30 +155,6 @@ class RedisAccess(BuiltAnewInChild):
         """Close the connections that nothing uses at the moment; a later use opens new ones."""
         self._client.connection_pool.disconnect(inuse_connections=False)
 
-    def _new_client(self) -> Redis:
-        keepalive = {} if self._url.startswith("unix:") else {"socket_keepalive": True}
-        try:
-            pool = ConnectionPool.from_url(
-                checked_redis_url(self._url),
-                protocol=2,
-                socket_connect_timeout=self.timing.connect_within,
-                socket_timeout=self.timing.answer_within,
-                retry=Retry(NoBackoff(), 0),
-                client_name="horae",
-                decode_responses=True,
-                encoding_errors="replace",
-                **keepalive,
-            )
-            pool.connection_class(
-                **pool.connection_kwargs
-            )  # this connects to nothing, but refuses unknown options
-        except (TypeError, ValueError, RedisError) as error:
-            why = str(error).replace(
-                "AbstractConnection.__init__() got an unexpected keyword argument", "unknown option"
-            )
-            raise ConfigurationError(f"redis: {self.shown} is not allowed: {why}") from None
-        return Redis(connection_pool=pool)
-
 
 class ChannelConnection:
     """A connection that is subscribed to one channel."""
@@ -170,15 +163,14 @@ class ChannelConnection:
         self._subscription = PubSub(client.connection_pool)
         try:
             self._subscription.subscribe(channel)
-        except BaseException:
+        except UNUSABLE:
             self.close()
             raise
         self._connection: Any = self._subscription.connection
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, which becomes readable when something arrives."""
-        # The library itself cannot wait for two things.
-        found: socket.socket | None = self._connection._sock  # noqa: SLF001
+        found: socket.socket | None = self._connection._sock  # noqa: SLF001 - the library itself cannot wait for two things
         if found is None:
             raise ConnectionError("the connection was lost")
         return found.fileno()

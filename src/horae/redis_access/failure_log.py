@@ -34,7 +34,7 @@ class FailureLog:
         """The parts that fail at present, each with the reason."""
         return dict(self._failing)
 
-    def failed(self, part: str, reason: str) -> None:
+    def note_failure(self, part: str, reason: str) -> None:
         """Note a failure; log it unless one was logged within the last `AGAIN_AFTER` seconds."""
         with self._lock:
             self._failing[part] = reason
@@ -50,7 +50,7 @@ class FailureLog:
             reason,
         )
 
-    def ignored(self, part: str) -> None:
+    def note_foreign_entries(self, part: str) -> None:
         """Log that entries of another program were ignored, unless that was logged lately."""
         with self._lock:
             now = self._clock()
@@ -64,7 +64,7 @@ class FailureLog:
             part,
         )
 
-    def works(self, part: str) -> None:
+    def note_success(self, part: str) -> None:
         """Note a success, and log it if that ends a failure that was logged."""
         if part not in self._failing:
             return

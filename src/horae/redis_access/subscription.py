@@ -5,7 +5,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from horae.receiving import ReceivingThread
+from horae.receiving_thread import ReceivingThread
 from horae.redis_access.access import RedisAccess, reason
 
 MOST_AT_ONCE: Final = 1000
@@ -39,7 +39,15 @@ class Subscription(ReceivingThread):
                     connection, self._timing.answer_within if asked else self._timing.silence
                 ):
                     asked = False
-                    self._pass_on(connection.messages(MOST_AT_ONCE, self._timing.answer_within))
+                    messages = connection.messages(MOST_AT_ONCE, self._timing.answer_within)
+                    if self._closing:
+                        return
+                    if any(kind == "subscribe" for kind, _ in messages):
+                        self.connected, self._failures = True, 0
+                        self._access.log.note_success(self._part)
+                        self._on_messages(None)
+                    if texts := [data for kind, data in messages if kind == "message"]:
+                        self._on_messages(texts)
                 elif asked:
                     raise TimeoutError(f"no answer within {self._timing.answer_within:g} s")
                 else:
@@ -49,16 +57,6 @@ class Subscription(ReceivingThread):
             self.connected = False
             connection.close()
 
-    def _pass_on(self, messages: Sequence[tuple[str, str]]) -> None:
-        if self._closing:
-            return
-        if any(kind == "subscribe" for kind, _ in messages):
-            self.connected, self._failures = True, 0
-            self._access.log.works(self._part)
-            self._on_messages(None)
-        if texts := [data for kind, data in messages if kind == "message"]:
-            self._on_messages(texts)
-
     @override
     def _report(self, error: Exception) -> None:
-        self._access.log.failed(self._part, reason(error))
+        self._access.log.note_failure(self._part, reason(error))

@@ -1,24 +1,25 @@
 """Checks the URL of a Redis server. Does not import the client library."""
 
 from typing import Final
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from horae.quoting import quoted
 
 SCHEMES: Final = ("redis", "rediss", "unix")
 """The schemes for TCP, TCP with TLS, and a Unix socket."""
 OPTIONS: Final = (
-    *(
-        "db",
-        "username",
-        "password",
-        "ssl_ca_certs",
-        "ssl_ca_path",
-        "ssl_ca_data",
-        "ssl_certfile",
-        "ssl_keyfile",
-    ),
-    *("ssl_password", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers"),
+    "db",
+    "username",
+    "password",
+    "ssl_ca_certs",
+    "ssl_ca_path",
+    "ssl_ca_data",
+    "ssl_certfile",
+    "ssl_keyfile",
+    "ssl_password",
+    "ssl_cert_reqs",
+    "ssl_check_hostname",
+    "ssl_ciphers",
 )
 """The options that a URL may have after `?`: where the server is and how it is trusted.
 
@@ -48,14 +49,9 @@ def checked_redis_url(url: str) -> str:
             raise ValueError(f"it has no absolute path; {EXPECTED}")
     elif not parts.hostname or port == 0:
         raise ValueError(f"it has no host; {EXPECTED}")
-    elif not _is_database_number(parts):
+    # The client library ignores any other path.
+    elif (number := parts.path.removeprefix("/")) and not (number.isascii() and number.isdigit()):
         raise ValueError(f"its path is no database number, such as /0; {EXPECTED}")
     if unknown := sorted(parse_qs(parts.query, keep_blank_values=True).keys() - set(OPTIONS)):
         raise ValueError(f"unknown option {quoted(unknown[0])}; there are {', '.join(OPTIONS)}")
     return url
-
-
-def _is_database_number(parts: SplitResult) -> bool:
-    """Return whether the path selects a database; the client library ignores any other path."""
-    number = parts.path.removeprefix("/")
-    return not number or (number.isascii() and number.isdigit())

@@ -9,7 +9,7 @@ from typing import Any
 from horae.app import Horae
 from horae.errors import HoraeError
 from horae.testing.points import CrashPoint, Tracer
-from horae.testing.report import BadCrash, CrashReport, compared
+from horae.testing.report import BadCrash, CrashReport, compare
 from horae.testing.scene import Scenario, make_empty, run_once
 from horae.types import FunctionJobType, JobFunction, JobType
 
@@ -37,7 +37,14 @@ def crash_everywhere(
     jobs; its database is replaced during the test. `timeout`: seconds for one attempt. Raises
     `HoraeError` if the job does not finish undisturbed.
     """
-    job_type = _job_type(job)
+    job_type: JobType[Any]
+    if isinstance(job, JobFunction):
+        job_type = job.job_type
+    else:
+        job_type = job() if isinstance(job, type) else job
+    # Its lines are the application's, wherever it is installed.
+    body: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
+    source = inspect.getsourcefile(body) or ""
     scenario = Scenario(
         job_type=job_type,
         params=params or {},
@@ -46,7 +53,6 @@ def crash_everywhere(
         application=application,
         timeout=timeout,
     )
-    source = _source_of(job_type)
     with tempfile.TemporaryDirectory(prefix="horae-crash-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         make_empty(folder)
@@ -62,20 +68,7 @@ def crash_everywhere(
             if not tracer.killed:
                 not_reached.append(point)
             elif (
-                problem := compared(point, undisturbed.effects, outcome.effects, outcome.error)
+                problem := compare(point, undisturbed.effects, outcome.effects, outcome.error)
             ) is not None:
                 bad.append(problem)
     return CrashReport(job_type.type, tuple(recording.points), tuple(bad), tuple(not_reached))
-
-
-def _job_type(job: Any) -> JobType[Any]:
-    if isinstance(job, JobFunction):
-        return job.job_type
-    kind: JobType[Any] = job() if isinstance(job, type) else job
-    return kind
-
-
-def _source_of(job_type: JobType[Any]) -> str:
-    """Return the file of a body: its lines are the application's, wherever it is installed."""
-    body: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
-    return inspect.getsourcefile(body) or ""

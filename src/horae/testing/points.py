@@ -107,7 +107,7 @@ class Tracer:
             self.stopped.set()
             threading.Event().wait()
 
-    def awaited(self, body: Any) -> Awaitable[Any]:
+    def trace(self, body: Any) -> Awaitable[Any]:
         """Return a coroutine body with a point wherever it waits."""
         self._body = body
         return _Awaited(body, lambda: self.reach(AWAIT))

@@ -29,8 +29,8 @@ class BadCrash:
     @override
     def __str__(self) -> str:
         """Return the point and what is wrong after it."""
-        parts = [f"twice: {_listed(self.twice)}"] if self.twice else []
-        parts += [f"missing: {_listed(self.missing)}"] if self.missing else []
+        parts = [f"twice: {_text_of(self.twice)}"] if self.twice else []
+        parts += [f"missing: {_text_of(self.missing)}"] if self.missing else []
         parts += [f"the job did not finish: {self.error}"] if self.error else []
         if not parts:
             parts = [f"expected {self.expected!r}, found {self.found!r}"]
@@ -70,13 +70,13 @@ class CrashReport:
         return "\n".join(lines)
 
 
-def compared(point: CrashPoint, expected: Any, found: Any, error: str | None) -> BadCrash | None:
+def compare(point: CrashPoint, expected: Any, found: Any, error: str | None) -> BadCrash | None:
     """Return what is wrong after a crash; None if the effects are the same and the job has
     finished.
     """
     if found == expected and error is None:
         return None
-    before, after = _counted(expected), _counted(found)
+    before, after = _count(expected), _count(found)
     twice: tuple[Any, ...] = ()
     missing: tuple[Any, ...] = ()
     if before is not None and after is not None:
@@ -87,7 +87,7 @@ def compared(point: CrashPoint, expected: Any, found: Any, error: str | None) ->
     )
 
 
-def _counted(effects: Any) -> Counter[Any] | None:
+def _count(effects: Any) -> Counter[Any] | None:
     """Return how often each effect came out, from a mapping or a list; None for others."""
     if isinstance(effects, Mapping):
         return (
@@ -108,5 +108,5 @@ def _hashable(effect: Any) -> Any:
     return effect
 
 
-def _listed(effects: tuple[Any, ...]) -> str:
+def _text_of(effects: tuple[Any, ...]) -> str:
     return ", ".join(map(repr, effects))

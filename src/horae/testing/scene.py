@@ -21,7 +21,7 @@ from horae.domain.jobs import Claim, JobId, JobState, NodeId
 from horae.errors import HoraeError
 from horae.runtime.bodies import FinishedRun, RunEnvironment, perform, perform_async
 from horae.runtime.liveness import Rescuer
-from horae.storage.engine import watched_statements
+from horae.storage.engine import Database, watched_statements
 from horae.storage.engine.sqlite import copy_after_crash
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
@@ -88,15 +88,23 @@ def run_once(scenario: Scenario, folder: Path, tracer: Tracer) -> Outcome:
     file = folder / f"run-{tracer.kill_at or 0}.db"  # a killed body keeps its lock on the file
     shutil.copy(folder / "empty.db", file)
     with _application(scenario, file) as horae:
-        job_id = _started(scenario, horae)
+        if scenario.prepare is not None:
+            _call(horae, scenario.prepare)
+        start = cast("Callable[..., Any]", horae.jobs.start)
+        attempts = max(scenario.job_type.max_attempts, LEAST_ATTEMPTS)
+        job = start(
+            scenario.job_type.type, max_attempts=attempts, backoff=AT_ONCE, **scenario.params
+        )
+        job_id = JobId(job.id)
         _attempt(scenario, horae, job_id, tracer)
         if not tracer.killed:
-            return _ended(scenario, horae, job_id)
+            return _run_to_end(scenario, horae, job_id)
         survivor = folder / f"after-{tracer.kill_at}.db"
         copy_after_crash(file, survivor)
     with _application(scenario, survivor) as horae:
-        _rescue(horae)
-        return _ended(scenario, horae, job_id)
+        rescuer = Rescuer(horae.registry, Random(0))
+        horae.components.database.transact(rescuer.rescue, [NODE])
+        return _run_to_end(scenario, horae, job_id)
 
 
 def make_empty(folder: Path) -> None:
@@ -106,17 +114,7 @@ def make_empty(folder: Path) -> None:
     horae.close()
 
 
-def _started(scenario: Scenario, horae: Horae) -> JobId:
-    if scenario.prepare is not None:
-        _call(horae, scenario.prepare)
-    attempts = max(scenario.job_type.max_attempts, LEAST_ATTEMPTS)
-    start = cast("Callable[..., Any]", horae.jobs.start)
-    return JobId(
-        start(scenario.job_type.type, max_attempts=attempts, backoff=AT_ONCE, **scenario.params).id
-    )
-
-
-def _ended(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
+def _run_to_end(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
     """Run what is left of the job, and return its effects."""
     for _ in range(MOST_ATTEMPTS):
         if horae.jobs.get(job_id).state is not JobState.PENDING:
@@ -125,11 +123,6 @@ def _ended(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
     job = horae.jobs.get(job_id)
     error = None if job.state is JobState.FINISHED else f"it is {job.state}: {job.error}"
     return Outcome(_call(horae, scenario.effects), error)
-
-
-def _rescue(horae: Horae) -> None:
-    rescuer = Rescuer(horae.registry, Random(0))
-    horae.components.database.transact(rescuer.rescue, [NODE])
 
 
 def _call(horae: Horae, callback: Callback) -> Any:
@@ -169,7 +162,7 @@ def _attempt(scenario: Scenario, horae: Horae, job_id: JobId, tracer: Tracer) ->
 def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None:
     database = horae.components.database
     environment = RunEnvironment(database, NODE, around=horae.hooks.around)
-    attempt = _TracedAttempt(claim, _traced(scenario.job_type, tracer), tracer)
+    attempt = _TracedAttempt(claim, scenario.job_type, tracer)
     try:
         tracer.begin()
         if scenario.job_type.is_async:
@@ -181,7 +174,7 @@ def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None
             if finished.settlement is not None
             else "after its end was committed"
         )
-        _settle(horae, finished)
+        _settle(database, finished)
     except BaseException as error:  # noqa: BLE001 - raised where the attempt was started
         tracer.failure = error
     finally:
@@ -195,36 +188,25 @@ async def _perform_async(attempt: Attempt, environment: RunEnvironment) -> Finis
         await environment.database.close_async()
 
 
-def _settle(horae: Horae, finished: FinishedRun) -> None:
+def _settle(database: Database, finished: FinishedRun) -> None:
     if finished.unbegun:
         raise HoraeError(f"the body cannot begin: {finished.error}") from finished.error
     if finished.settlement is not None:
-        horae.components.database.transact(
-            settling.settle, NODE, [finished.settlement._replace(delay=0.0)]
-        )
+        database.transact(settling.settle, NODE, [finished.settlement._replace(delay=0.0)])
 
 
 class _TracedAttempt(Attempt):
-    """An attempt whose progress calls are points."""
+    """An attempt whose progress calls are points, and the waits of its coroutine."""
 
     def __init__(self, claim: Claim, job_type: JobType[Any], tracer: Tracer) -> None:
-        super().__init__(claim, job_type, _ignore)
+        if job_type.is_async:
+            run, job_type = job_type.run, copy(job_type)
+            vars(job_type)["run"] = lambda context: tracer.trace(run(context))
+        # Progress is shown to nobody.
+        super().__init__(claim, job_type, lambda _percentage, _label: None)
         self._tracer = tracer
 
     @override
     def check(self) -> None:
         self._tracer.progress()
         super().check()
-
-
-def _traced(kind: JobType[Any], tracer: Tracer) -> JobType[Any]:
-    """Return the job type with a point wherever its coroutine body waits."""
-    if not kind.is_async:
-        return kind
-    twin, run = copy(kind), kind.run
-    vars(twin)["run"] = lambda context: tracer.awaited(run(context))
-    return twin
-
-
-def _ignore(_percentage: int, _label: str | None) -> None:
-    """Do nothing: progress is shown to nobody."""

@@ -1,6 +1,7 @@
 """The subscribers to hints in this process."""
 
 from collections.abc import Callable, Iterable
+from logging import ERROR
 
 from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
@@ -41,8 +42,8 @@ class HintListeners:
         """Call all present listeners, in the order in which they were added."""
         for hint in hints:
             for listener in self._listeners.values():
-                try:
+                # The other listeners get the hint in any case.
+                with _log.guard(
+                    "a listener failed with the hint %s", hint, level=ERROR, traceback=True
+                ):
                     listener(hint)
-                except Exception:  # noqa: BLE001
-                    # The other listeners must get the hint in any case.
-                    _log.exception("a listener failed with the hint %s", hint)

@@ -13,7 +13,7 @@ import socket
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -155,7 +155,7 @@ class _Receiver:
         try:
             self.socket.bind(str(path))
             self.thread.start()
-        except BaseException:
+        except (OSError, RuntimeError):
             self.socket.close()
             raise
 
@@ -172,25 +172,16 @@ class _Receiver:
     def _run(self) -> None:
         with self.socket:
             while not self._closing:
-                merged = Merged()
-                for hint in self._receive():
-                    merged.add(hint)
+                # All that wait are merged: slow listeners get fewer hints, but no late ones.
+                merged, flags = Merged(), 0
+                with contextlib.suppress(BlockingIOError):
+                    for _ in range(MOST_AT_ONCE):
+                        datagram = self.socket.recv(2 * LARGEST_DATAGRAM, flags)
+                        if (found := decode(datagram.decode("ascii", "replace"))) is not None:
+                            merged.add(found[1])
+                        flags = socket.MSG_DONTWAIT
                 if not self._closing:
                     self._listeners.call(merged.take())
-
-    def _receive(self) -> Iterator[Hint]:
-        """Wait for a datagram, then read all that have arrived: slow listeners get fewer hints, but
-        no late ones.
-        """
-        flags = 0
-        for _ in range(MOST_AT_ONCE):
-            try:
-                datagram = self.socket.recv(2 * LARGEST_DATAGRAM, flags)
-            except BlockingIOError:
-                return
-            if (found := decode(datagram.decode("ascii", "replace"))) is not None:
-                yield found[1]
-            flags = socket.MSG_DONTWAIT
 
 
 def _check_owner(folder: Path) -> None:

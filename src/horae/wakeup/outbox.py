@@ -15,7 +15,7 @@ from horae.domain.backoff import retry_delay
 from horae.domain.jobs import JobId
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
-from horae.receiving import RECONNECT
+from horae.receiving_thread import RECONNECT
 from horae.wakeup.channel import Hint, HintKind
 
 MOST_IDS: Final = 1000
@@ -44,7 +44,7 @@ class Merged:
     def add(self, hint: Hint) -> None:
         """Merge a hint with the one of its kind; if either has no ids, the result has none."""
         if hint.kind is HintKind.WORK:
-            self._work = hint if self._work is None else _added(self._work, hint)
+            self._work = hint if self._work is None else _merge_work(self._work, hint)
         ids = self._ids.setdefault(hint.kind, {})
         if ids is None:
             return
@@ -66,7 +66,7 @@ class Merged:
         ]
 
 
-def _added(first: Hint, second: Hint) -> Hint:
+def _merge_work(first: Hint, second: Hint) -> Hint:
     """Return the hint for the jobs of both; all nodes respond if they must to either."""
     counts, seeds = (first.count, second.count), (first.seed, second.seed)
     return Hint(
@@ -97,7 +97,7 @@ class Outbox(BuiltAnewInChild):
         """
         self._name = name
         self._deliver = deliver
-        self._on_failure = on_failure or self._warn
+        self._on_failure = on_failure
         self._interval = interval
         # Random delays spread the retries of many processes; they protect nothing.
         self._random = Random()
@@ -114,10 +114,15 @@ class Outbox(BuiltAnewInChild):
                 return
             self._merged.add(hint)
             self._filled.notify()
-            if (
-                self._thread is None or not self._thread.is_alive()
-            ):  # after a fork made in C the thread is not alive
-                self._start()
+            # After a fork made in C the thread is not alive.
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # the interpreter is ending, or no thread is left
+                    _log.debug("%s cannot start: %s", self._name, error)
+                else:
+                    self._thread = thread
 
     def close(self, within: float = CLOSE_WITHIN) -> bool:
         """Deliver the waiting hints and stop.
@@ -134,15 +139,6 @@ class Outbox(BuiltAnewInChild):
             thread.join(within)
         return not thread.is_alive()
 
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:  # the interpreter is ending, or no thread is left
-            _log.debug("%s cannot start: %s", self._name, error)
-        else:
-            self._thread = thread
-
     def _run(self) -> None:
         while True:
             with self._filled:
@@ -153,7 +149,10 @@ class Outbox(BuiltAnewInChild):
             try:
                 self._deliver(hints)
             except Exception as error:  # noqa: BLE001 - the thread must survive: hints are optional
-                self._on_failure(error)
+                if self._on_failure is not None:
+                    self._on_failure(error)
+                elif not self._failures:
+                    _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)
                 self._failures += 1
                 with self._filled:
                     if self._closing.is_set():  # this was the last attempt
@@ -166,7 +165,3 @@ class Outbox(BuiltAnewInChild):
                 self._failures = 0
                 if self._interval:
                     self._closing.wait(self._interval)
-
-    def _warn(self, error: Exception) -> None:
-        if not self._failures:
-            _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)

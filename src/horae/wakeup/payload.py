@@ -45,21 +45,15 @@ def decode(text: str) -> tuple[str, Hint] | None:
     tag, _, body = text.partition(" ")
     try:
         fields: Any = json.loads(body)
-        return tag, Hint(
-            HintKind(fields["kind"]),
-            tuple(map(_job_id, fields.get("ids", []))),
-            **_responders(fields),
-        )
+        hint = Hint(HintKind(fields["kind"]), tuple(map(_job_id, fields.get("ids", []))))
+        # What decides which nodes respond counts only if it is complete.
+        count, seed, busy = (fields.get(name) for name in ("count", "seed", "busy"))
+        if _is_number(count) and _is_number(seed) and isinstance(busy, list):
+            nodes = tuple(NodeId(str(node)) for node in busy)
+            hint = replace(hint, count=max(count, 1), seed=seed, busy=nodes)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-
-
-def _responders(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what decides which nodes respond; nothing if it is incomplete."""
-    count, seed, busy = (fields.get(name) for name in ("count", "seed", "busy"))
-    if not _is_number(count) or not _is_number(seed) or not isinstance(busy, list):
-        return {}
-    return {"count": max(count, 1), "seed": seed, "busy": tuple(NodeId(str(node)) for node in busy)}
+    return tag, hint
 
 
 def _is_number(value: object) -> TypeGuard[int]:

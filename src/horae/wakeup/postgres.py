@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
-from horae.receiving import ReceivingThread
+from horae.receiving_thread import ReceivingThread
 from horae.storage.engine import driver_arguments
 from horae.storage.engine.connections import SERVICE_BOUNDS, ask, driver_arguments_for
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel

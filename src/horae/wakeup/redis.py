@@ -39,7 +39,10 @@ class RedisChannel(BuiltAnewInChild):
         self._subscription: Subscription | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox(
-            "horae-hints-sender", self._transmit, interval=SEND_INTERVAL, on_failure=self._failed
+            "horae-hints-sender",
+            self._transmit,
+            interval=SEND_INTERVAL,
+            on_failure=self._log_failure,
         )
 
     @property
@@ -93,10 +96,10 @@ class RedisChannel(BuiltAnewInChild):
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
         self._access.publish(HINTS, encode_all(self._token, hints))
-        self._access.log.works("sending hints")
+        self._access.log.note_success("sending hints")
 
-    def _failed(self, error: Exception) -> None:
-        self._access.log.failed(
+    def _log_failure(self, error: Exception) -> None:
+        self._access.log.note_failure(
             "sending hints", reason(error) if isinstance(error, UNUSABLE) else repr(error)
         )
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import try_start
 from horae.runtime.node import Node, own_loop
-from horae.scarcity import starts
 from horae.storage.engine import advice_for, first_line, first_of, is_only_transient
 from horae.storage.operations import database_error_of
 
@@ -187,7 +187,7 @@ def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:
 
 def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
     """Exit after `seconds` even if a body, hook or connection hangs, if a thread can start."""
-    starts(
+    try_start(
         threading.Thread(
             target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True
         )

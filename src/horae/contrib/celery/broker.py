@@ -98,24 +98,24 @@ class CeleryBackend(BuiltAnewInChild):
     def _with_connection(self, call: Callable[[Any], T]) -> T:
         """Use the one connection, which is opened at the first call and after an error."""
         with self._lock:
-            if self._connection is None:
-                self._connection = self._connect()
+            connection, self._connection = self._connection, None
+            if connection is None:
+                connection = self.app.connection_for_write(connect_timeout=CONNECT_WITHIN)
+                if connection.transport.driver_type == "redis":
+                    connection.transport_options = {
+                        "socket_timeout": ANSWER_WITHIN,
+                        "socket_connect_timeout": CONNECT_WITHIN,
+                        **connection.transport_options,
+                    }
+                connection.ensure_connection(max_retries=1, timeout=CONNECT_WITHIN)
             try:
-                return call(self._connection)
-            except BaseException:
-                connection, self._connection = self._connection, None
-                with suppress(Exception):  # the connection may be broken, and is gone in any case
-                    connection.release()
-                raise
-
-    def _connect(self) -> Any:
-        connection = self.app.connection_for_write(connect_timeout=CONNECT_WITHIN)
-        if connection.transport.driver_type == "redis":
-            given = connection.transport_options
-            limits = {"socket_timeout": ANSWER_WITHIN, "socket_connect_timeout": CONNECT_WITHIN}
-            connection.transport_options = {**limits, **given}
-        connection.ensure_connection(max_retries=1, timeout=CONNECT_WITHIN)
-        return connection
+                result = call(connection)
+                self._connection = connection
+            finally:
+                if self._connection is None:
+                    with suppress(Exception):  # it may be broken, and is gone in any case
+                        connection.release()
+            return result
 
 
 def queue_of(app: Any, name: str) -> Any:

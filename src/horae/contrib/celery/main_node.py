@@ -34,7 +34,7 @@ class MainNode:
         """
         try:
             self._start()
-        except Exception as error:
+        except (DatabaseReadOnly, ExceptionGroup) as error:
             if not is_read_only(error):
                 raise
             self._warn(error)
@@ -62,8 +62,7 @@ class MainNode:
         while not self._stopped.wait(pause):
             try:
                 self._start()
-            except Exception as error:  # noqa: BLE001
-                # The error is logged; the worker goes on with what does not need the node.
+            except Exception as error:  # noqa: BLE001 - the worker does what needs no node
                 self._warn(error)
                 pause = AGAIN_AFTER.after(pause)
             else:

@@ -1,13 +1,14 @@
 """Runs jobs about which Celery has delivered a message, each in the thread that received it."""
 
 from contextlib import nullcontext
+from functools import partial
 from typing import Final
 
 from horae.contrib.celery.own_process import EndingSignals, OwnProcess, ProcessEnds
 from horae.domain.jobs import CELERY, Claim, JobId
 from horae.errors import EndNotWritten
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies import FinishedRun, RunEnvironment
+from horae.runtime.bodies import FinishedRun
 from horae.runtime.components import Components
 from horae.runtime.inline import CallingThread, InlineNode
 from horae.storage.jobs import dispatching
@@ -30,8 +31,13 @@ class MessageNode:
         """`place`: `MAIN_THREAD`, `OWN_PROCESS`, or None where bodies run on several threads."""
         self._components, self._place = components, place
         self._ending = EndingSignals()
+        end = self._end_with_process if place == OWN_PROCESS else None
         self._node = InlineNode(
-            components, role=CELERY, new_executor=CallingThread if place is None else self._executor
+            components,
+            role=CELERY,
+            new_executor=CallingThread
+            if place is None
+            else partial(OwnProcess, ending=self._ending, end=end),
         )
 
     def run_job(self, job_id: JobId) -> bool:
@@ -43,7 +49,7 @@ class MessageNode:
             claim = database.autocommit(dispatching.claim_sent, job_id, node, types)
             return claim or database.transact(dispatching.claim_limited, job_id, node, types)
 
-        with self._ending.held() if self._place == OWN_PROCESS else nullcontext():
+        with self._ending.hold() if self._place == OWN_PROCESS else nullcontext():
             self._node.join()
             claim = self._node.claim_by(claim_it, lambda found: found)
             if claim is None:
@@ -63,10 +69,6 @@ class MessageNode:
     def close(self) -> None:
         """Write the remaining results, and unregister the node if it was registered."""
         self._node.close()
-
-    def _executor(self, environment: RunEnvironment) -> OwnProcess:
-        end = self._end_with_process if self._place == OWN_PROCESS else None
-        return OwnProcess(environment, self._ending, end)
 
     def _end_with_process(self, finished: FinishedRun) -> None:
         """Write the end of a job and unregister this node, in a process that is killed next."""

@@ -21,10 +21,10 @@ from typing_extensions import override
 
 from horae.errors import JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import try_start
 from horae.runtime.bodies import FinishedRun, Interrupted, RunEnvironment, ended_by
 from horae.runtime.executors import BodyInterrupt
 from horae.runtime.inline import CallingThread
-from horae.scarcity import starts
 from horae.types import Attempt
 
 INTERRUPT: Final = signal.SIGUSR2
@@ -53,7 +53,7 @@ class EndingSignals:
         self._came: int | None = None
 
     @contextmanager
-    def held(self) -> Generator[None]:
+    def hold(self) -> Generator[None]:
         """Let a signal of this block take effect at its end. Called in the main thread."""
         ours = self._on_signal
         usual = {
@@ -117,7 +117,7 @@ class OwnProcess(CallingThread):
     def stop(self, attempt: Attempt, order: BaseException) -> None:
         super().stop(attempt, order)
         if isinstance(order, SoftTimeLimitExceeded):
-            starts(
+            try_start(
                 threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True)
             )
 
@@ -134,7 +134,7 @@ class OwnProcess(CallingThread):
         writing = threading.Thread(
             target=self._write_end, args=(finished,), name="horae-end", daemon=True
         )
-        if starts(writing):  # without a thread, another node writes it
+        if try_start(writing):  # without a thread, another node writes it
             writing.join(WRITE_WITHIN)
         log.error(
             "job %d (%s) is stopped by force: its process ends",

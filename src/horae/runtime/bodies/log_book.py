@@ -13,8 +13,8 @@ from horae.domain.jobs import KeepLogs, LogLine
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.redaction import cleaner
+from horae.resource_shortage import try_start
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.scarcity import starts
 from horae.storage.engine import Database, is_transient
 from horae.storage.jobs import logs
 from horae.types import Attempt
@@ -57,7 +57,7 @@ class LogWriter(BuiltAnewInChild):
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="horae-job-logs", daemon=True)
                 # Without a thread the next line tries again.
-                self._thread = thread if starts(thread) else None
+                self._thread = thread if try_start(thread) else None
         self._news.set()
         return True
 

@@ -24,6 +24,7 @@ from horae.domain.jobs import Claim, NodeId, finished
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import lacks_resource
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.log_book import KeptLogs
@@ -31,7 +32,6 @@ from horae.runtime.bodies.orders import Interrupted, Overtaken
 from horae.runtime.bodies.outcome import outcome_of
 from horae.runtime.bodies.surroundings import Surroundings
 from horae.runtime.journal import Journal
-from horae.scarcity import lacks_resource
 from horae.storage.engine import Database, is_transient
 from horae.storage.engine.connections import forbid_commit
 from horae.storage.jobs.search import parameters

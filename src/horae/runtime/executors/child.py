@@ -30,6 +30,7 @@ from horae.domain.jobs import Failed, NodeId
 from horae.errors import InvalidJobType
 from horae.guarded_log import guarded_log
 from horae.redaction import error_text, traceback_text
+from horae.resource_shortage import lacks_resource
 from horae.runtime.bodies import (
     FinishedRun,
     KeptLogs,
@@ -47,7 +48,6 @@ from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal import ChildJournal
-from horae.scarcity import lacks_resource
 from horae.storage.engine import Database
 from horae.types import Attempt, Hook, JobType, failed_text
 from horae.types.logs import JobLogFilter, lines_on_stderr

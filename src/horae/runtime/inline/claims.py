@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from horae.domain.jobs import Claim, JobId
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import try_start
 from horae.runtime.bodies import FinishedRun, RunEnvironment
 from horae.runtime.settling import settle_batch
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import WorkerTiming
-from horae.scarcity import starts
 from horae.storage.engine import is_transient
 from horae.storage.jobs import Contended, claims
 
@@ -89,7 +89,7 @@ class InlineClaims:
                 search = threading.Thread(
                     target=self._search_repeatedly, name="horae-inline-claims", daemon=True
                 )
-                self._search = search if starts(search) else None
+                self._search = search if try_start(search) else None
 
     def _search_repeatedly(self) -> None:
         pause = self._timing.poll_without_hints

@@ -11,10 +11,10 @@ from random import Random
 
 from horae.errors import EndNotWritten
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import try_start
 from horae.runtime.bodies import FinishedRun, RunEnvironment
 from horae.runtime.settling import Repetition, settle_batch
 from horae.runtime.timing import Timing
-from horae.scarcity import starts
 from horae.storage.outcomes import Settled
 
 log = guarded_log("horae.runtime")
@@ -98,7 +98,7 @@ class InlineEnds:
                     target=self._write_late, name="horae-inline-ends", daemon=True
                 )
                 # Without a thread the next result tries again.
-                self._thread = thread if starts(thread) else None
+                self._thread = thread if try_start(thread) else None
 
     def _write_late(self) -> None:
         repetition = self._new_repetition()

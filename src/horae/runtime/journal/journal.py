@@ -88,7 +88,7 @@ class Journal(BuiltAnewInChild):
         # would keep the lock.
         self._descriptors.append(os.open(file, os.O_RDWR | os.O_CLOEXEC))
         os.pwrite(for_lock, header(), 0)
-        self._entries = self._mapped(len(self._entries))
+        self._entries = self._map_file(len(self._entries))
         self.file = file
 
     def begin(self, claim: Claim) -> None:
@@ -167,10 +167,10 @@ class Journal(BuiltAnewInChild):
                     self._entries.frombytes(bytes(present * WIDTH))
                 elif slot >= present:
                     # Stores into the old mapping meanwhile go to the same pages.
-                    self._entries = self._mapped(2 * present)
+                    self._entries = self._map_file(2 * present)
         return slot
 
-    def _mapped(self, slots: int) -> memoryview:
+    def _map_file(self, slots: int) -> memoryview:
         descriptor, size = self._descriptors[-1], HEADER + slots * WIDTH
         # A full disk is reported here, instead of by a signal at a later store.
         os.posix_fallocate(descriptor, 0, size)

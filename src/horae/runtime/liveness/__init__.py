@@ -7,7 +7,7 @@ crashed.
 
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.heartbeat import Watcher
-from horae.runtime.liveness.identity import decoded
+from horae.runtime.liveness.identity import decode_host
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import INLINE, record_of
 from horae.runtime.liveness.rescue import Rescued, Rescuer
@@ -21,7 +21,7 @@ __all__ = [
     "Rescuer",
     "Sweeper",
     "Watcher",
-    "decoded",
+    "decode_host",
     "membership_of",
     "record_of",
 ]

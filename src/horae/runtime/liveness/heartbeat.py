@@ -20,10 +20,10 @@ from sqlalchemy import Connection
 from horae.domain.cluster import Contact, Isolation, LivenessLimits
 from horae.errors import DatabaseReadOnly
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import try_start
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HeartbeatTiming
-from horae.scarcity import starts
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeRecord, clock, nodes
 
@@ -94,9 +94,9 @@ class Heartbeat:
         if self._stopped.is_set() or not self._contact.overdue(clock()):
             return lambda: None
         sent = clock()
-        return partial(self._answered, sent, nodes.heartbeat(connection, self._record.id))
+        return partial(self._take_answer, sent, nodes.heartbeat(connection, self._record.id))
 
-    def watched(self) -> float:
+    def seconds_of_contact(self) -> float:
         """Return the seconds of uninterrupted contact."""
         return self._contact.watched(clock())
 
@@ -128,7 +128,7 @@ class Heartbeat:
                     sent, _, suspects = rest.partition(" ")
                     self._helper_beat_at = clock()
                     self._restart_in = self._timing.restart.shortest
-                    self._answered(float(sent), int(suspects))
+                    self._take_answer(float(sent), int(suspects))
                 case "dead":
                     self._die()
                 case "lost":
@@ -160,7 +160,7 @@ class Heartbeat:
                 "the heartbeat cannot be written, as the database accepts no writes: %s", text
             )
 
-    def _answered(self, sent: float, suspects: int | None) -> None:
+    def _take_answer(self, sent: float, suspects: int | None) -> None:
         regained = self._contact.answer(sent)
         self._unavailable.settle()
         self._read_only.settle()
@@ -188,7 +188,7 @@ class Heartbeat:
             self._bridge = threading.Thread(
                 target=self._beat_here, name="horae-heartbeat-bridge", daemon=True
             )
-            starts(self._bridge)  # otherwise the next round starts it
+            try_start(self._bridge)  # otherwise the next round starts it
         level = self._contact.isolation(now)
         if level is Isolation.NONE:
             # A heartbeat that was sent in time may have been answered late.
@@ -255,4 +255,4 @@ class Heartbeat:
 
     def _beat_with(self, beat: Callable[[], int | None]) -> None:
         sent = clock()
-        self._answered(sent, beat())
+        self._take_answer(sent, beat())

@@ -76,7 +76,7 @@ def start_helper(database: Database, record: NodeRecord, limits: LivenessLimits)
     """Start the process; return None if there is no Python interpreter; may raise OSError."""
     if not Path(sys.executable or "").name.startswith(INTERPRETERS) or not PROGRAM.is_file():
         return None
-    config = json.dumps(told(database, record, limits)).encode() + b"\n"
+    config = json.dumps(helper_config(database, record, limits)).encode() + b"\n"
     process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
         # The helper receives the import path of the node, so it does not have to search for site
         # packages.
@@ -95,7 +95,7 @@ def start_helper(database: Database, record: NodeRecord, limits: LivenessLimits)
     return helper
 
 
-def told(database: Database, record: NodeRecord, limits: LivenessLimits) -> HelperConfig:
+def helper_config(database: Database, record: NodeRecord, limits: LivenessLimits) -> HelperConfig:
     """Return the settings of the helper."""
     # The sender in this hint belongs to no node, because a node ignores hints of its own.
     news = (CHANNEL, encode("ended", Hint(HintKind.NODES), LARGEST_PAYLOAD))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from horae.runtime.journal import SUFFIX, Journals
-from horae.runtime.liveness.identity import decoded, is_gone
+from horae.runtime.liveness.identity import decode_host, is_gone
 from horae.storage.nodes import NodeView
 
 
@@ -26,7 +26,7 @@ def hidden_journals(journals: Journals, views: Iterable[NodeView]) -> Iterator[H
     for view in views:
         if (
             view.is_worker
-            and is_gone(decoded(view.host, view.pid)) is False
+            and is_gone(decode_host(view.host, view.pid)) is False
             and not journals.shows(view.id)
         ):
             opened: list[Path] = []

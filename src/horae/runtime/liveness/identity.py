@@ -47,12 +47,12 @@ def is_gone(process: Process) -> bool | None:
     return born is not None and born != process.born
 
 
-def encoded(process: Process) -> str:
+def encode_host(process: Process) -> str:
     """Return the host as a node's row stores it, the readable name first."""
     return f"{process.host}#{process.born}"
 
 
-def decoded(host: str, pid: int) -> Process:
+def decode_host(host: str, pid: int) -> Process:
     """Return the process that a node's row describes."""
     name, _, born = host.rpartition("#")
     return Process(name, pid, born)

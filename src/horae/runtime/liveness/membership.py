@@ -19,7 +19,7 @@ from typing_extensions import override
 from horae.domain.cluster import Death, LivenessLimits, Signs, Silences, death_of
 from horae.domain.jobs import NodeId
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
-from horae.runtime.liveness.identity import decoded, is_gone
+from horae.runtime.liveness.identity import decode_host, is_gone
 from horae.runtime.liveness.life_lock import LifeLock
 from horae.runtime.timing import Timing
 from horae.storage.engine import SQLITE, Database, side_car_path
@@ -116,7 +116,7 @@ class DatabaseMembership(Membership):
         elif self._heartbeat is None:  # the caller is a command or a web page, not a node
             watched = self._limits.silence
         else:
-            watched = 0.0 if self._heartbeat.is_stale else self._heartbeat.watched()
+            watched = 0.0 if self._heartbeat.is_stale else self._heartbeat.seconds_of_contact()
         dead: dict[NodeId, Death] = {}
         for view in views:
             if view.id != self._record.id:
@@ -181,7 +181,7 @@ class FileMembership(Membership):
                 continue
             # A child that the node has forked may have inherited the lock, so the process itself
             # is checked as well.
-            gone, file = is_gone(decoded(view.host, view.pid)), self._file(view.id)
+            gone, file = is_gone(decode_host(view.host, view.pid)), self._file(view.id)
             lock_free = is_abandoned(file) or not file.exists()
             signs = Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
             if (death := death_of(signs, 0.0, LivenessLimits())) is not None:
@@ -247,5 +247,5 @@ def register(connection: Connection, record: NodeRecord) -> None:
 
 def signs_of(view: NodeView) -> Signs:
     """Return the signs of life of a node with a heartbeat."""
-    gone = view.process_ended or is_gone(decoded(view.host, view.pid))
+    gone = view.process_ended or is_gone(decode_host(view.host, view.pid))
     return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)

@@ -7,7 +7,7 @@ from typing import Final
 
 from horae.domain.cluster import CELERY_WORKER, Role
 from horae.runtime.components import NodeOptions
-from horae.runtime.liveness.identity import encoded, new_node_id, this_process
+from horae.runtime.liveness.identity import encode_host, new_node_id, this_process
 from horae.storage.nodes import NodeRecord
 from horae.types import Registry
 
@@ -29,7 +29,7 @@ def record_of(registry: Registry, options: NodeOptions, *, role: str | None = No
     return NodeRecord(
         id=new_node_id(),
         name=options.name or process.host.partition("/")[0],
-        host=encoded(process),
+        host=encode_host(process),
         pid=process.pid,
         version=version("horae"),
         roles=json.dumps(roles),

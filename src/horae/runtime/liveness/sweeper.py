@@ -249,7 +249,7 @@ class Sweeper:
 
     def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
         """Read how far bodies were, so that progress does not fall back when jobs are ended."""
-        with log.any_error("the progress of %d jobs is lost", len(job_ids)):
+        with log.guard("the progress of %d jobs is lost: %s", len(job_ids)):
             return self._live.read(job_ids)
         return {}
 

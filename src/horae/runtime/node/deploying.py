@@ -35,7 +35,7 @@ class Deploying:
             await asyncio.sleep(self._options.timing.calendars)
             if not (self._options.scheduler and self._components.registry.calendars):
                 continue
-            with log.any_error(
+            with log.guard(
                 "calendar functions could not be asked again; the days that are known stay",
                 traceback=True,
             ):

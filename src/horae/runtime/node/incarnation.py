@@ -24,7 +24,7 @@ from horae.runtime.liveness import GroupSweeper, Membership, Sweeper, membership
 from horae.runtime.node.contact import ContactReports, post
 from horae.runtime.node.deploying import Deploy, Deploying
 from horae.runtime.node.executors import Executors
-from horae.runtime.node.repeated_service import sustained
+from horae.runtime.node.repeated_service import sustain
 from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
@@ -197,7 +197,7 @@ class Incarnation(BuiltAnewInChild):
         self, services: asyncio.TaskGroup, runs: Mapping[str, Callable[[], Awaitable[None]]]
     ) -> list[asyncio.Task[None]]:
         return [
-            services.create_task(sustained(name, run, self._timing.restart))
+            services.create_task(sustain(name, run, self._timing.restart))
             for name, run in runs.items()
         ]
 

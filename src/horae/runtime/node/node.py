@@ -13,6 +13,7 @@ from functools import partial
 from typing import Self
 
 from horae.domain.jobs import NodeId
+from horae.resource_shortage import lacks_resource
 from horae.runtime.backends import check_backends
 from horae.runtime.claims import Slots
 from horae.runtime.components import Components, NodeOptions
@@ -23,7 +24,6 @@ from horae.runtime.node.incarnation import Incarnation
 from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
-from horae.scarcity import lacks_resource
 from horae.storage.engine import first_of, is_transient
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.runtime.components import NodeOptions
-from horae.runtime.liveness import decoded, membership_of, record_of
+from horae.runtime.liveness import decode_host, membership_of, record_of
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeView, nodes
 from horae.types import Registry
@@ -34,7 +34,7 @@ class SeenNode:
 
 def host_name(host: str, pid: int) -> str:
     """Return the readable part of a node's host."""
-    return decoded(host, pid).host.partition("/")[0]
+    return decode_host(host, pid).host.partition("/")[0]
 
 
 def living(seen: Iterable[SeenNode]) -> list[NodeView]:

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from horae.resource_shortage import lacks_resource
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
-from horae.scarcity import lacks_resource
 from horae.storage.engine import first_of
 
 
-async def sustained(name: str, service: Callable[[], Awaitable[None]], pauses: Pauses) -> None:
+async def sustain(name: str, service: Callable[[], Awaitable[None]], pauses: Pauses) -> None:
     """Run a service until it ends; if it fails for lack of a resource, restart it after a pause."""
     warning, pause = ThrottledWarning(), pauses.shortest
     while True:

@@ -30,7 +30,7 @@ class SchemaWatch:
         while self.mismatch is None:
             await asyncio.sleep(self._every)
             # Other services report that the database is away.
-            with log.any_error("the revision of the database could not be read", level=DEBUG):
+            with log.guard("the revision of the database could not be read: %s", level=DEBUG):
                 try:
                     await self._database.autocommit_async(runner.check_open)
                 except SchemaMismatch as error:

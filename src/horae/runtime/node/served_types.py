@@ -34,8 +34,8 @@ class ServedTypes:
                     self._known = types
                     self._worker.serve(types)
                     # The row is only for display; the node claims the jobs all the same.
-                    with log.any_error(
-                        "the job types of node %s could not be recorded", self._node
+                    with log.guard(
+                        "the job types of node %s could not be recorded: %s", self._node
                     ):
                         declared = tuple(registry.by_name)
                         await database.autocommit_async(nodes.set_types, self._node, declared)

@@ -13,10 +13,10 @@ from functools import partial
 
 from horae.domain.jobs import JobId, KeptFor
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import try_start
 from horae.runtime.settling.cleaning import CleaningPlan
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
-from horae.scarcity import starts
 from horae.storage.engine import Database
 from horae.types.hooks import Hooks, HookThreads
 
@@ -108,7 +108,7 @@ class HookService:
             return
         clean = partial(self._remove, name, kept, oldest)
         thread = threading.Thread(target=clean, name=f"horae-clean-{name}", daemon=True)
-        if starts(thread):
+        if try_start(thread):
             self._cleaning[name, kept] = thread
         else:
             self._plan.failed((name, kept))

@@ -10,7 +10,7 @@ import time
 from typing import Final
 
 from horae.guarded_log import guarded_log
-from horae.scarcity import starts
+from horae.resource_shortage import try_start
 from horae.storage.jobs import OwedHook
 from horae.types.hooks.hooks import TIME_LIMIT, Hooks
 
@@ -46,7 +46,7 @@ class HookThreads:
             for _ in range(min(room, count)):
                 thread = _HookThread(self._hooks, type_name, self._closed)
                 # If it cannot start, the rows still note the hooks, and the next search finds them.
-                if not starts(thread.thread):
+                if not try_start(thread.thread):
                     break
                 threads.append(thread)
             self._threads[type_name] = threads

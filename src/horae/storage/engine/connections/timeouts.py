@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import URL, Connection, Engine, event
 from typing_extensions import override
 
-from horae.scarcity import starts
+from horae.resource_shortage import try_start
 from horae.storage.engine.connections.session import ENCODING
 from horae.storage.engine.url import has_several_hosts
 
@@ -140,7 +140,7 @@ class OpenConnections:
                     now + CANCEL_TIMEOUT,
                     call[1],
                 )  # the next check does not end it again
-                if not starts(thread) and self._calls.get(ident) is later:
+                if not try_start(thread) and self._calls.get(ident) is later:
                     self._calls[ident] = call
         return len(overdue)
 

@@ -33,9 +33,8 @@ class ReceivingThread(ABC):
         """Number of failures since the server was last reached, which `_receive` sets to zero."""
         # Random delays spread the retries of many processes; they protect nothing.
         self._random = Random()
-        self._closer, self._closed = (
-            socket.socketpair()
-        )  # closing the first makes the second readable
+        # Closing the first makes the second readable.
+        self._closer, self._closed = socket.socketpair()
         self._thread: threading.Thread | None = None
 
     @abstractmethod
@@ -63,22 +62,18 @@ class ReceivingThread(ABC):
             while not self._closing:
                 try:
                     self._receive()
-                except Exception as error:  # noqa: BLE001
-                    # What arrives may have any form, and must not end the thread.
+                except Exception as error:  # noqa: BLE001 - whatever arrives must not end the thread
                     if not self._closing:
-                        self._wait_after(error)
+                        self._report(error)
+                        self._failures += 1
+                        delay = retry_delay(self._failures, RECONNECT, self._random)
+                        self._wait(None, delay.total_seconds())
 
     def _wait(self, connection: HasFileno | None, seconds: float) -> bool:
         """Wait until something arrives or the thread is closed; return False after `seconds`."""
-        with (
-            selectors.PollSelector() as selector
-        ):  # an event needs no file descriptor: the process may have none left
+        # Polling needs no file descriptor: the process may have none left.
+        with selectors.PollSelector() as selector:
             selector.register(self._closed, selectors.EVENT_READ)
             if connection is not None:
                 selector.register(connection, selectors.EVENT_READ)
             return bool(selector.select(seconds))
-
-    def _wait_after(self, error: Exception) -> None:
-        self._report(error)
-        self._failures += 1
-        self._wait(None, retry_delay(self._failures, RECONNECT, self._random).total_seconds())

@@ -29,7 +29,7 @@ def lacks_resource(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "can't start new thread" in str(error)
 
 
-def starts(thread: threading.Thread) -> bool:
+def try_start(thread: threading.Thread) -> bool:
     """Start a thread; return False if the system has none left for this process."""
     try:
         thread.start()
