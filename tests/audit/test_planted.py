@@ -19,7 +19,7 @@ from horae.client.audit.finding import AuditFinding
 from horae.storage.engine.database import Database
 from horae.storage.jobs.tables import metadata
 from tests.audit.history import declare, live, node, work
-from tests.audit.plants import PLANTS, Ground, Plant, Planted
+from tests.audit.plants import PLANTS, Plant, Planted
 from tests.harness.applications import url_of
 from tests.schedules.driver import Driver
 
@@ -122,15 +122,15 @@ class Related:
 def problem_of(
     connection: Connection, plant: Plant, random: Random, related: Related
 ) -> str | None:
-    planted = plant(Ground(connection, random))
+    planted = plant.plant(connection, random)
     if planted is None:
-        return f"{plant.__name__}: the history has no place for it"
+        return f"{plant.name}: the history has no place for it"
     found = audit(connection, [node()], KEEP).findings
     named = [finding.message for finding in found if related.belongs(finding, planted)]
     invented = [finding.message for finding in found if not related.belongs(finding, planted)]
     if named and not invented:
         return None
-    return f"{plant.__name__}: {planted}: named {named[:2]}, invented {invented[:2]}"
+    return f"{plant.name}: {planted}: named {named[:2]}, invented {invented[:2]}"
 
 
 @pytest.mark.timeout(60 + 5 * FAULTS)
