@@ -2,7 +2,11 @@
 
 import json
 import os
+import shutil
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
@@ -16,7 +20,7 @@ from horae.api.security.login_throttle import LoginLimits, LoginThrottle
 from horae.storage.engine.database import Database
 from tests.api.clients import client_of
 from tests.api.openapi import GOLDEN, document
-from tests.harness.applications import url_of
+from tests.api.tables import add_types
 
 EXAMPLES: Final = max(8, int(os.environ.get("HORAE_FUZZ", "0")) // 10)
 """For each endpoint and kind of request; more by hand."""
@@ -35,8 +39,13 @@ SLOW: Final = (
     HealthCheck.filter_too_much,
     HealthCheck.function_scoped_fixture,
 )
-MODES: Final = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
+MODES: Final = {
+    "right": schemathesis.GenerationMode.POSITIVE,
+    "wrong": schemathesis.GenerationMode.NEGATIVE,
+}
+"""Kinds of requests: those that fit the document, and others."""
 TAKES_NOTHING: Final = ("/healthz", "/readyz", "DELETE /api/session/")
+"""Requests of which nothing can be wrong."""
 
 
 @pytest.fixture
@@ -75,43 +84,24 @@ def test_a_name_that_no_path_can_have_is_refused_where_it_is_declared(horae: Hor
     horae.job(name="a/b")(lambda: None)
 
 
-@pytest.mark.slow
-@pytest.mark.hypothesis  # so that `make fuzz` runs it
-@pytest.mark.parametrize("mode", MODES, ids=["right", "wrong"])
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_no_request_is_answered_in_a_way_that_is_not_documented(
-    horae: Horae, method: str, path: str, mode: schemathesis.GenerationMode
-) -> None:
-    if mode is MODES[1] and f"{method} {path}".endswith(TAKES_NOTHING):
-        return  # nothing of it can be wrong
-    horae.jobs.start("rebuild_index", owner="root")
-    horae.schedules.add("rebuild_index", cron="0 3 * * *")
-    strict = Horae(url_of(horae.components.database), tokens=(f"root:owner+staff:{SECRET}",))
-    strict.registry = horae.registry
-    answered: Counter[int] = Counter()
-
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=SLOW)
-    @given(case=_operation(strict, method, path).as_strategy(generation_mode=mode))
-    def ask(case: Any) -> None:
-        response = case.call()
-        answered[response.status_code] += 1
-        case.validate_response(response, excluded_checks=NOT_CHECKED)
-
-    try:
-        ask()
-    finally:
-        strict.close()
-    assert answered
-    assert mode is MODES[0] or not {status for status in answered if status >= 500}
+@pytest.fixture(scope="module")
+def strict(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Horae]:
+    """An application with the types of the tests, whose requests need a token; all requests share its database."""
+    file = tmp_path_factory.mktemp("document") / "horae.db"
+    shutil.copy(migrated_sqlite, file)
+    with closing(Horae(f"sqlite:///{file}", tokens=(f"root:owner+staff:{SECRET}",))) as horae:
+        yield add_types(horae)
 
 
-def _operation(horae: Horae, method: str, path: str) -> Any:
-    headers = {"Authorization": f"Bearer {SECRET}"}
-    interface: Any = horae.asgi()
+@pytest.fixture(scope="module")
+def schema(strict: Horae) -> Any:
+    """The document, as a client reads it once; each request has the token."""
+    interface: Any = strict.asgi()
     # Nearly every token that is drawn is wrong.
     interface.made.services.authenticate.throttle = LoginThrottle(
         limits=LoginLimits(longest_delay=0)
     )
+    headers = {"Authorization": f"Bearer {SECRET}"}
     schema: Any = schemathesis.openapi.from_asgi("/api/openapi.json", interface, headers=headers)
 
     @schema.auth()
@@ -122,4 +112,34 @@ def _operation(horae: Horae, method: str, path: str) -> Any:
         def set(self, case: Any, data: str, _context: Any) -> None:
             case.headers = {**(case.headers or {}), "Authorization": data}
 
-    return schema[path][method]
+    return schema
+
+
+@pytest.mark.slow
+@pytest.mark.hypothesis  # so that `make fuzz` runs it
+@pytest.mark.parametrize(
+    ("method", "path", "mode"),
+    [
+        pytest.param(method, path, mode, id=f"{method} {path} {name}")
+        for method, path in OPERATIONS
+        for name, mode in MODES.items()
+        if name == "right" or not f"{method} {path}".endswith(TAKES_NOTHING)
+    ],
+)
+def test_no_request_is_answered_in_a_way_that_is_not_documented(
+    strict: Horae, schema: Any, method: str, path: str, mode: schemathesis.GenerationMode
+) -> None:
+    strict.jobs.start("rebuild_index", owner="root")
+    strict.schedules.put("nightly", "rebuild_index", cron="0 3 * * *")
+    answered: Counter[int] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=SLOW)
+    @given(case=schema[path][method].as_strategy(generation_mode=mode))
+    def ask(case: Any) -> None:
+        response = case.call()
+        answered[response.status_code] += 1
+        case.validate_response(response, excluded_checks=NOT_CHECKED)
+
+    ask()
+    assert answered
+    assert mode is MODES["right"] or not {status for status in answered if status >= 500}

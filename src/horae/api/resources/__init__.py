@@ -1,11 +1,9 @@
 """The endpoints, one module for each resource: each reads the request, calls, and renders.
 
-Others use `resource_routers` alone.
+Others use what `__all__` names.
 """
 
-from collections.abc import Iterator
-
-from fastapi import APIRouter
+from typing import Final
 
 from horae.api.resources import (
     bulk,
@@ -20,16 +18,16 @@ from horae.api.resources import (
     session,
 )
 from horae.api.resources.operations import OPERATIONS
-from horae.types import Registry
 
-__all__ = ["resource_routers"]
+__all__ = ["RESOURCE_ROUTERS", "job_types_router"]
 
+job_types_router = job_types.router_of
 
-def resource_routers(registry: Registry) -> Iterator[APIRouter]:
-    """Return the routers, in the order in which paths are matched: pages take what is left."""
-    yield job_types.router_of(registry)
-    for resource in (bulk, jobs, groups, schedules, deployments, events):
-        yield resource.router
-    yield from OPERATIONS
-    for resource in (session, document, pages):
-        yield resource.router
+RESOURCE_ROUTERS: Final = (
+    *(each.router for each in (bulk, jobs, groups, schedules, deployments, events)),
+    *OPERATIONS,
+    *(each.router for each in (session, document, pages)),
+)
+"""The routers that all applications have, in the order in which paths are matched after those of
+the job types: pages take what is left.
+"""
