@@ -26,7 +26,14 @@ from horae.types.context import JobContext
 from horae.types.declarations import Declarations
 from horae.types.function import FunctionJobType, JobFunction
 from horae.types.group_access import AsyncJobGroup, JobGroup
-from horae.types.job_type import ApiError, JobType, Transaction, failed_text, has_hook
+from horae.types.job_type import (
+    TYPE_OPTIONS,
+    ApiError,
+    JobType,
+    Transaction,
+    failed_text,
+    has_hook,
+)
 from horae.types.keywords import JobKeywords, OptionsJobType
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.routes import Destination, Routes
@@ -48,6 +55,7 @@ from horae.types.storing import storable_parameters
 __all__ = [
     "LARGEST_ID",
     "LARGEST_NUMBER",
+    "TYPE_OPTIONS",
     "ApiError",
     "ApplicationHooks",
     "AsyncJobGroup",

@@ -4,7 +4,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
-from typing import Any, Final, Generic, Literal, TypeAlias, get_args
+from operator import attrgetter
+from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, get_args
 
 from sqlalchemy import Connection
 
@@ -19,24 +20,42 @@ from horae.domain.jobs import (
     Job,
     Keep,
     KeepLogs,
+    Retention,
     RetryRules,
     Unique,
+    parse_tags,
 )
 from horae.domain.limits import Limit
+from horae.domain.names import queue_name, type_name
 from horae.domain.times import Duration
-from horae.errors import InvalidJobType, SoftTimeLimitExceeded
+from horae.errors import InvalidJobType, InvalidRequest, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
+from horae.types.arguments import LARGEST_NUMBER
 from horae.types.context import BodyGroups, JobContext, ParamsT
 from horae.types.options import (
     TimeLimits,
-    check_declaration,
+    TypeOption,
+    backend_address,
+    backoff_between,
     check_parameters,
+    codes_of_exceptions,
     declared_limits,
+    error_rule,
+    grace_time,
     kept_logs,
-    retention_of,
-    time_limits,
+    one_of,
+    parse_options,
+    rule_of,
+    seconds_at,
+    show_keep,
+    show_limits,
+    show_tags,
+    texts_of_exceptions,
+    time_limit,
     uniqueness_of,
+    whole,
+    whole_or_none,
 )
 from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
 
@@ -63,64 +82,106 @@ class JobType(Generic[ParamsT]):
     """The base class of job types: subclasses set `type` and define `run`; everything else has a
     default.
 
-    Durations are a timedelta or a text such as `"5m"`; `time_limits` holds them parsed.
+    Durations are a timedelta or a text such as `"5m"`; `time_limits` holds them parsed. An option
+    is declared once, with its parser, and its keyword in `JobKeywords`.
 
-    `max_count`: pending or running jobs that an owner may have, None is no limit; jobs without an
-    owner do not count. A public type that names no `max_count` has 1, for jobs that are started one
-    by one. `retry_on`, `give_up_on`: exception classes, or a function of the exception; other
-    attempts follow only errors that match `retry_on`, and never those that match `give_up_on`.
-    `on_shutdown`: what happens to a job that its node interrupts because it stops: "requeue" runs
-    it again without counting the attempt, "fail" fails it; None requeues it if its transaction on
-    Horae's database is rolled back or if it has several attempts. `soft_time_limit`: after it
-    `SoftTimeLimitExceeded` is raised in the body, or a coroutine is cancelled; `grace` later the
-    body is stopped by force. `pending_timeout`: an owned job that no worker took in this time
-    fails; 30 minutes for a public type that names none. None is no limit, for each. `unique`:
-    allows one job of its kind at a time. `debounce`: runs one job after calls that follow each
-    other within this time; see `Debounce`. `expires`: a job that has not begun by this time after
-    it was due fails; None is no limit. `keep`: how long its ended jobs are kept, or that by state;
-    None deletes them when they end; by default the settings decide. `limits`: how many of its jobs
-    may start in a period or run at a time, in total or by key; see `Limit`. `isolation`: "process"
-    runs the body in a child process that can be terminated. `backend`: "celery", or "celery:QUEUE",
-    lets Celery's workers run its jobs instead of Horae's nodes. `keep_logs`: which of its log lines
-    are kept with a job, a `KeepLogs` or a level such as "warning"; False for none, None for what
-    the settings say. `max_params_bytes`, `max_result_bytes`: how long the JSON text of its
-    parameters and of its result may be. `tags`: tags of each of its jobs. `exceptions_map`: the
-    text for users for an exception; the nearest base class decides, "{e}" is the exception's text.
-    `returns`: the type that `wait` converts the stored result to; `response_model`: the fields that
-    `describe` adds. `api_exceptions_map`: the error code of an exception of the creation endpoint,
-    or (code, status, detail).
+    `params`: the class of its parameters; `request_model`: what callers give instead, from which
+    `prepare_values` makes the parameters; `returns`: the type that `wait` converts the stored
+    result to; `response_model`: the fields that `describe` adds.
     """
 
     type: str
-    queue: str = "default"
-    priority: int = 0
-    max_count: int | None = None
-    max_attempts: int = 1
-    backoff: Backoff = Backoff()
-    retry_on: ErrorRule | None = None
-    give_up_on: ErrorRule | None = None
-    on_shutdown: OnShutdown | None = None
-    soft_time_limit: Duration | None = timedelta(minutes=30)
-    grace: Duration = timedelta(minutes=1)
-    pending_timeout: Duration | None = None
-    isolation: Literal["process"] | None = None
-    backend: str | None = None
-    max_params_bytes: int = 1024 * 1024
-    max_result_bytes: int = 1024 * 1024
-    limits: Sequence[Limit] = ()
-    tags: Sequence[str] = ()
-    public: bool = False
-    keep_logs: KeepLogs | str | bool | None = None
-    unique: Unique | None = None
-    debounce: Duration | Debounce | None = None
-    expires: Duration | None = None
-    keep: Keep = AS_CONFIGURED
+    queue: Annotated[str, TypeOption(lambda _, given: queue_name(given), attrgetter("queue"))] = (
+        "default"
+    )
+    """The queue in which its jobs wait."""
+    priority: Annotated[int, TypeOption(whole(-LARGEST_NUMBER), attrgetter("priority"))] = 0
+    """Higher priorities start first."""
+    max_count: Annotated[int | None, TypeOption(whole_or_none, attrgetter("max_count"))] = None
+    """Pending or running jobs that an owner may have, None is no limit; jobs without an owner do
+    not count. A public type that names none has 1, for jobs that are started one by one.
+    """
+    max_attempts: Annotated[int, TypeOption(whole(1), attrgetter("max_attempts"))] = 1
+    """How often a job is tried."""
+    backoff: Annotated[Backoff, TypeOption(backoff_between)] = Backoff()
+    """How long it waits between attempts."""
+    retry_on: Annotated[ErrorRule | None, TypeOption(error_rule)] = None
+    """Exception classes, or a function of the exception: only errors that match are followed by
+    other attempts.
+    """
+    give_up_on: Annotated[ErrorRule | None, TypeOption(error_rule)] = None
+    """Exception classes, or a function: errors that match are never followed by other attempts."""
+    soft_time_limit: Annotated[
+        Duration | None, TypeOption(time_limit, seconds_at("time_limits.soft"))
+    ] = timedelta(minutes=30)
+    """After it `SoftTimeLimitExceeded` is raised in the body, or a coroutine is cancelled. None is
+    no limit.
+    """
+    grace: Annotated[Duration, TypeOption(grace_time, seconds_at("time_limits.grace"))] = timedelta(
+        minutes=1
+    )
+    """How long after the soft time limit the body is stopped by force."""
+    pending_timeout: Annotated[
+        Duration | None, TypeOption(time_limit, seconds_at("time_limits.pending"))
+    ] = None
+    """An owned job that no worker took in this time fails; 30 minutes for a public type that names
+    none. None is no limit.
+    """
+    expires: Annotated[
+        Duration | None, TypeOption(time_limit, seconds_at("time_limits.expires"))
+    ] = None
+    """A job that has not begun by this time after it was due fails. None is no limit."""
+    keep: Annotated[Keep, TypeOption(lambda _, given: Retention.of(given), show_keep)] = (
+        AS_CONFIGURED
+    )
+    """How long its ended jobs are kept, or that by state; None deletes them when they end; by
+    default the settings decide.
+    """
+    unique: Annotated[Unique | None, TypeOption(show=rule_of(Unique))] = None
+    """Allows one job of its kind at a time."""
+    debounce: Annotated[Duration | Debounce | None, TypeOption(show=rule_of(Debounce))] = None
+    """Runs one job after calls that follow each other within this time; see `Debounce`."""
+    limits: Annotated[Sequence[Limit], TypeOption(show=show_limits)] = ()
+    """How many of its jobs may start in a period or run at a time, in total or by key."""
+    tags: Annotated[Sequence[str], TypeOption(lambda _, given: parse_tags(given), show_tags)] = ()
+    """Tags of each of its jobs."""
+    on_shutdown: Annotated[
+        OnShutdown | None, TypeOption(one_of(*get_args(OnShutdown)), attrgetter("on_shutdown"))
+    ] = None
+    """What happens to a job that its node interrupts because it stops: "requeue" runs it again
+    without counting the attempt, "fail" fails it; None requeues it if its transaction on Horae's
+    database is rolled back or if it has several attempts.
+    """
+    isolation: Annotated[
+        Literal["process"] | None, TypeOption(one_of("process"), attrgetter("isolation"))
+    ] = None
+    """"process" runs the body in a child process that can be terminated."""
+    public: Annotated[bool, TypeOption(show=attrgetter("public"))] = False
+    """Whether users may start it over HTTP."""
+    backend: Annotated[str | None, TypeOption(backend_address)] = None
+    """"celery", or "celery:QUEUE", lets Celery's workers run its jobs instead of Horae's nodes."""
+    keep_logs: Annotated[KeepLogs | str | bool | None, TypeOption(kept_logs)] = None
+    """Which log lines are kept with a job: a `KeepLogs` or a level such as "warning"; False for
+    none, None for what the settings say.
+    """
+    max_params_bytes: Annotated[int, TypeOption(whole(1))] = 1024 * 1024
+    """How long the JSON text of its parameters may be."""
+    max_result_bytes: Annotated[int, TypeOption(whole(1))] = 1024 * 1024
+    """How long the JSON text of its result may be."""
+    exceptions_map: Annotated[
+        Mapping[ErrorClass, HumanReadable], TypeOption(texts_of_exceptions)
+    ] = {}
+    """The text for users for an exception; the nearest base class decides, "{e}" is the text of the
+    exception.
+    """
+    api_exceptions_map: Annotated[
+        Mapping[ErrorClass, ApiError], TypeOption(codes_of_exceptions)
+    ] = {}
+    """The error code of an exception of the creation endpoint, or (code, status, detail)."""
 
     params: Any = None
     request_model: Any = None
     response_model: Any = None
-    exceptions_map: Mapping[ErrorClass, HumanReadable] = {}
-    api_exceptions_map: Mapping[ErrorClass, ApiError] = {}
     returns: Any = Any
     soft_limit_error: Callable[[str], SoftTimeLimitExceeded] = SoftTimeLimitExceeded
     """What is raised in a body at its soft time limit; a subclass may be caught under another name
@@ -132,27 +193,35 @@ class JobType(Generic[ParamsT]):
     """The backend of each queue that the settings of the application name."""
 
     def __init__(self) -> None:
-        check_declaration(self)
+        try:
+            type_name(getattr(self, "type", None))
+        except InvalidRequest as error:
+            raise InvalidJobType(f"{type(self).__qualname__}: {error}") from None
         self.declares_max_count = declares(self, "max_count")
         if self.public:
             for option, value in PUBLIC_DEFAULTS.items():
                 if not declares(self, option):
                     setattr(self, option, value)
+        parsed = parse_options(self, TYPE_OPTIONS)
+        self.tags = parsed["tags"]
         self.retry_rules = RetryRules(self.retry_on, self.give_up_on)
-        self.time_limits: TimeLimits = time_limits(self)
+        self.time_limits = TimeLimits(
+            soft=parsed["soft_time_limit"],
+            grace=parsed["grace"],
+            pending=parsed["pending_timeout"],
+            expires=parsed["expires"],
+        )
+        self.retention: Retention = parsed["keep"]
+        self.kept_logs: KeepLogs | bool = parsed["keep_logs"]
+        self.address: BackendAddress | None = parsed["backend"]
         if not has_hook(self, "run"):
             raise InvalidJobType(f"job type {self.type!r}: it has no run method")
         self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)
         self.request = (
             parameters_of(self.request_model, self.type) if self.request_model else self.parameters
         )
-        self.kept_logs = kept_logs(self)
         self.prepares = has_hook(self, "prepare_values") or self.request is not self.parameters
         check_parameters(self.type, self.request.model)
-        self.retention = retention_of(self)
-        self.address: BackendAddress | None = (
-            None if self.backend is None else BackendAddress.parse(self.backend)
-        )
         self.uniqueness: Unique | Debounce | None = uniqueness_of(self)
         self.named_limits = declared_limits(self.type, self.limits, self.parameters.model)
         self.is_async = inspect.iscoroutinefunction(self.run)
@@ -223,6 +292,15 @@ class JobType(Generic[ParamsT]):
             if base in self.exceptions_map:
                 return _text(self.exceptions_map[base], error, self.type)
         return failed_text(self.type)
+
+
+TYPE_OPTIONS: Final[Mapping[str, TypeOption]] = {
+    name: option
+    for name, annotation in JobType.__annotations__.items()
+    for option in getattr(annotation, "__metadata__", ())
+    if isinstance(option, TypeOption)
+}
+"""All options of a job type by name, in the order in which `horae types show` has them."""
 
 
 def failed_text(job_type: str) -> str:

@@ -16,6 +16,7 @@ from horae.quoting import quoted
 from horae.types.context import JobContext
 from horae.types.job_type import (
     ISOLATIONS,
+    TYPE_OPTIONS,
     ApiError,
     HumanReadable,
     Isolation,
@@ -70,6 +71,8 @@ _HOOKS: Final[Mapping[str, tuple[str, ...]]] = {
     "on_cancelled": ("job",),
 }
 """The hooks that may be set on an instance, with their arguments."""
+if unlike := JobKeywords.__annotations__.keys() ^ {*TYPE_OPTIONS, *_HOOKS, "name", "transaction"}:
+    raise TypeError(f"the keywords of @horae.job differ from the options: {sorted(unlike)}")
 
 
 class OptionsJobType(JobType[Any]):

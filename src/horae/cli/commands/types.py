@@ -1,8 +1,6 @@
 """`horae types`: the job types of an application."""
 
 import inspect
-from dataclasses import fields
-from datetime import timedelta
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -12,9 +10,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
 from horae.cli.printing import Columns, brief, print_fields, print_json, print_list, print_table
-from horae.domain.jobs import Debounce, Unique
-from horae.domain.limits import Limit
-from horae.types import FunctionJobType, JobType
+from horae.types import TYPE_OPTIONS, FunctionJobType, JobType
 
 types_app = typer.Typer(
     help="List the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True
@@ -75,45 +71,14 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
         "name": job_type.type,
         "description": inspect.cleandoc(source.__doc__) if source.__doc__ else None,
         "declared_in": f"{source.__module__}.{source.__qualname__}",
-        "queue": job_type.queue,
-        "priority": job_type.priority,
-        "max_count": job_type.max_count,
-        "max_attempts": job_type.max_attempts,
-        "soft_time_limit": _seconds(job_type.time_limits.soft),
-        "grace": _seconds(job_type.time_limits.grace),
-        "pending_timeout": _seconds(job_type.time_limits.pending),
-        "expires": _seconds(job_type.time_limits.expires),
-        "keep": {
-            state.value: seconds for state, seconds in sorted(job_type.retention.seconds.items())
+        **{
+            name: option.show(job_type)
+            for name, option in TYPE_OPTIONS.items()
+            if option.show is not None
         },
-        "unique": _rule(job_type.uniqueness, Unique),
-        "debounce": _rule(job_type.uniqueness, Debounce),
-        "limits": [
-            {"name": each.name, "allows": each.limit.numbers.text, "key": _key(each.limit)}
-            for each in job_type.named_limits
-        ],
-        "tags": sorted(job_type.tags),
-        "on_shutdown": job_type.on_shutdown,
-        "isolation": job_type.isolation,
-        "public": job_type.public,
         "is_async": job_type.is_async,
         "parameters": schema_of(job_type),
     }
-
-
-def _rule(rule: Unique | Debounce | None, kind: type) -> dict[str, Any] | None:
-    """Return a rule as JSON, if it is of this kind; durations in seconds."""
-    if rule is None or not isinstance(rule, kind):
-        return None
-    values = {each.name: getattr(rule, each.name) for each in fields(rule)}
-    return {
-        name: _seconds(value) if isinstance(value, timedelta) else _plain(value)
-        for name, value in values.items()
-    }
-
-
-def _plain(value: Any) -> Any:
-    return sorted(str(each.value) for each in value) if isinstance(value, frozenset) else value
 
 
 def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
@@ -122,10 +87,6 @@ def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
         return job_type.request.model.model_json_schema()
     except PydanticInvalidForJsonSchema:
         return {}
-
-
-def _seconds(length: Any) -> float | None:
-    return None if length is None else length.total_seconds()
 
 
 def text_of(field: str, value: Any) -> object:
@@ -158,11 +119,6 @@ def _plain_text(value: object) -> str:
     if isinstance(value, float):
         return brief(value)
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _key(limit: Limit) -> str | None:
-    """Return the format of the key of a limit, or the name of the function that computes it."""
-    return getattr(limit.key, "__name__", "a function") if callable(limit.key) else limit.key
 
 
 def _kind(schema: dict[str, Any]) -> str:

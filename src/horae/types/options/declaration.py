@@ -1,33 +1,43 @@
-"""Checks the declaration of a job type when it is registered, before a job of it could fail."""
+"""How the options of a job type are parsed, when it is registered and before a job could fail.
+
+An option is declared once, as an attribute of `JobType` with a `TypeOption` that says how it is
+parsed and shown. The keywords of `@horae.job` repeat its name and type for type checkers, which is
+checked at import.
+"""
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs import (
-    BackendAddress,
-    KeepLogs,
-    Retention,
-    check_level,
-    parse_tags,
-    problem_of_rule,
-)
-from horae.domain.names import queue_name, type_name
+from horae.domain.jobs import BackendAddress, KeepLogs, check_level, problem_of_rule
 from horae.domain.times import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidJobType, InvalidRequest
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_NUMBER
 from horae.types.options.start_options import START_OPTIONS
 
-Check = tuple[bool, str]
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
 """Names that need no escapes in a path, such as that of the endpoint of a public type."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeOption:
+    """An option of a job type.
+
+    `parse` is called with its name and value: it returns the value that is used, or raises
+    `InvalidRequest`; None if it is parsed with the parameters. `show` returns its value for people
+    and for `--json`; None if it is not shown.
+    """
+
+    parse: Callable[[str, Any], Any] | None = None
+    show: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,71 +55,158 @@ class TimeLimits:
         return None if self.soft is None else self.soft + self.grace
 
 
-def check_declaration(job_type: Any) -> None:
-    """Raise `InvalidJobType` for the first attribute that cannot work."""
+def parse_options(job_type: Any, options: Mapping[str, TypeOption]) -> dict[str, Any]:
+    """Return the parsed options of a type by name.
+
+    Raises `InvalidJobType` for the first one that cannot work.
+    """
+    parsed = dict[str, Any]()
     try:
-        name = type_name(getattr(job_type, "type", None))
+        for name, option in options.items():
+            value = getattr(job_type, name)
+            parsed[name] = value if option.parse is None else option.parse(name, value)
+        _check_together(job_type)
     except InvalidRequest as error:
-        raise InvalidJobType(f"{type(job_type).__qualname__}: {error}") from None
-    try:
-        queue_name(job_type.queue)
-        job_type.tags = parse_tags(job_type.tags)
-    except InvalidRequest as error:
-        raise InvalidJobType(f"job type {name!r}: {error}") from None
-    for fine, problem in _checks(job_type):
-        if not fine:
-            raise InvalidJobType(f"job type {name!r}: {problem}")
+        raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
+    return parsed
 
 
-def time_limits(job_type: Any) -> TimeLimits:
-    """Return the durations that a job type declares. Raises `InvalidJobType`."""
-    try:
-        return TimeLimits(
-            soft=_limit("soft_time_limit", job_type.soft_time_limit),
-            grace=_grace(job_type.grace),
-            pending=_limit("pending_timeout", job_type.pending_timeout),
-            expires=_limit("expires", job_type.expires),
+def _check_together(job_type: Any) -> None:
+    """Check what one option forbids another, and what is no option. Raises `InvalidRequest`."""
+    if job_type.backend is not None and job_type.isolation is not None:
+        raise InvalidRequest(
+            "isolation='process' is not for a type with a backend; its workers have processes"
         )
-    except InvalidRequest as error:
-        raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
+    if job_type.backend is not None and job_type.limits:
+        raise InvalidRequest(
+            "limits are not for a type with a backend; limit the concurrency of its queue"
+        )
+    if job_type.public and NAME_IN_PATH.fullmatch(job_type.type) is None:
+        raise InvalidRequest(
+            "it is public, so its name may have only letters, digits and any of _ . ~ -"
+        )
+    for name in ("on_error", "on_cancelled", "before_delete"):
+        if inspect.iscoroutinefunction(getattr(job_type, name)):
+            raise InvalidRequest(
+                f"{name} is a coroutine function, which would never run; hooks are called on"
+                " threads"
+            )
+    for name in ("request_model", "response_model"):
+        model = getattr(job_type, name)
+        if model is not None and not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise InvalidRequest(f"{name} is {model!r}, expected a Pydantic model")
 
 
-def retention_of(job_type: Any) -> Retention:
-    """Return how long the ended jobs of a type are kept. Raises `InvalidJobType`."""
-    try:
-        return Retention.of(job_type.keep)
-    except InvalidRequest as error:
-        raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
+def whole(least: int, besides: str = "") -> Callable[[str, Any], int]:
+    """Return the parser of a whole number; `besides`: what else the option may be."""
+
+    def parse(name: str, given: Any) -> int:
+        fine = isinstance(given, int) and not isinstance(given, bool)
+        if not fine or not least <= given <= LARGEST_NUMBER:
+            raise InvalidRequest(
+                f"{name} is {given!r}, expected a whole number from {least} to"
+                f" {LARGEST_NUMBER}{besides}"
+            )
+        return int(given)
+
+    return parse
 
 
-def _limit(name: str, given: object) -> timedelta | None:
+def whole_or_none(name: str, given: Any) -> int | None:
+    """Parse a whole number of 1 or more, or None for no limit."""
+    return None if given is None else whole(1, " or None")(name, given)
+
+
+def one_of(*choices: str) -> Callable[[str, Any], Any]:
+    """Return the parser of an option that is one of these texts, or None."""
+
+    def parse(name: str, given: Any) -> Any:
+        if given is not None and given not in choices:
+            expected = ", ".join(map(repr, choices))
+            raise InvalidRequest(f"{name} is {quoted(given)}, expected {expected} or None")
+        return given
+
+    return parse
+
+
+def time_limit(name: str, given: object) -> timedelta | None:
+    """Parse a duration of more than zero; None is no limit."""
     limit = None if given is None else parse_duration(name, given)
     if limit is not None and not timedelta(0) < limit <= LONGEST_DURATION:
         raise InvalidRequest(f"{name} is {given!r}, expected a duration of more than zero, or None")
     return limit
 
 
-def _grace(given: object) -> timedelta:
-    grace = parse_duration("grace", given)
+def grace_time(name: str, given: object) -> timedelta:
+    """Parse a duration of zero or more."""
+    grace = parse_duration(name, given)
     if not timedelta(0) <= grace <= LONGEST_DURATION:
-        raise InvalidRequest(f"grace is {given!r}, expected a duration of zero or more")
+        raise InvalidRequest(f"{name} is {given!r}, expected a duration of zero or more")
     return grace
 
 
-def kept_logs(job_type: Any) -> KeepLogs | bool:
-    """Return which log lines a job type keeps: True for what the settings say.
+def backoff_between(name: str, given: Any) -> Backoff:
+    """Parse the waits between attempts."""
+    if not isinstance(given, Backoff):
+        raise InvalidRequest(
+            f"{name} is {given!r}, expected a Backoff such as Backoff(base='5s', cap='10m')"
+        )
+    return given
 
-    Raises `InvalidJobType`.
-    """
-    given = job_type.keep_logs
+
+def error_rule(name: str, given: Any) -> Any:
+    """Parse a rule that selects errors."""
+    if (problem := problem_of_rule(given)) is not None:
+        raise InvalidRequest(f"{name} is {quoted(given)}: {problem}")
+    return given
+
+
+def backend_address(_name: str, given: Any) -> BackendAddress | None:
+    """Parse the backend that runs the jobs; None for Horae's nodes."""
+    return None if given is None else BackendAddress.parse(given)
+
+
+def kept_logs(name: str, given: Any) -> KeepLogs | bool:
+    """Parse which log lines are kept: True for what the settings say."""
     if given is None or isinstance(given, bool | KeepLogs):
         return True if given is None else given
     try:
         return KeepLogs(level=check_level(given))
     except InvalidRequest as error:
-        raise InvalidJobType(
-            f"job type {job_type.type!r}: keep_logs: {error}; or a KeepLogs, or False"
-        ) from None
+        raise InvalidRequest(f"{name}: {error}; or a KeepLogs, or False") from None
+
+
+def _exceptions(
+    name: str, given: Any, *, fits: Callable[[Any], bool], expected: str
+) -> Mapping[Any, Any]:
+    """Parse a mapping from exception classes to values that fit."""
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"{name} is {given!r}, expected a mapping from exception classes")
+    for key in given:
+        if not (isinstance(key, type) and issubclass(key, BaseException)):
+            raise InvalidRequest(f"{name} has the key {key!r}, expected an exception class")
+    for key, value in given.items():
+        if not fits(value):
+            raise InvalidRequest(f"{name} maps {key.__name__} to {value!r}, expected {expected}")
+    return given
+
+
+def _is_api_error(value: Any) -> bool:
+    match value:
+        case str() | (str(), int(), str()):
+            return True
+        case _:
+            return False
+
+
+texts_of_exceptions: Final = partial(
+    _exceptions,
+    fits=lambda value: isinstance(value, str) or callable(value),
+    expected="text or a function that returns it",
+)
+codes_of_exceptions: Final = partial(
+    _exceptions, fits=_is_api_error, expected="a code or (code, status, detail)"
+)
 
 
 def check_parameters(job_type: str, model: type[BaseModel]) -> None:
@@ -138,111 +235,3 @@ def problem_of_hook(hook: Any, arguments: Sequence[str]) -> str | None:
     except TypeError as error:
         return f"it is called with ({', '.join(arguments)}): {error}"
     return None
-
-
-def _checks(job_type: Any) -> Iterator[Check]:
-    yield _whole("priority", job_type.priority, -LARGEST_NUMBER)
-    for name in ("max_attempts", "max_params_bytes", "max_result_bytes"):
-        yield _whole(name, getattr(job_type, name), 1)
-    if job_type.max_count is not None:
-        yield _whole("max_count", job_type.max_count, 1, " or None")
-    yield (
-        isinstance(job_type.backoff, Backoff),
-        (
-            f"backoff is {job_type.backoff!r}, expected a Backoff such as Backoff(base='5s',"
-            " cap='10m')"
-        ),
-    )
-    yield (
-        job_type.isolation in (None, "process"),
-        f"isolation is {job_type.isolation!r}, expected 'process' or None",
-    )
-    yield (
-        job_type.on_shutdown in (None, "requeue", "fail"),
-        f"on_shutdown is {quoted(job_type.on_shutdown)}, expected 'requeue', 'fail' or None",
-    )
-    yield from _backend(job_type)
-    in_path = not job_type.public or NAME_IN_PATH.fullmatch(job_type.type) is not None
-    yield in_path, "it is public, so its name may have only letters, digits and any of _ . ~ -"
-    for name in ("retry_on", "give_up_on"):
-        problem = problem_of_rule(rule := getattr(job_type, name))
-        yield problem is None, f"{name} is {quoted(rule)}: {problem}"
-    yield from _exceptions("exceptions_map", job_type.exceptions_map)
-    yield from _exceptions("api_exceptions_map", job_type.api_exceptions_map)
-    yield from _texts(job_type.exceptions_map)
-    yield from _codes(job_type.api_exceptions_map)
-    for name in ("on_error", "on_cancelled", "before_delete"):
-        is_coroutine = inspect.iscoroutinefunction(getattr(job_type, name))
-        yield (
-            not is_coroutine,
-            f"{name} is a coroutine function, which would never run; hooks are called on threads",
-        )
-    for name in ("request_model", "response_model"):
-        yield (
-            _is_model(getattr(job_type, name)),
-            f"{name} is {getattr(job_type, name)!r}, expected a Pydantic model",
-        )
-
-
-def _backend(job_type: Any) -> Iterator[Check]:
-    if job_type.backend is None:
-        return
-    try:
-        BackendAddress.parse(job_type.backend)
-    except InvalidRequest as error:
-        yield False, str(error)
-    yield (
-        job_type.isolation is None,
-        "isolation='process' is not for a type with a backend; its workers have processes",
-    )
-    yield (
-        not job_type.limits,
-        "limits are not for a type with a backend; limit the concurrency of its queue",
-    )
-
-
-def _whole(name: str, value: Any, least: int, besides: str = "") -> Check:
-    fine = (
-        isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST_NUMBER
-    )
-    return (
-        fine,
-        f"{name} is {value!r}, expected a whole number from {least} to {LARGEST_NUMBER}{besides}",
-    )
-
-
-def _is_model(model: Any) -> bool:
-    return model is None or (isinstance(model, type) and issubclass(model, BaseModel))
-
-
-def _exceptions(name: str, entries: Any) -> Iterator[Check]:
-    yield (
-        isinstance(entries, Mapping),
-        f"{name} is {entries!r}, expected a mapping from exception classes",
-    )
-    for key in entries:
-        fine = isinstance(key, type) and issubclass(key, BaseException)
-        yield fine, f"{name} has the key {key!r}, expected an exception class"
-
-
-def _texts(entries: Mapping[Any, Any]) -> Iterator[Check]:
-    for key, value in entries.items():
-        fine = isinstance(value, str) or callable(value)
-        yield (
-            fine,
-            (
-                f"exceptions_map maps {key.__name__} to {value!r}, expected text or a function that"
-                " returns it"
-            ),
-        )
-
-
-def _codes(entries: Mapping[Any, Any]) -> Iterator[Check]:
-    for key, value in entries.items():
-        match value:
-            case str() | (str(), int(), str()):
-                fine = True
-            case _:
-                fine = False
-        expected = "expected a code or (code, status, detail)"
-        yield fine, f"api_exceptions_map maps {key.__name__} to {value!r}, {expected}"
