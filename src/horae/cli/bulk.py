@@ -1,16 +1,17 @@
 """Changes of many jobs from the command line: options that choose them, question and answer."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import Parameter
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, get_type_hints
 
 import typer
 
+from horae.cli.command import Answer, print_answer
 from horae.cli.context import opened
 from horae.cli.failures import WRONG_CALL, complain
-from horae.cli.options import AsJson, Query, replace_catch_all, whose
-from horae.cli.printing import COLUMNS, counted, print_json, print_table
+from horae.cli.options import AsJson, Command, Query, replace_catch_all, whose
+from horae.cli.printing import COLUMNS, counted, print_table
 from horae.cli.printing.job_views import as_values
 
 Action: TypeAlias = Literal["cancel", "retry", "delete", "reschedule"]
@@ -55,7 +56,7 @@ class Selection(TypedDict):
     as_json: AsJson
 
 
-def with_selection(command: Callable[..., None]) -> Callable[..., None]:
+def with_selection(command: Command) -> Command:
     """Replace the `**selection` of a command by the options of `Selection`."""
     added = [
         Parameter(
@@ -112,25 +113,19 @@ def change_many(
                 else f"at least {preview.count:,} jobs"
             )
             if dry_run:
-                if as_json:
-                    newest = [as_values(job, horae.registry) for job in preview.newest]
-                    print_json(
-                        {"count": preview.count, "complete": preview.complete, "newest": newest}
-                    )
-                    return
-                print_table(COLUMNS, preview.newest, empty="No matching jobs.")
-                typer.echo(f"{jobs} would be {DONE_TO[action]}")
+                newest = [as_values(job, horae.registry) for job in preview.newest]
+
+                def show() -> None:
+                    print_table(COLUMNS, preview.newest, empty="No matching jobs.")
+                    typer.echo(f"{jobs} would be {DONE_TO[action]}")
+
+                values = {"count": preview.count, "complete": preview.complete, "newest": newest}
+                print_answer(Answer(values, show), as_json=as_json)
                 return
-            _ask(f"{jobs} will be {DONE_TO[action]}. Continue?")
+            if not sys.stdin.isatty():
+                complain("many jobs would be changed: add --yes, or look first with --dry-run")
+                raise typer.Exit(WRONG_CALL)
+            question = f"{jobs} will be {DONE_TO[action]}. Continue?"
+            typer.confirm(question, abort=True, err=True)
         job = change(**{"by": "command line", **which})
-    if as_json:
-        print_json(as_values(job, horae.registry))
-    else:
-        typer.echo(job.id)
-
-
-def _ask(question: str) -> None:
-    if not sys.stdin.isatty():
-        complain("many jobs would be changed: add --yes, or look first with --dry-run")
-        raise typer.Exit(WRONG_CALL)
-    typer.confirm(question, abort=True, err=True)
+    print_answer(Answer(as_values(job, horae.registry), str(job.id)), as_json=as_json)

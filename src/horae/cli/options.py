@@ -3,11 +3,13 @@
 import inspect
 from collections.abc import Callable, Sequence
 from inspect import Parameter
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from horae.domain.jobs import EVERYBODY, Whose
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")]
 Queue = Annotated[str, typer.Argument(metavar="NAME", help="Name of the queue.")]
@@ -17,6 +19,19 @@ JobId = Annotated[int, typer.Argument(metavar="ID", help="ID of the job.")]
 Owner = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="Act as this owner: jobs of others count as missing."),
+]
+
+Note = Annotated[str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")]
+Rate = Annotated[
+    str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")
+]
+Burst = Annotated[int | None, typer.Option(metavar="N", help="Starts at once after a pause.")]
+Application = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODULE:APP",
+        help="The application, such as app:horae. Default: that of --app or HORAE_APP.",
+    ),
 ]
 
 Query = Annotated[
@@ -37,18 +52,14 @@ def whose(owner: str | None) -> Whose:
 
 
 def replace_catch_all(
-    command: Callable[..., None], added: Sequence[Parameter], *, before_own: bool = False
-) -> Callable[..., None]:
+    command: Command, added: Sequence[Parameter], first: int | None = None
+) -> Command:
     """Put options in the place of a command's last parameter, `**options`, which receives them.
 
-    `before_own`: list them in the help before the options of the command itself.
+    The help lists them from the position `first` on; None: after the command's own.
     """
     *own, catch_all = inspect.signature(command).parameters.values()
-    first = (
-        sum(parameter.kind is not Parameter.KEYWORD_ONLY for parameter in own)
-        if before_own
-        else len(own)
-    )
+    first = len(own) if first is None else first
     command.__signature__ = inspect.Signature([*own[:first], *added, *own[first:]])  # type: ignore[attr-defined]
     del command.__annotations__[catch_all.name]
     return command

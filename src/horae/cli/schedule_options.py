@@ -4,14 +4,15 @@ The parameters of both commands are made from one table. Its rules are those of 
 a test compares the whole with `ScheduleKeywords`.
 """
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Mapping
 from inspect import Parameter
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from horae.cli.moments import parse_moment
-from horae.cli.options import replace_catch_all
+from horae.cli.options import Command, replace_catch_all
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 
 
@@ -52,7 +53,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
 MOMENTS: Final = frozenset({"initial_start", "next_start"})
 
 
-def with_schedule_options(command: Callable[..., None]) -> Callable[..., None]:
+def with_schedule_options(command: Command) -> Command:
     """Replace the `**options` of a command by the options of a schedule, each None unless it is
     given.
     """
@@ -62,7 +63,9 @@ def with_schedule_options(command: Callable[..., None]) -> Callable[..., None]:
             option.kind | None, typer.Option(metavar=option.metavar, help=option.help)
         ]
         added.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
-    return replace_catch_all(command, added, before_own=True)
+    own = inspect.signature(command).parameters.values()
+    positional = sum(parameter.kind is not Parameter.KEYWORD_ONLY for parameter in own) - 1
+    return replace_catch_all(command, added, positional)
 
 
 def chosen_of(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, TypeVar
+from inspect import Parameter
+from typing import Annotated, Any, Final
 
 import typer
 
 from horae.cli.moments import parse_moment
+from horae.cli.options import Command, replace_catch_all
 from horae.cli.values import backoff, duration, json_object, names
 from horae.domain.jobs import Unique
-from horae.types.options import OPTIONS, Option, StartOptions, TextForm
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from horae.types.options import OPTIONS, StartOptions, TextForm
 
 _KINDS: Final[Mapping[TextForm, Any]] = {"number": int, "texts": list[str], "ids": list[int]}
 """The types that typer parses for each form; a text for all other forms."""
@@ -27,16 +27,18 @@ _READERS: Final[Mapping[TextForm, Callable[[str, str], Any]]] = {
 
 def with_start_options(command: Command) -> Command:
     """Give a command a flag for each option of a start, after its parameter `params`."""
-    signature = inspect.signature(command)
-    parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-            parameters.append(parameter)
-        if parameter.name == "params":
-            parameters += [_flag(name, option) for name, option in OPTIONS.items()]
-    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    return command
+    added: list[Parameter] = []
+    for name, option in OPTIONS.items():
+        kind = _KINDS.get(option.form, str)
+        shown = typer.Option(metavar=option.metavar, help=option.help, min=option.least)
+        annotation: Any = Annotated[kind | None, shown]
+        added.append(
+            Parameter(
+                option.flag or name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+            )
+        )
+    own = list(inspect.signature(command).parameters)
+    return replace_catch_all(command, added, own.index("params") + 1)
 
 
 def start_options(given: Mapping[str, Any]) -> StartOptions:
@@ -49,14 +51,3 @@ def start_options(given: Mapping[str, Any]) -> StartOptions:
         reader = _READERS.get(option.form)
         read[name] = value if reader is None else reader(f"--{name.replace('_', '-')}", value)
     return StartOptions(**read)
-
-
-def _flag(name: str, option: Option) -> inspect.Parameter:
-    kind = _KINDS.get(option.form, str)
-    shown = typer.Option(metavar=option.metavar, help=option.help, min=option.least)
-    return inspect.Parameter(
-        option.flag or name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind | None, shown],
-    )

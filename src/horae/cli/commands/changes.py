@@ -1,28 +1,30 @@
 """`horae changes`: the audit log of changes over HTTP, on the command line and in Python."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from horae.cli.context import opened
-from horae.cli.options import AsJson
-from horae.cli.printing import Columns, print_list
+from horae.app import Horae
+from horae.cli.command import Answer, on_database, table
+from horae.cli.printing import Columns
 from horae.client.operations import ChangeLog
 
+LONGEST_CHANGE: Final = 60
+"""Maximum number of characters of changed values: about a third of a wide terminal."""
 
+
+@on_database
 def changes(
-    context: typer.Context,
+    horae: Horae,
     *,
     actor: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only changes by this actor.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")] = 50,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show the audit log: who changed what, newest first."""
-    with opened(context) as horae:
-        found = ChangeLog(horae.components.database).page(actor=actor, limit=limit).entries
+    found = ChangeLog(horae.components.database).page(actor=actor, limit=limit).entries
     columns: Columns = {
         "AT": "at",
         "BY": "actor",
@@ -34,7 +36,7 @@ def changes(
         "OUTCOME": "outcome",
         "NOTE": "note",
     }
-    print_list("changes", found, columns, empty="No changes are recorded.", as_json=as_json)
+    return table("changes", found, columns, empty="No changes are recorded.")
 
 
 def _in_line(values: Any) -> str | None:
@@ -44,5 +46,4 @@ def _in_line(values: Any) -> str | None:
     text = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
     )
-    # 60 characters are about a third of a wide terminal
-    return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004
+    return text if len(text) <= LONGEST_CHANGE else f"{text[:LONGEST_CHANGE]}…"

@@ -5,20 +5,21 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from horae.cli.command import Answer, print_answer
 from horae.cli.context import target_of
-from horae.cli.failures import FAILED
+from horae.cli.failures import DONE, FAILED
 from horae.cli.moments import parse_moment
-from horae.cli.options import AsJson
+from horae.cli.options import Application, AsJson
 from horae.cli.printing import (
     comparison_values,
     forecast_values,
     print_comparison,
     print_forecast,
-    print_json,
 )
 from horae.cli.values import duration
 from horae.domain.forecast import Forecast, Progress
@@ -32,13 +33,6 @@ class Against(StrEnum):
     DEPLOYED = "deployed"
 
 
-App = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="MODULE:APP",
-        help="The application, such as app:horae. Default: that of --app or HORAE_APP.",
-    ),
-]
 Days = Annotated[int, typer.Option(min=1, max=3_660, help="Length of the period.")]
 Start = Annotated[
     str | None, typer.Option(metavar="ISO", help="Start of the period. Default: now.")
@@ -77,7 +71,7 @@ NoDatabase = Annotated[
 
 def forecast(
     context: typer.Context,
-    app: App = None,
+    app: Application = None,
     *,
     days: Days = 30,
     start: Start = None,
@@ -108,17 +102,13 @@ def forecast(
     with _progress() as progress:
         found = forecasting.forecast(progress) if against is None else forecasting.changes(progress)
     if isinstance(found, Forecast):
-        if as_json:
-            print_json(forecast_values(found, limit))
-        else:
-            print_forecast(found, timezone, limit)
-        return
-    if as_json:
-        print_json(comparison_values(found, limit))
+        shown = partial(print_forecast, found, timezone, limit)
+        answer = Answer(forecast_values(found, limit), shown)
     else:
-        print_comparison(found, timezone, limit)
-    if found.different:
-        raise typer.Exit(FAILED)
+        shown = partial(print_comparison, found, timezone, limit)
+        code = FAILED if found.different else DONE
+        answer = Answer(comparison_values(found, limit), shown, code)
+    print_answer(answer, as_json=as_json)
 
 
 def _durations(texts: Sequence[str]) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """`horae grants`: prints the privileges that a database role needs, as SQL."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
+from horae.cli.command import Answer, print_answer
 from horae.cli.options import AsJson
-from horae.cli.printing import print_json
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.migrations import Privileges
@@ -40,4 +41,4 @@ def grants(
                 f"{quoted(name)} is no name in PostgreSQL: expected 1 to {LONGEST_IDENTIFIER} bytes"
             )
     sql = statements(kind, role, schema)
-    print_json({"sql": sql}) if as_json else typer.echo(sql, nl=False)
+    print_answer(Answer({"sql": sql}, partial(typer.echo, sql, nl=False)), as_json=as_json)

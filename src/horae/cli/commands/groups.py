@@ -1,15 +1,15 @@
 """`horae groups`: start, show, cancel and wait for groups of jobs."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, cast
 
 import typer
 
-from horae.cli.context import opened, target_of
+from horae.app import Horae
+from horae.cli.command import Answer, fields, on_application, on_database
 from horae.cli.failures import DONE, FAILED
-from horae.cli.options import AsJson, Owner, whose
-from horae.cli.printing import print_fields, print_json
+from horae.cli.options import Owner, whose
 from horae.cli.values import duration
 from horae.client.jobs.creating import Member
 from horae.domain.jobs import Group
@@ -24,8 +24,9 @@ groups_app = typer.Typer(
 
 
 @groups_app.command()
+@on_application
 def start(
-    context: typer.Context,
+    horae: Horae,
     members: Annotated[
         typer.FileText,
         typer.Argument(
@@ -47,21 +48,15 @@ def start(
         ),
     ] = "continue",
     owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Owner of the jobs.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Start jobs as a group, and print its ID (needs --app or HORAE_APP)."""
-    horae = target_of(context).application
-    with opened(context):
-        lines = (line.strip() for line in members)
-        listed = (_member(f"line {number}", line) for number, line in enumerate(lines, 1) if line)
-        last = (
-            None
-            if then is None
-            else (then if not then.startswith("{") else _member("--then", then))
-        )
-        options: Any = {"then": last, "on_failure": on_failure, "owner": owner}
-        group = horae.jobs.start_group(listed, **options)
-    print_json(as_values(group)) if as_json else typer.echo(group.id)
+    lines = (line.strip() for line in members)
+    listed = (_member(f"line {number}", line) for number, line in enumerate(lines, 1) if line)
+    is_object = then is not None and then.startswith("{")
+    last = _member("--then", then) if then is not None and is_object else then
+    options: Any = {"then": last, "on_failure": on_failure, "owner": owner}
+    group = horae.jobs.start_group(listed, **options)
+    return Answer(as_values(group), str(group.id))
 
 
 def _member(where: str, text: str) -> Member:
@@ -79,51 +74,44 @@ def _member(where: str, text: str) -> Member:
 
 
 @groups_app.command()
-def show(
-    context: typer.Context, group: GroupId, *, owner: Owner = None, as_json: AsJson = False
-) -> None:
+@on_database
+def show(horae: Horae, group: GroupId, *, owner: Owner = None) -> Answer:
     """Show a group: its progress, how its members have ended, and the job after them."""
-    with opened(context) as horae:
-        found = horae.jobs.get_group(group, owner=whose(owner))
-    _print(found, as_json=as_json)
+    return _answer(horae.jobs.get_group(group, owner=whose(owner)))
 
 
 @groups_app.command()
+@on_database
 def cancel(
-    context: typer.Context,
+    horae: Horae,
     group: GroupId,
     *,
     owner: Owner = None,
     by: Annotated[
         str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the jobs.")
     ] = "command line",
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Cancel the members that have not ended, and the job after them."""
-    with opened(context) as horae:
-        found = horae.jobs.cancel_group(group, owner=whose(owner), by=by)
-    _print(found, as_json=as_json)
+    return _answer(horae.jobs.cancel_group(group, owner=whose(owner), by=by))
 
 
 @groups_app.command()
+@on_database
 def wait(
-    context: typer.Context,
+    horae: Horae,
     group: GroupId,
     *,
     owner: Owner = None,
     timeout: Annotated[
         str | None, typer.Option(metavar="TIME", help="Give up after this time, such as 30s.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Wait until all jobs of a group have ended; exit with 1 if a member failed or was
     cancelled.
     """
-    with opened(context) as horae:
-        limit = None if timeout is None else duration(timeout)
-        found = horae.jobs.wait_for_group(group, owner=whose(owner), timeout=limit)
-    _print(found, as_json=as_json)
-    raise typer.Exit(DONE if found.finished == found.total else FAILED)
+    limit = None if timeout is None else duration(timeout)
+    found = horae.jobs.wait_for_group(group, owner=whose(owner), timeout=limit)
+    return replace(_answer(found), exit_code=DONE if found.finished == found.total else FAILED)
 
 
 def as_values(group: Group) -> dict[str, Any]:
@@ -131,13 +119,11 @@ def as_values(group: Group) -> dict[str, Any]:
     return {**asdict(group), "state": group.state.value}
 
 
-def _print(group: Group, *, as_json: bool) -> None:
+def _answer(group: Group) -> Answer:
     values = as_values(group)
-    if as_json:
-        print_json(values)
-        return
-    values |= {
+    shown = {
+        **values,
         "progress_percentage": f"{group.progress_percentage}%",
         "on_failure": group.on_failure.value,
     }
-    print_fields((name.replace("_", " "), value) for name, value in values.items())
+    return fields(values, ((name.replace("_", " "), value) for name, value in shown.items()))

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from horae.cli.context import opened
-from horae.cli.options import AsJson
-from horae.cli.printing import Columns, print_json, print_list
+from horae.app import Horae
+from horae.cli.command import Answer, on_database, table
+from horae.cli.options import Burst, Rate
+from horae.cli.printing import Columns
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.operations import LimitView
@@ -21,10 +22,10 @@ Name = Annotated[
 
 
 @limits_app.command("list")
-def list_limits(context: typer.Context, *, as_json: AsJson = False) -> None:
+@on_database
+def list_limits(horae: Horae) -> Answer:
     """List every limit by key with its numbers, and the due jobs that it holds back."""
-    with opened(context) as horae:
-        found = [shown(view) for view in horae.limits.list()]
+    found = [as_values(view) for view in horae.limits.list()]
     columns: Columns = {
         "LIMIT": itemgetter("name"),
         "ALLOWS": itemgetter("allows"),
@@ -33,50 +34,39 @@ def list_limits(context: typer.Context, *, as_json: AsJson = False) -> None:
         "KEYS": itemgetter("keys"),
         "SINCE": itemgetter("held_back_since"),
     }
-    empty = "There are no limits by key."
-    print_list("limits", found, columns, empty=empty, as_json=as_json)
+    return table("limits", found, columns, empty="There are no limits by key.")
 
 
 @limits_app.command("set")
+@on_database
 def set_limit(
-    context: typer.Context,
+    horae: Horae,
     name: Name,
     *,
-    rate: Annotated[
-        str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")
-    ] = None,
-    burst: Annotated[
-        int | None, typer.Option(metavar="N", help="Starts at once after a pause.")
-    ] = None,
+    rate: Rate = None,
+    burst: Burst = None,
     window: Annotated[
         str | None, typer.Option(metavar="WINDOW", help="`bucket` (the default) or `sliding`.")
     ] = None,
     concurrency: Annotated[int | None, typer.Option(metavar="N", help="Jobs at a time.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Replace the numbers of a limit until `horae limits reset`, also across deployments; running
     jobs continue.
     """
     if window is not None and window not in ("bucket", "sliding"):
         raise InvalidRequest(f"window is {quoted(window)}, expected 'bucket' or 'sliding'")
-    given: dict[str, Any] = {
-        "rate": rate,
-        "burst": burst,
-        "window": window,
-        "concurrency": concurrency,
-    }
-    with opened(context) as horae:
-        _print(horae.limits.set(name, **given), as_json=as_json)
+    numbers: dict[str, Any] = {"rate": rate, "burst": burst, "window": window}
+    return _answer(horae.limits.set(name, concurrency=concurrency, **numbers))
 
 
 @limits_app.command()
-def reset(context: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
+@on_database
+def reset(horae: Horae, name: Name) -> Answer:
     """Let the declared numbers of a limit be in force again."""
-    with opened(context) as horae:
-        _print(horae.limits.reset(name), as_json=as_json)
+    return _answer(horae.limits.reset(name))
 
 
-def shown(view: LimitView) -> dict[str, Any]:
+def as_values(view: LimitView) -> dict[str, Any]:
     """Return a limit as it is printed."""
     return {
         "name": view.name,
@@ -89,10 +79,7 @@ def shown(view: LimitView) -> dict[str, Any]:
     }
 
 
-def _print(view: LimitView, *, as_json: bool) -> None:
-    limit = shown(view)
-    if as_json:
-        print_json(limit)
-        return
+def _answer(view: LimitView) -> Answer:
+    limit = as_values(view)
     origin = "as declared" if view.changed is None else "until it is reset"
-    typer.echo(f"limit {view.name!r} allows {limit['allows']}, {origin}")
+    return Answer(limit, f"limit {view.name!r} allows {limit['allows']}, {origin}")

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import typer
 
-from horae.cli.context import opened
-from horae.cli.options import AsJson
-from horae.cli.printing import Columns, brief, print_json, print_table
+from horae.app import Horae
+from horae.cli.command import Answer, on_database
+from horae.cli.printing import Columns, brief, print_table
 from horae.runtime.node import REMEMBERED, SeenNode, host_name, look
-from horae.storage.nodes import DeadNode, nodes
+from horae.storage.nodes import nodes
 
 OUTCOMES: Final[Mapping[str, str]] = {"pending": "retried"}
 """The outcome of a dead node's job by the job's state, if the state does not name it."""
@@ -19,23 +19,25 @@ nodes_app = typer.Typer(help="List nodes.", no_args_is_help=True)
 
 
 @nodes_app.command("list")
-def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
+@on_database
+def list_nodes(horae: Horae) -> Answer:
     """List the nodes, alive or dead.
 
     A live node removes a dead one from the list and rescues its jobs. For an hour after that the
     dead node is listed separately, with the outcome of the jobs that it held.
     """
-    with opened(context) as horae:
-        seen = look(horae.components.database)
-        died = horae.components.database.autocommit(nodes.recently_died, REMEMBERED)
-    if as_json:
-        removed = [{**asdict(node), "host": host_name(node.host, node.pid)} for node in died]
-        print_json({"nodes": [as_values(node) for node in seen], "died": removed})
-        return
-    print_table(COLUMNS, seen, empty="No node is running. Start one: horae run module:attribute")
-    if died:
-        typer.echo()
-        print_table(COLUMNS_OF_DEAD, died)
+    seen = look(horae.components.database)
+    died = horae.components.database.autocommit(nodes.recently_died, REMEMBERED)
+
+    def show() -> None:
+        empty = "No node is running. Start one: horae run module:attribute"
+        print_table(COLUMNS, seen, empty=empty)
+        if died:
+            typer.echo()
+            print_table(COLUMNS_OF_DEAD, died)
+
+    removed = [{**asdict(node), "host": host_name(node.host, node.pid)} for node in died]
+    return Answer({"nodes": [as_values(node) for node in seen], "died": removed}, show)
 
 
 def as_values(node: SeenNode) -> dict[str, Any]:
@@ -73,15 +75,6 @@ def lock_of(node: SeenNode) -> str | None:
     return "free" if node.view.lock_free else "held"
 
 
-def _outcomes(node: DeadNode) -> str:
-    return (
-        ", ".join(
-            f"{count} {OUTCOMES.get(state, state)}" for state, count in sorted(node.jobs.items())
-        )
-        or "none"
-    )
-
-
 COLUMNS: Final[Columns] = {
     "ID": "view.id",
     "NAME": "view.name",
@@ -103,5 +96,10 @@ COLUMNS_OF_DEAD: Final[Columns] = {
     "HOST": lambda node: host_name(node.host, node.pid),
     "PID": "pid",
     "DIED": "died_at",
-    "JOBS": _outcomes,
+    "JOBS": lambda node: (
+        ", ".join(
+            f"{count} {OUTCOMES.get(state, state)}" for state, count in sorted(node.jobs.items())
+        )
+        or "none"
+    ),
 }

@@ -1,13 +1,15 @@
 """`horae queues`: list, measure, pause, resume and limit queues."""
 
+from functools import partial
 from typing import Annotated, Final
 
 import typer
 
-from horae.cli.context import opened
+from horae.app import Horae
+from horae.cli.command import Answer, on_database, table
 from horae.cli.known_names import known_queues
-from horae.cli.options import AsJson, Queue
-from horae.cli.printing import Columns, brief, print_json, print_list, print_table
+from horae.cli.options import Burst, Note, Queue, Rate
+from horae.cli.printing import Columns, brief, print_table
 from horae.client.operations import as_values, depth_named, depths
 from horae.domain.jobs import OWN_BACKEND
 from horae.domain.limits import Limit, LimitNumbers
@@ -36,10 +38,9 @@ queues_app = typer.Typer(
 
 
 @queues_app.command("list")
-def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
+@on_database
+def list_queues(horae: Horae) -> Answer:
     """List every queue that has work, is paused, has a limit or is run by a backend."""
-    with opened(context) as horae:
-        found = horae.queues.list()
     columns: Columns = {
         "QUEUE": "name",
         "STATE": lambda queue: "open" if queue.paused_at is None else "paused",
@@ -52,18 +53,17 @@ def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
         "NOTE": "note",
     }
     empty = "No queue has work, and none is paused, has a limit or is run by a backend."
-    print_list("queues", found, columns, empty=empty, as_json=as_json)
+    return table("queues", horae.queues.list(), columns, empty=empty)
 
 
 @queues_app.command("depth")
+@on_database
 def show_depth(
-    context: typer.Context,
+    horae: Horae,
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of queues. Default: all.")
     ] = None,
-    *,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show how much work each queue has, for an autoscaler: due jobs, and the time that they will
     take.
 
@@ -71,32 +71,20 @@ def show_depth(
     Jobs that wait for a limit by key, or for other jobs, are not counted: more nodes would not
     start them sooner.
     """
-    with opened(context) as horae:
-        database = horae.components.database
-        found = depths(database, living(look(database)))
+    database = horae.components.database
+    found = depths(database, living(look(database)))
     chosen = [depth_named(found, name) for name in names] if names else found.queues
-    if as_json:
-        print_json(
-            {"queues": [as_values(each) for each in chosen], "total": as_values(found.total)}
-        )
-        return
-    print_table(DEPTH_COLUMNS, [*chosen, *([] if names else [found.total])])
+    values = {"queues": [as_values(each) for each in chosen], "total": as_values(found.total)}
+    shown = chosen if names else [*chosen, found.total]
+    return Answer(values, partial(print_table, DEPTH_COLUMNS, shown))
 
 
 @queues_app.command()
-def pause(
-    context: typer.Context,
-    name: Queue,
-    *,
-    note: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+@on_database
+def pause(horae: Horae, name: Queue, *, note: Note = None) -> Answer:
     """Pause the queue: no node starts a job of it; running jobs continue."""
-    with opened(context) as horae:
-        known = {view.name for view in horae.queues.list()} | known_queues(horae)
-        horae.queues.pause(name, note)
+    known = {view.name for view in horae.queues.list()} | known_queues(horae)
+    horae.queues.pause(name, note)
     if name not in known:
         meant = did_you_mean(name, known)
         typer.echo(
@@ -104,142 +92,97 @@ def pause(
             f" same{meant}",
             err=True,
         )
-    (
-        print_json({"name": name, "paused": True})
-        if as_json
-        else typer.echo(f"queue {name!r} is paused")
-    )
+    return Answer({"name": name, "paused": True}, f"queue {name!r} is paused")
 
 
 @queues_app.command()
-def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
+@on_database
+def resume(horae: Horae, name: Queue) -> Answer:
     """Resume a paused queue; one that is not paused stays as it is."""
-    with opened(context) as horae:
-        was_paused = horae.queues.resume(name)
-    if not was_paused:
+    if not horae.queues.resume(name):
         typer.echo(f"queue {name!r} was not paused", err=True)
-    (
-        print_json({"name": name, "paused": False})
-        if as_json
-        else typer.echo(f"queue {name!r} is open")
-    )
+    return Answer({"name": name, "paused": False}, f"queue {name!r} is open")
 
 
 @queues_app.command()
+@on_database
 def limit(
-    context: typer.Context,
+    horae: Horae,
     name: Queue,
     concurrency_limit: Annotated[
         str | None, typer.Argument(metavar="[N]", help="Maximum number, or `none`.")
     ] = None,
     *,
-    rate: Annotated[
-        str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")
-    ] = None,
-    burst: Annotated[
-        int | None, typer.Option(metavar="N", help="Starts at once after a pause.")
-    ] = None,
+    rate: Rate = None,
+    burst: Burst = None,
     key: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="Limit by parameter: {customer_id}.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Limit how many jobs of the queue run at a time, over all nodes, or start in a period; running
     jobs continue.
 
     With --rate or --key it is a limit by key, which `horae limits` lists; `--rate none` removes
     these from the queue.
     """
-    if rate is not None or key is not None:
-        _limit_by_key(
-            context, name, _read_key_limit(concurrency_limit, rate, burst, key), as_json=as_json
-        )
-        return
-    most = _read_limit(concurrency_limit or "")
-    with opened(context) as horae:
+    if rate == "none":
+        made = horae.queues.limit_by_key(name, None)
+        return Answer({"name": name, "limit": made}, f"queue {name!r} has no limits by key")
+    if rate is None and key is None:
+        most = _read_limit(concurrency_limit or "")
         horae.queues.limit(name, most)
-    if as_json:
-        print_json({"name": name, "concurrency_limit": most})
-    else:
-        typer.echo(
-            f"queue {name!r} has no limit"
-            if most is None
-            else f"queue {name!r} runs at most {most} at a time"
-        )
+        allowed = "has no limit" if most is None else f"runs at most {most} at a time"
+        return Answer({"name": name, "concurrency_limit": most}, f"queue {name!r} {allowed}")
+    most = None if concurrency_limit is None else _read_limit(concurrency_limit)
+    by_key = Limit(rate=rate, burst=burst, concurrency=most, key=key)
+    made = horae.queues.limit_by_key(name, by_key)
+    return Answer(
+        {"name": name, "limit": made},
+        f"queue {name!r} has the limit {made!r}: {by_key.numbers.text}",
+    )
 
 
 @queues_app.command()
+@on_database
 def fair(
-    context: typer.Context,
+    horae: Horae,
     name: Queue,
     *,
     by: Annotated[
         str, typer.Option(metavar="WHO", help="`owner`, the name of a parameter, or `none`.")
     ],
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Let owners take turns in the queue, or the values of a parameter, within each priority."""
     chosen = None if by == "none" else by
-    with opened(context) as horae:
-        horae.queues.fair(name, chosen)
-    if as_json:
-        print_json({"name": name, "fair_by": chosen})
-    else:
-        typer.echo(f"queue {name!r} is {'in due order' if chosen is None else f'fair by {chosen}'}")
+    horae.queues.fair(name, chosen)
+    order = "in due order" if chosen is None else f"fair by {chosen}"
+    return Answer({"name": name, "fair_by": chosen}, f"queue {name!r} is {order}")
 
 
 @queues_app.command()
-def reset(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
+@on_database
+def reset(horae: Horae, name: Queue) -> Answer:
     """Give the queue the limits and the turns that code declares for it, instead of those set at
     run time.
     """
-    with opened(context) as horae:
-        horae.queues.reset(name)
-    (
-        print_json({"name": name, "reset": True})
-        if as_json
-        else typer.echo(f"queue {name!r} is as it is declared")
-    )
+    horae.queues.reset(name)
+    return Answer({"name": name, "reset": True}, f"queue {name!r} is as it is declared")
 
 
 @queues_app.command()
+@on_database
 def backend(
-    context: typer.Context,
+    horae: Horae,
     name: Queue,
     system: Annotated[
         str, typer.Argument(metavar="BACKEND", help="`horae`, `celery` or `celery:QUEUE`.")
     ],
-    *,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Store what runs the jobs of the queue, as its deployments name it from now on."""
-    with opened(context) as horae:
-        horae.queues.set_backend(name, system)
-    if as_json:
-        print_json({"name": name, "backend": system})
-    else:
-        typer.echo(f"the jobs of queue {name!r} are run by {system}")
-
-
-def _limit_by_key(context: typer.Context, name: str, limit: Limit | None, *, as_json: bool) -> None:
-    with opened(context) as horae:
-        made = horae.queues.limit_by_key(name, limit)
-    if as_json:
-        print_json({"name": name, "limit": made})
-    else:
-        allowed = "" if limit is None else f" {made!r}: {limit.numbers.text}"
-        typer.echo(
-            f"queue {name!r} has {'no limits by key' if limit is None else 'the limit'}{allowed}"
-        )
-
-
-def _read_key_limit(
-    concurrency: str | None, rate: str | None, burst: int | None, key: str | None
-) -> Limit | None:
-    if rate == "none":
-        return None
-    most = None if concurrency is None else _read_limit(concurrency)
-    return Limit(rate=rate, burst=burst, concurrency=most, key=key)
+    horae.queues.set_backend(name, system)
+    return Answer(
+        {"name": name, "backend": system}, f"the jobs of queue {name!r} are run by {system}"
+    )
 
 
 def _read_limit(text: str) -> int | None:

@@ -1,22 +1,22 @@
 """`horae schedules`: list, add, change, pause and run schedules, and read their history."""
 
-from dataclasses import asdict
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
 
-from horae.cli.context import opened, target_of
+from horae.app import Horae
+from horae.cli.command import Answer, fields, on_application, on_database, table
 from horae.cli.moments import parse_moment
-from horae.cli.options import AsJson
+from horae.cli.options import Note
 from horae.cli.printing import (
     Columns,
     declared_in_words,
     local_time,
     note_of,
-    print_fields,
-    print_json,
-    print_list,
-    print_next,
+    print_table,
     reference_of,
     statistics_values,
     words_of,
@@ -25,7 +25,6 @@ from horae.cli.printing.schedule_views import as_values
 from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
 from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleView
-from horae.types import Registry
 
 schedules_app = typer.Typer(
     help="List, add, change, pause and run schedules.", no_args_is_help=True
@@ -39,17 +38,16 @@ Config = Annotated[
 
 
 @schedules_app.command("list")
+@on_database
 def list_schedules(
-    context: typer.Context,
+    horae: Horae,
     *,
     module: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only schedules that this module declares.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List all schedules with their next start."""
-    with opened(context) as horae:
-        found = horae.schedules.list(module=module)
+    found = horae.schedules.list(module=module)
     columns: Columns = {
         "ID": "id",
         "NAME": "name",
@@ -67,37 +65,33 @@ def list_schedules(
         "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae"
         " schedules add"
     )
-    print_list(
-        "schedules",
-        found,
-        columns,
-        empty=empty,
-        as_json=as_json,
-        values=lambda each: as_values(each, horae.registry),
-    )
+    values = {"schedules": [as_values(each, horae.registry) for each in found]}
+    return Answer(values, partial(print_table, columns, found, empty=empty))
 
 
 @schedules_app.command()
-def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
+@on_database
+def show(horae: Horae, reference: Schedule) -> Answer:
     """Show a schedule: its rules, state, next starts and statistics."""
-    with opened(context) as horae:
-        schedule = horae.schedules.get(reference_of(reference))
+    schedule = horae.schedules.get(reference_of(reference))
     upcoming = schedule.upcoming(5)
-    if as_json:
-        print_json({**as_values(schedule, horae.registry), "upcoming": upcoming})
-        return
     values = as_values(schedule, horae.registry)
-    values["upcoming"] = ", ".join(local_time(each) for each in upcoming) or None
-    values["exclude"] = ", ".join(schedule.rules.exclude) or None
-    values["overrides"] = ", ".join(declared_in_words(schedule)) or None
-    del values["statistics"]
-    print_fields([*values.items(), *statistics_values(schedule).items()])
+    shown = {
+        **values,
+        "upcoming": ", ".join(local_time(each) for each in upcoming) or None,
+        "exclude": ", ".join(schedule.rules.exclude) or None,
+        "overrides": ", ".join(declared_in_words(schedule)) or None,
+        **values["statistics"],
+    }
+    del shown["statistics"]
+    return fields({**values, "upcoming": upcoming}, shown.items())
 
 
 @schedules_app.command()
+@on_application
 @with_schedule_options
 def add(
-    context: typer.Context,
+    horae: Horae,
     job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
     *,
     name: Annotated[
@@ -106,25 +100,22 @@ def add(
     ] = None,
     config: Config = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Add the schedule paused.")] = False,
-    as_json: AsJson = False,
     **options: Any,
-) -> None:
+) -> Answer:
     """Add a schedule (needs --app or HORAE_APP)."""
     chosen = chosen_of(options)
-    horae = target_of(context).application
-    with opened(context):
-        kind = horae.registry.get(job_type)
-        given = parameters(kind, config or [], None)
-        schedule = horae.schedules.add(
-            job_type, name=name, config=given, enabled=not disabled, **chosen
-        )
-    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
+    given = parameters(horae.registry.get(job_type), config or [], None)
+    schedule = horae.schedules.add(
+        job_type, name=name, config=given, enabled=not disabled, **chosen
+    )
+    return _answer(horae, schedule, "added")
 
 
 @schedules_app.command()
+@on_application
 @with_schedule_options
 def put(
-    context: typer.Context,
+    horae: Horae,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the schedule.")],
     job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
     *,
@@ -133,98 +124,92 @@ def put(
         bool | None,
         typer.Option("--enabled/--disabled", help="Default: leave a paused schedule paused."),
     ] = None,
-    as_json: AsJson = False,
     **options: Any,
-) -> None:
+) -> Answer:
     """Add a schedule, or change it to the given options; others get their defaults (needs --app or
     HORAE_APP).
     """
     chosen = chosen_of(options)
-    horae = target_of(context).application
-    with opened(context):
-        given = parameters(horae.registry.get(job_type), config or [], None)
-        result = horae.schedules.put(name, job_type, config=given, enabled=enabled, **chosen)
-    if as_json:
-        print_json(
-            {"outcome": result.outcome, "schedule": as_values(result.schedule, horae.registry)}
-        )
-    else:
-        _print(
-            horae.registry,
-            result.schedule,
-            as_json,
-            f"schedule {result.schedule.id} ({name}) {result.outcome}",
-        )
+    given = parameters(horae.registry.get(job_type), config or [], None)
+    result = horae.schedules.put(name, job_type, config=given, enabled=enabled, **chosen)
+    values = {"outcome": result.outcome, "schedule": as_values(result.schedule, horae.registry)}
+    return replace(_answer(horae, result.schedule, result.outcome), values=values)
 
 
 @schedules_app.command()
+@on_application
 @with_schedule_options
-def alter(
-    context: typer.Context,
-    reference: Schedule,
-    *,
-    config: Config = None,
-    as_json: AsJson = False,
-    **options: Any,
-) -> None:
+def alter(horae: Horae, reference: Schedule, *, config: Config = None, **options: Any) -> Answer:
     """Change the given options of a schedule and leave the others (needs --app or HORAE_APP)."""
     chosen = chosen_of(options)
-    horae = target_of(context).application
-    with opened(context):
-        key = reference_of(reference)
-        kind = horae.registry.get(horae.schedules.get(key).job_type)
-        given = None if config is None else parameters(kind, config, None)
-        schedule = horae.schedules.alter(key, config=given, **chosen)
-    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
+    key = reference_of(reference)
+    kind = horae.registry.get(horae.schedules.get(key).job_type)
+    given = None if config is None else parameters(kind, config, None)
+    return _answer(horae, horae.schedules.alter(key, config=given, **chosen), "changed")
 
 
 @schedules_app.command()
-def reset(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
+@on_database
+def reset(horae: Horae, reference: Schedule) -> Answer:
     """Take back what was changed of a declared schedule at run time."""
-    with opened(context) as horae:
-        schedule = horae.schedules.reset(reference_of(reference))
-    _print(
-        horae.registry,
-        schedule,
-        as_json,
-        f"schedule {schedule.id} ({schedule.name}) is as its module declares it",
-    )
+    schedule = horae.schedules.reset(reference_of(reference))
+    return _answer(horae, schedule, "is as its module declares it")
 
 
 @schedules_app.command("next")
+@on_database
 def next_starts(
-    context: typer.Context,
+    horae: Horae,
     reference: Schedule,
     *,
     count: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of starts.")] = 10,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show the next starts of a schedule, and the times that it will skip."""
-    with opened(context) as horae:
-        schedule = horae.schedules.get(reference_of(reference))
+    schedule = horae.schedules.get(reference_of(reference))
     starts = schedule.upcoming(count)
-    print_next(starts, schedule.skips(starts[-1] if starts else None), as_json=as_json)
+    skipped: list[dict[str, Any]] = [
+        {
+            "nominal_time": ticks.first,
+            "until": ticks.last,
+            "count": ticks.count,
+            "reason": ticks.reason.value,
+        }
+        for ticks in schedule.skips(starts[-1] if starts else None)
+    ]
+    runs: list[dict[str, Any]] = [
+        {"nominal_time": start, "count": 1, "reason": "run"} for start in starts
+    ]
+    columns: Columns = {
+        "TIME": itemgetter("nominal_time"),
+        "UNTIL": lambda row: row["until"] if row["count"] > 1 else None,
+        "COUNT": itemgetter("count"),
+        "DECISION": itemgetter("reason"),
+    }
+    both = sorted([*runs, *skipped], key=itemgetter("nominal_time"))
+    return Answer(
+        {"starts": starts, "skipped": skipped},
+        partial(print_table, columns, both, empty="No further start."),
+    )
 
 
 @schedules_app.command()
+@on_database
 def skip(
-    context: typer.Context,
+    horae: Horae,
     reference: Schedule,
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Run the next time after all.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Skip the next nominal time, once."""
-    with opened(context) as horae:
-        change = horae.schedules.undo_skip if undo else horae.schedules.skip_next
-        schedule = change(reference_of(reference))
+    change = horae.schedules.undo_skip if undo else horae.schedules.skip_next
     done = "skips no time on request" if undo else "skips its next time"
-    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) {done}")
+    return _answer(horae, change(reference_of(reference)), done)
 
 
 @schedules_app.command()
+@on_database
 def backfill(
-    context: typer.Context,
+    horae: Horae,
     reference: Schedule,
     *,
     start: Annotated[str | None, typer.Option(metavar="ISO", help="First nominal time.")] = None,
@@ -241,85 +226,61 @@ def backfill(
         bool, typer.Option("--failed", help="Also run times again whose run failed.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the times that still wait.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Run a schedule for past nominal times, each at most once, however often it is asked for."""
     key = reference_of(reference)
     if undo:
-        with opened(context) as horae:
-            removed = horae.schedules.undo_backfill(key)
-        print_json({"removed": removed}) if as_json else typer.echo(f"{removed} times removed")
-        return
+        removed = horae.schedules.undo_backfill(key)
+        return Answer({"removed": removed}, f"{removed} times removed")
     if start is None or end is None:
         raise typer.BadParameter("--start and --end are needed, or --undo")
     first, until = parse_moment(start, "--start"), parse_moment(end, "--end")
-    with opened(context) as horae:
-        found = horae.schedules.backfill(
-            key, first, until, limit=limit, dry_run=dry_run, failed=failed
-        )
-    if as_json:
-        print_json(asdict(found))
-        return
+    found = horae.schedules.backfill(key, first, until, limit=limit, dry_run=dry_run, failed=failed)
     done = "would be added" if dry_run else "added"
-    typer.echo(
+    return Answer(
+        found,
         f"{found.added} of {found.times} times {done}; {found.known} known, {found.excluded} more"
-        " excluded"
+        " excluded",
     )
 
 
 @schedules_app.command()
-def pause(
-    context: typer.Context,
-    reference: Schedule,
-    *,
-    note: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+@on_database
+def pause(horae: Horae, reference: Schedule, *, note: Note = None) -> Answer:
     """Pause a schedule: no run starts; a running one continues."""
-    with opened(context) as horae:
-        schedule = horae.schedules.pause(reference_of(reference), note)
-    _print(horae.registry, schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is paused")
+    return _answer(horae, horae.schedules.pause(reference_of(reference), note), "is paused")
 
 
 @schedules_app.command()
-def resume(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
+@on_database
+def resume(horae: Horae, reference: Schedule) -> Answer:
     """Resume a schedule; times missed during the pause are not made up for."""
-    with opened(context) as horae:
-        schedule = horae.schedules.resume(reference_of(reference))
+    schedule = horae.schedules.resume(reference_of(reference))
     never = "; next start: never" if schedule.next_start is None else ""
-    _print(
-        horae.registry,
-        schedule,
-        as_json,
-        f"schedule {schedule.id} ({schedule.name}) is enabled{never}",
-    )
+    return _answer(horae, schedule, f"is enabled{never}")
 
 
 @schedules_app.command()
-def run(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
+@on_database
+def run(horae: Horae, reference: Schedule) -> Answer:
     """Start a run now, in addition to the scheduled ones."""
-    with opened(context) as horae:
-        job_id = horae.schedules.run_now(reference_of(reference))
-    print_json({"job_id": job_id}) if as_json else typer.echo(f"job {job_id} started")
+    job_id = horae.schedules.run_now(reference_of(reference))
+    return Answer({"job_id": job_id}, f"job {job_id} started")
 
 
 @schedules_app.command()
-def delete(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
+@on_database
+def delete(horae: Horae, reference: Schedule) -> Answer:
     """Delete an added schedule and its history; a running job continues."""
-    with opened(context) as horae:
-        horae.schedules.delete(reference_of(reference))
-    print_json({"deleted": reference}) if as_json else typer.echo(f"schedule {reference} deleted")
+    horae.schedules.delete(reference_of(reference))
+    return Answer({"deleted": reference}, f"schedule {reference} deleted")
 
 
 @schedules_app.command()
-def ticks(
-    context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_json: AsJson = False
-) -> None:
+@on_database
+def ticks(horae: Horae, reference: Schedule, *, limit: Limit = 50) -> Answer:
     """Show the decision about each nominal time and its reason, newest first."""
-    with opened(context) as horae:
-        found = horae.schedules.ticks(reference_of(reference), limit=limit)
+    found = horae.schedules.ticks(reference_of(reference), limit=limit)
     columns: Columns = {
         "NOMINAL TIME": "nominal_time",
         "UNTIL": lambda tick: tick.until if tick.count > 1 else None,
@@ -333,32 +294,31 @@ def ticks(
         ),
         "WAITS": "waiting_reason",
     }
-    print_list("ticks", found, columns, empty="No nominal time has passed yet.", as_json=as_json)
+    return table("ticks", found, columns, empty="No nominal time has passed yet.")
 
 
 @schedules_app.command()
-def stats(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
+@on_database
+def stats(horae: Horae, reference: Schedule) -> Answer:
     """Show the statistics of its runs."""
-    with opened(context) as horae:
-        values: dict[str, Any] = statistics_values(horae.schedules.get(reference_of(reference)))
-    print_json(values) if as_json else print_fields(values.items())
+    values = statistics_values(horae.schedules.get(reference_of(reference)))
+    return fields(values, values.items())
 
 
 @schedules_app.command()
+@on_database
 def errors(
-    context: typer.Context,
+    horae: Horae,
     reference: Annotated[
         str | None,
         typer.Argument(metavar="[NAME|ID]", help="The schedule, by name or ID. Default: all."),
     ] = None,
     *,
     limit: Limit = 50,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show runs that failed or crashed, newest first."""
-    with opened(context) as horae:
-        key = None if reference is None else reference_of(reference)
-        found = horae.schedules.errors(key, limit=limit)
+    key = None if reference is None else reference_of(reference)
+    found = horae.schedules.errors(key, limit=limit)
     columns: Columns = {
         "SCHEDULE": "schedule_id",
         "JOB": "job_id",
@@ -367,13 +327,11 @@ def errors(
         "OUTCOME": "outcome",
         "ERROR": "error",
     }
-    print_list("errors", found, columns, empty="No run has failed.", as_json=as_json)
+    return table("errors", found, columns, empty="No run has failed.")
 
 
-# Commands pass their flag on
-def _print(registry: Registry, schedule: ScheduleView, as_json: bool, text: str) -> None:
-    if as_json:
-        print_json(as_values(schedule, registry))
-        return
+def _answer(horae: Horae, schedule: ScheduleView, done: str) -> Answer:
+    """Return a schedule after a change, and what the change has done."""
     due = "" if schedule.next_start is None else f"; next start: {local_time(schedule.next_start)}"
-    typer.echo(text + due)
+    text = f"schedule {schedule.id} ({schedule.name}) {done}{due}"
+    return Answer(as_values(schedule, horae.registry), text)

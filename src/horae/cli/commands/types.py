@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 from pydantic.errors import PydanticInvalidForJsonSchema
 
+from horae.cli.command import print_answer, table
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
-from horae.cli.printing import Columns, brief, print_fields, print_json, print_list, print_table
+from horae.cli.printing import Columns, brief, print_fields, print_json, print_table
 from horae.types import TYPE_OPTIONS, FunctionJobType, JobType
 
 types_app = typer.Typer(
@@ -30,9 +31,8 @@ def list_types(context: typer.Context, *, as_json: AsJson = False) -> None:
         "SOFT LIMIT": lambda kind: brief(kind["soft_time_limit"]),
         "DESCRIPTION": lambda kind: (kind["description"] or "").partition("\n")[0],
     }
-    print_list(
-        "types", found, columns, empty="The application declares no job types.", as_json=as_json
-    )
+    empty = "The application declares no job types."
+    print_answer(table("types", found, columns, empty=empty), as_json=as_json)
 
 
 @types_app.command()

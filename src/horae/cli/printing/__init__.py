@@ -16,13 +16,11 @@ from horae.cli.printing.output import (
     local_time,
     print_fields,
     print_json,
-    print_list,
     print_table,
 )
 from horae.cli.printing.schedule_views import (
     declared_in_words,
     note_of,
-    print_next,
     reference_of,
     statistics_values,
     words_of,
@@ -46,8 +44,6 @@ __all__ = [
     "print_forecast",
     "print_job",
     "print_json",
-    "print_list",
-    "print_next",
     "print_table",
     "reference_of",
     "statistics_values",

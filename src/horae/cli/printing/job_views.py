@@ -1,6 +1,6 @@
 """Jobs as the command line prints them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -10,7 +10,6 @@ from horae.cli.escaping import indented
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobState, WaitsFor
-from horae.storage.jobs import PastAttempt
 from horae.types import Registry
 
 WAITS: Final = {
@@ -58,24 +57,24 @@ ATTEMPT_COLUMNS: Final[Columns] = {
 }
 
 
-def print_job(job: Job, registry: Registry, attempts: Sequence[PastAttempt], **more: Any) -> None:
-    """Print all fields of a job, further ones, and its attempts."""
-    values = as_values(job, registry)
-    if values["params"] is None and job.params is not None:
-        values["params"] = (
-            "not shown, as it is not known which are secret; name the program with --app"
-        )
+def print_job(job: Job, values: Mapping[str, Any]) -> None:
+    """Print the values of a job, and its attempts."""
     shown = {
         **values,
-        **more,
+        "weight": None if values["weight"] == 1 else values["weight"],
         "state": job.state.value,
         "progress_percentage": f"{job.progress_percentage}%",
         "attempt": f"{job.attempt} of {job.max_attempts}",
         "meta": job.meta or None,
         "tags": ", ".join(job.tags) or None,
     }
-    del shown["max_attempts"]
+    if values["params"] is None and job.params is not None:
+        shown["params"] = (
+            "not shown, as it is not known which are secret; name the program with --app"
+        )
+    del shown["max_attempts"], shown["attempts"]
     print_fields((name.replace("_", " "), value) for name, value in shown.items())
+    attempts = values["attempts"]
     if attempts:
         typer.echo()
         print_table(ATTEMPT_COLUMNS, attempts)

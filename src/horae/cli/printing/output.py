@@ -1,7 +1,7 @@
 """Prints tables for people and JSON for programs, without control characters from the database."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -47,22 +47,6 @@ def counted(count: int, one: str, many: str = "") -> str:
 def print_json(value: Any) -> None:
     """Print one line of JSON."""
     typer.echo(to_json(value, inf_nan_mode="null", fallback=str).decode())
-
-
-def print_list(
-    name: str,
-    items: Sequence[Any],
-    columns: Columns,
-    *,
-    empty: str,
-    as_json: bool,
-    values: Callable[[Any], Any] = lambda item: item,
-) -> None:
-    """Print items as a table, or as JSON under a name; `values` converts an item to JSON."""
-    if as_json:
-        print_json({name: [values(item) for item in items]})
-    else:
-        print_table(columns, items, empty=empty)
 
 
 def print_table(columns: Columns, items: Iterable[Any], *, empty: str = "") -> None:

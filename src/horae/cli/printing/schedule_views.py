@@ -1,15 +1,12 @@
 """Schedules as the command line reads and prints them."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
-from operator import itemgetter
 from typing import Any, Final
 
-from horae.cli.printing.output import Columns, local_time, print_json, print_list
+from horae.cli.printing.output import local_time
 from horae.client.schedules import ScheduleView
 from horae.client.shown_parameters import shown_parameters
-from horae.domain.schedules import Ticks, Trigger
+from horae.domain.schedules import Trigger
 from horae.storage.schedules import rules_as_values
 from horae.types import Registry, RuleKeywords
 
@@ -87,33 +84,6 @@ def declared_in_words(schedule: ScheduleView) -> list[str]:
         for name, was in schedule.overrides.items()
     }
     return [f"{name} (declared: {was})" for name, was in sorted(declared.items())]
-
-
-def print_next(starts: Sequence[datetime], skipped: Sequence[Ticks], *, as_json: bool) -> None:
-    """Print the next starts of a schedule and the nominal times that it will skip, in order."""
-    rows: list[dict[str, Any]] = [
-        {
-            "nominal_time": ticks.first,
-            "until": ticks.last,
-            "count": ticks.count,
-            "reason": ticks.reason.value,
-        }
-        for ticks in skipped
-    ]
-    if as_json:
-        print_json({"starts": starts, "skipped": rows})
-        return
-    runs: list[dict[str, Any]] = [
-        {"nominal_time": start, "until": start, "count": 1, "reason": "run"} for start in starts
-    ]
-    columns: Columns = {
-        "TIME": itemgetter("nominal_time"),
-        "UNTIL": lambda row: row["until"] if row["count"] > 1 else None,
-        "COUNT": itemgetter("count"),
-        "DECISION": itemgetter("reason"),
-    }
-    both = sorted([*runs, *rows], key=itemgetter("nominal_time"))
-    print_list("starts", both, columns, empty="No further start.", as_json=False)
 
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:

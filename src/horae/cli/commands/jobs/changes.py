@@ -7,8 +7,8 @@ from typing import Annotated, Any, Unpack
 
 import typer
 
-from horae.app import Horae
-from horae.cli.bulk import Selection, change_many, filter_of, with_selection
+from horae.cli.bulk import Action, Selection, change_many, filter_of, with_selection
+from horae.cli.command import Answer, print_answer
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, complain, exit_code_of
 from horae.cli.moments import parse_moment
@@ -38,17 +38,7 @@ def cancel(
     Instead of IDs, options such as --query choose the jobs; then one job cancels them, and its id
     is printed.
     """
-    if (which := filter_of(jobs, owner, selection)) is not None:
-        change_many(context, "cancel", which | {"by": by}, selection)
-        return
-    as_json = selection["as_json"]
-    with opened(context) as horae:
-        for_each(
-            jobs or (),
-            lambda job: _print(
-                horae, horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json
-            ),
-        )
+    _change(context, "cancel", jobs, owner, selection, line_of, by=by)
 
 
 @with_selection
@@ -64,21 +54,9 @@ def retry(
     Instead of IDs, options such as --query choose the jobs; then one job retries them, and its id
     is printed.
     """
-    if (which := filter_of(jobs, owner, selection)) is not None:
-        change_many(context, "retry", which, selection)
-        return
-    application = target_of(context).application
-    as_json = selection["as_json"]
-    with opened(context):
-        for_each(
-            jobs or (),
-            lambda job: _print(
-                application,
-                application.jobs.retry(job, owner=whose(owner)),
-                lambda new: str(new.id),
-                as_json=as_json,
-            ),
-        )
+    if jobs:
+        _ = target_of(context).application
+    _change(context, "retry", jobs, owner, selection, lambda new: str(new.id))
 
 
 @with_selection
@@ -98,24 +76,16 @@ def reschedule(
     Instead of IDs, options such as --query choose the jobs; then one job moves them, and its id is
     printed.
     """
-    when: dict[str, Any] = {
-        "run_at": None if run_at is None else parse_moment(run_at),
-        "delay": None if delay is None else duration(delay),
-    }
-    if (which := filter_of(jobs, owner, selection)) is not None:
-        change_many(context, "reschedule", which | when, selection)
-        return
-    as_json = selection["as_json"]
-    with opened(context) as horae:
-        for_each(
-            jobs or (),
-            lambda job: _print(
-                horae,
-                horae.jobs.reschedule(job, owner=whose(owner), **when),
-                _due_line,
-                as_json=as_json,
-            ),
-        )
+    _change(
+        context,
+        "reschedule",
+        jobs,
+        owner,
+        selection,
+        lambda job: f"{line_of(job)}, due at {local_time(job.run_at)}",
+        run_at=None if run_at is None else parse_moment(run_at),
+        delay=None if delay is None else duration(delay),
+    )
 
 
 @with_selection
@@ -160,23 +130,35 @@ def delete(
             for_each(jobs or (), remove)
         finally:
             if waiting:
-                typer.echo(_waiting(len(waiting)), err=True)
+                its = "their types" if len(waiting) > 1 else "its type"
+                typer.echo(
+                    f"{counted(len(waiting), 'job')} will be deleted by the next node that has"
+                    f" {its}; --without-hooks deletes at once",
+                    err=True,
+                )
 
 
-def _waiting(count: int) -> str:
-    its = "their types" if count > 1 else "its type"
-    return (
-        f"{counted(count, 'job')} will be deleted by the next node that has {its}; --without-hooks"
-        " deletes at once"
-    )
+def _change(
+    context: typer.Context,
+    action: Action,
+    ids: Sequence[int] | None,
+    owner: str | None,
+    selection: Selection,
+    text: Callable[[Job], str],
+    **options: Any,
+) -> None:
+    """Change jobs one by one and print each, or start the job that changes all selected ones."""
+    if (which := filter_of(ids, owner, selection)) is not None:
+        change_many(context, action, which | options, selection)
+        return
+    with opened(context) as horae:
 
+        def change(job_id: int) -> None:
+            job = getattr(horae.jobs, action)(job_id, owner=whose(owner), **options)
+            answer = Answer(as_values(job, horae.registry), text(job))
+            print_answer(answer, as_json=selection["as_json"])
 
-def _print(horae: Horae, job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
-    print_json(as_values(job, horae.registry)) if as_json else typer.echo(text(job))
-
-
-def _due_line(job: Job) -> str:
-    return f"{line_of(job)}, due at {local_time(job.run_at)}"
+        for_each(ids or (), change)
 
 
 def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:

@@ -1,22 +1,25 @@
 """`horae jobs`: list, start, watch, cancel, retry, reschedule and delete jobs."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from horae.cli import values
+from horae.app import Horae
+from horae.cli.command import Answer, on_database, print_answer
 from horae.cli.commands.jobs.changes import cancel, delete, reschedule, retry
 from horae.cli.commands.jobs.following import print_end, print_ended, wait, watch
 from horae.cli.commands.jobs.logs import logs
-from horae.cli.context import opened, target_of
+from horae.cli.context import target_of
+from horae.cli.escaping import printable
 from horae.cli.failures import FAILED, complain
 from horae.cli.known_names import known_types
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
-from horae.cli.printing import COLUMNS, console, line_of, print_job, print_json, print_table
+from horae.cli.printing import COLUMNS, line_of, print_job, print_table
 from horae.cli.printing.job_views import as_values
 from horae.cli.start_flags import start_options, with_start_options
-from horae.cli.values import duration
+from horae.cli.values import duration, start_parameters
 from horae.quoting import did_you_mean
 
 jobs_app = typer.Typer(
@@ -30,8 +33,9 @@ for change in (cancel, retry, reschedule, delete):
 
 
 @jobs_app.command("list")
+@on_database
 def list_jobs(
-    context: typer.Context,
+    horae: Horae,
     *,
     state: Annotated[
         list[str] | None,
@@ -61,64 +65,47 @@ def list_jobs(
             metavar="TEXT", help="Continue after the last page, with the cursor it printed."
         ),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List jobs, newest first."""
-    with opened(context) as horae:
-        page = horae.jobs.list(
-            states=state or None,
-            types=type_ or None,
-            owner=whose(owner),
-            queues=queue or None,
-            query=query,
-            group_id=group,
-            limit=limit,
-            cursor=cursor,
-        )
-        known = known_types(horae) if type_ and not page.jobs else set[str]()
+    page = horae.jobs.list(
+        states=state or None,
+        types=type_ or None,
+        owner=whose(owner),
+        queues=queue or None,
+        query=query,
+        group_id=group,
+        limit=limit,
+        cursor=cursor,
+    )
+    known = known_types(horae) if type_ and not page.jobs else set[str]()
     for name in type_ or ():
         if known and name not in known:
             meant = did_you_mean(name, known)
             typer.echo(
                 f"neither a node nor this program knows a job type {name!r}{meant}", err=True
             )
-    if as_json:
-        print_json(
-            {"jobs": [as_values(job, horae.registry) for job in page.jobs], "next": page.next}
-        )
-        return
-    print_table(COLUMNS, page.jobs, empty="No matching jobs.")
-    if page.next is not None:
-        typer.echo(f"More jobs: add --cursor {page.next}", err=True)
+
+    def show_page() -> None:
+        print_table(COLUMNS, page.jobs, empty="No matching jobs.")
+        if page.next is not None:
+            typer.echo(f"More jobs: add --cursor {page.next}", err=True)
+
+    jobs = [as_values(job, horae.registry) for job in page.jobs]
+    return Answer({"jobs": jobs, "next": page.next}, show_page)
 
 
 @jobs_app.command()
-def show(
-    context: typer.Context, job: JobId, *, owner: Owner = None, as_json: AsJson = False
-) -> None:
+@on_database
+def show(horae: Horae, job: JobId, *, owner: Owner = None) -> Answer:
     """Show a job and the outcome of each attempt."""
-    with opened(context) as horae:
-        found = horae.jobs.get(job, owner=whose(owner))
-        attempts = horae.jobs.attempts(job, owner=whose(owner))
-        reason = horae.jobs.waiting_reason(job, owner=whose(owner))
-        weight = horae.jobs.weight(job, owner=whose(owner))
-    if as_json:
-        print_json(
-            {
-                **as_values(found, horae.registry),
-                "weight": weight,
-                "waiting_reason": reason,
-                "attempts": attempts,
-            }
-        )
-    else:
-        print_job(
-            found,
-            horae.registry,
-            attempts,
-            weight=weight if weight != 1 else None,
-            waiting_reason=reason,
-        )
+    found = horae.jobs.get(job, owner=whose(owner))
+    values = {
+        **as_values(found, horae.registry),
+        "weight": horae.jobs.weight(job, owner=whose(owner)),
+        "waiting_reason": horae.jobs.waiting_reason(job, owner=whose(owner)),
+        "attempts": horae.jobs.attempts(job, owner=whose(owner)),
+    }
+    return Answer(values, partial(print_job, found, values))
 
 
 @jobs_app.command()
@@ -157,7 +144,7 @@ def start(
     target = target_of(context)
     horae = target.application
     options = start_options(flags)
-    given = values.start_parameters(horae.registry.get(type_), pairs or [], params)
+    given = start_parameters(horae.registry.get(type_), pairs or [], params)
     try:
         job = horae.jobs.create(type_, given, options, sync=sync)
         if sync and not job.ended:
@@ -167,17 +154,17 @@ def start(
             print_ended(horae, job, as_json=as_json)
         elif until_ended:
             print_end(horae, job.id, None, as_json=as_json)
-        elif as_json:
-            print_json(as_values(job, horae.registry))
         else:
-            typer.echo(job.id)
+            answer = Answer(as_values(job, horae.registry), str(job.id))
+            print_answer(answer, as_json=as_json)
     finally:
         target.close()
 
 
 @jobs_app.command()
+@on_database
 def clean(
-    context: typer.Context,
+    horae: Horae,
     *,
     older_than: Annotated[
         str | None,
@@ -195,18 +182,17 @@ def clean(
             ),
         ),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Delete jobs of the application's types that ended long ago, as nodes do for their types
     (needs --app).
     """
     keep: timedelta | None = None if older_than is None else duration(older_than)
-    with opened(context) as horae:
-        deleted = horae.jobs.clean_up(keep, unknown=unknown or ())
-        left = horae.jobs.left_over(keep)
-    if as_json:
-        print_json({"deleted": deleted, "left": dict(left)})
-        return
-    console().print(f"{deleted} jobs deleted")
-    for name, count in left.items():
-        console().print(f"{count} of type {name} left for a node that has the type")
+    deleted = horae.jobs.clean_up(keep, unknown=unknown or ())
+    left = dict(horae.jobs.left_over(keep))
+    lines = [
+        f"{count} of type {name} left for a node that has the type" for name, count in left.items()
+    ]
+    return Answer(
+        {"deleted": deleted, "left": left},
+        printable("\n".join([f"{deleted} jobs deleted", *lines])),
+    )

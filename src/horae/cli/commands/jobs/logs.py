@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from horae.app import Horae
+from horae.cli.command import Answer, print_answer
 from horae.cli.commands.jobs.following import POLL_INTERVAL
 from horae.cli.context import opened
 from horae.cli.escaping import printable
 from horae.cli.options import AsJson, JobId, Owner, whose
-from horae.cli.printing import print_json
 from horae.domain.jobs import LogLine, level_name
 
 AT_ONCE: Final = 1000
@@ -41,7 +41,7 @@ def logs(
     none = True
     with opened(context) as horae:
         for line in _lines(horae, job, after, level, owner, follow=follow):
-            print_json(values_of(line)) if as_json else typer.echo(_text(line))
+            print_answer(Answer(values_of(line), _text(line)), as_json=as_json)
             none = False
     if none:
         typer.echo(
