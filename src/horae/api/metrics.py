@@ -8,11 +8,11 @@ that are unknown here, and all queues but those with the most pending jobs, coun
 import math
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
-from typing import Final, TypeVar
+from typing import Any, Final, TypeAlias
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -27,14 +27,48 @@ from typing_extensions import override
 
 from horae.client.operations import Depth, depths
 from horae.runtime.components import Components
-from horae.runtime.node import SeenNode, living, look
+from horae.runtime.node import living, look
 from horae.storage.engine import unreadable_rows
 from horae.storage.operations import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, metrics
 from horae.storage.queues import QueueView, queues
 from horae.storage.schedules import health
 
 OTHER: Final = "other"
-AnyQueue = TypeVar("AnyQueue", QueueView, Depth)
+QueueGauge: TypeAlias = tuple[str, Callable[[Sequence[Any]], float]]
+"""The help of a gauge, and its value for the queues that share a label."""
+QUEUE_GAUGES: Final[Mapping[str, QueueGauge]] = {
+    "backlog_jobs": ("Pending jobs.", lambda group: sum(each.pending for each in group)),
+    "running_jobs": ("Running jobs.", lambda group: sum(each.started for each in group)),
+    "oldest_due_seconds": (
+        "For how long the longest waiting job has been due.",
+        lambda group: max(0.0, *(each.oldest_due or 0.0 for each in group)),
+    ),
+    "queue_paused": (
+        "Whether the queue is paused.",
+        lambda group: sum(each.paused_at is not None for each in group),
+    ),
+}
+DEPTH_GAUGES: Final[Mapping[str, QueueGauge]] = {
+    "queue_due_jobs": (
+        "Due jobs that wait only for a slot.",
+        lambda group: sum(each.due for each in group),
+    ),
+    "queue_work_seconds": (
+        "How long one slot would need for the due jobs.",
+        lambda group: sum(each.work_seconds for each in group),
+    ),
+    "queue_slots": (
+        "Slots of the live nodes that can run the due jobs.",
+        lambda group: max(each.slots for each in group),
+    ),
+    "queue_seconds_ahead": (
+        "How long these slots need for the due jobs.",
+        lambda group: max(
+            math.inf if each.seconds_ahead is None else each.seconds_ahead for each in group
+        ),
+    ),
+}
+"""The gauges of each queue's work are for autoscalers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +131,7 @@ class Metrics(Collector):
 
     @override
     def collect(self) -> Iterator[Metric]:
+        database = self._components.database
         with self._lock:
             self._count_ended()
             yield InfoMetricFamily(
@@ -106,24 +141,28 @@ class Metrics(Collector):
             for labels, count in sorted(self._ended.items()):
                 ended.add_metric(labels, count)
             yield ended
-            yield _histogram(
-                "horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up
-            )
-            yield _histogram(
-                "horae_job_duration_seconds",
-                "From started to ended, of ended jobs.",
-                self._duration,
-            )
-            yield _histogram(
-                "horae_schedule_lateness_seconds",
-                "From nominal time to fired, of ended jobs of schedules.",
-                self._lateness,
-            )
-        yield from _queues(self._components.database.autocommit(queues.view), self._limits.queues)
-        seen = look(self._components.database)
-        found = depths(self._components.database, living(seen))
-        yield from _depths(found.queues, self._limits.queues)
-        overdue = self._components.database.autocommit(health.overdue)
+            for name, text, histograms in (
+                ("job_pick_up", "From due to started, of ended jobs.", self._pick_up),
+                ("job_duration", "From started to ended, of ended jobs.", self._duration),
+                (
+                    "schedule_lateness",
+                    "From nominal time to fired, of ended jobs of schedules.",
+                    self._lateness,
+                ),
+            ):
+                family = HistogramMetricFamily(f"horae_{name}_seconds", text, labels=["type"])
+                for label, histogram in sorted(histograms.items()):
+                    family.add_metric([label], histogram.buckets(), histogram.total)
+                yield family
+        views = database.autocommit(queues.view)
+        views.sort(key=lambda view: (-view.pending, view.name))
+        yield from self._by_queue(QUEUE_GAUGES, views)
+        seen = look(database)
+        found = sorted(
+            depths(database, living(seen)).queues, key=lambda each: (-each.due, each.name)
+        )
+        yield from self._by_queue(DEPTH_GAUGES, found)
+        overdue = database.autocommit(health.overdue)
         late, latest = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
         yield GaugeMetricFamily(
             "horae_schedules_overdue", "Schedules that are more than a minute late.", late
@@ -131,10 +170,19 @@ class Metrics(Collector):
         yield GaugeMetricFamily(
             "horae_oldest_overdue_seconds", "How late the latest of them is.", latest
         )
-        yield from _nodes(seen)
-        by_table = {(table,): count for table, count in unreadable_rows.count_by_table().items()}
+        workers = [node.view for node in seen if node.alive and node.view.is_worker]
+        slots = sum(view.concurrency for view in workers)
+        yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
+        used = sum(view.slots_used for view in workers)
+        yield GaugeMetricFamily("horae_slots_used", "Slots of live nodes that are taken.", used)
+        alive = sum(node.alive for node in seen)
+        by_state = {"alive": alive, "dead": len(seen) - alive}
+        yield _gauge("nodes", "Nodes by state.", "state", by_state)
         yield _gauge(
-            "horae_unreadable_rows", "Rows that this process could not read.", "table", by_table
+            "unreadable_rows",
+            "Rows that this process could not read.",
+            "table",
+            unreadable_rows.count_by_table(),
         )
 
     def _count_ended(self) -> None:
@@ -153,82 +201,20 @@ class Metrics(Collector):
     def _label(self, job_type: str) -> str:
         return job_type if self._components.registry.find(job_type) is not None else OTHER
 
+    def _by_queue(
+        self, gauges: Mapping[str, QueueGauge], ordered: Sequence[QueueView | Depth]
+    ) -> Iterator[Metric]:
+        """Yield gauges by queue: the first queues have labels of their own, the others `OTHER`."""
+        most = self._limits.queues
+        named = {queue.name: [queue] for queue in ordered[:most]}
+        if ordered[most:]:
+            named.setdefault(OTHER, []).extend(ordered[most:])
+        for name, (text, of) in gauges.items():
+            yield _gauge(name, text, "queue", {label: of(group) for label, group in named.items()})
 
-def _nodes(seen: Sequence[SeenNode]) -> Iterator[Metric]:
-    alive = [node.view for node in seen if node.alive and node.view.is_worker]
-    slots = sum(view.concurrency for view in alive)
-    yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
-    used = sum(view.slots_used for view in alive)
-    yield GaugeMetricFamily("horae_slots_used", "Slots of live nodes that are taken.", used)
-    living = sum(node.alive for node in seen)
-    by_state = {("alive",): living, ("dead",): len(seen) - living}
-    yield _gauge("horae_nodes", "Nodes by state.", "state", by_state)
 
-
-def _gauge(name: str, text: str, label: str, values: Mapping[tuple[str], float]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=[label])
-    for labels, value in sorted(values.items()):
-        family.add_metric(labels, value)
+def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"horae_{name}", text, labels=[label])
+    for value_label, value in sorted(values.items()):
+        family.add_metric([value_label], value)
     return family
-
-
-def _histogram(name: str, text: str, histograms: Mapping[str, Histogram]) -> Metric:
-    family = HistogramMetricFamily(name, text, labels=["type"])
-    for label, histogram in sorted(histograms.items()):
-        family.add_metric([label], histogram.buckets(), histogram.total)
-    return family
-
-
-def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
-    """Yield the gauges of each queue."""
-    named = _by_label(sorted(views, key=lambda view: (-view.pending, view.name)), most)
-    pending = {(name,): sum(view.pending for view in group) for name, group in named.items()}
-    started = {(name,): sum(view.started for view in group) for name, group in named.items()}
-    oldest = {
-        (name,): max(0.0, *(view.oldest_due or 0.0 for view in group))
-        for name, group in named.items()
-    }
-    paused = {
-        (name,): sum(view.paused_at is not None for view in group) for name, group in named.items()
-    }
-    yield _gauge("horae_backlog_jobs", "Pending jobs.", "queue", pending)
-    yield _gauge("horae_running_jobs", "Running jobs.", "queue", started)
-    yield _gauge(
-        "horae_oldest_due_seconds",
-        "For how long the longest waiting job has been due.",
-        "queue",
-        oldest,
-    )
-    yield _gauge("horae_queue_paused", "Whether the queue is paused.", "queue", paused)
-
-
-def _depths(found: Sequence[Depth], most: int) -> Iterator[Metric]:
-    """Yield the gauges of each queue's work, for autoscalers."""
-    named = _by_label(sorted(found, key=lambda each: (-each.due, each.name)), most)
-    due = {(name,): sum(each.due for each in group) for name, group in named.items()}
-    work = {(name,): sum(each.work_seconds for each in group) for name, group in named.items()}
-    slots = {(name,): max(each.slots for each in group) for name, group in named.items()}
-    ahead = {
-        (name,): max(
-            math.inf if each.seconds_ahead is None else each.seconds_ahead for each in group
-        )
-        for name, group in named.items()
-    }
-    yield _gauge("horae_queue_due_jobs", "Due jobs that wait only for a slot.", "queue", due)
-    yield _gauge(
-        "horae_queue_work_seconds", "How long one slot would need for the due jobs.", "queue", work
-    )
-    yield _gauge(
-        "horae_queue_slots", "Slots of the live nodes that can run the due jobs.", "queue", slots
-    )
-    yield _gauge(
-        "horae_queue_seconds_ahead", "How long these slots need for the due jobs.", "queue", ahead
-    )
-
-
-def _by_label(ordered: Sequence[AnyQueue], most: int) -> Mapping[str, list[AnyQueue]]:
-    """Group queues by label: the first ones have labels of their own, the others share `OTHER`."""
-    named = {queue.name: [queue] for queue in ordered[:most]}
-    if ordered[most:]:
-        named.setdefault(OTHER, []).extend(ordered[most:])
-    return named

@@ -180,11 +180,6 @@ def status_of(error: Exception) -> tuple[int, str]:
     return (503, UNAVAILABLE) if is_transient(error) else (500, INTERNAL)
 
 
-def code_of(error: Exception) -> str:
-    """Return the code of an error."""
-    return status_of(error)[1]
-
-
 def response_to(error: Exception) -> Response:
     """Return the response to an error; the text of an unexpected one is logged, but not exposed."""
     status, code = status_of(error)

@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from horae.api.cached_value import CachedValue
 from horae.api.metrics import Metrics, MetricsLimits
-from horae.api.problems import code_of
+from horae.api.problems import status_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
 from horae.api.stream import (
@@ -33,6 +33,7 @@ from horae.settings import Settings
 from horae.storage.engine import Reads, Use
 from horae.types import Registry, Routes
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 OVERVIEW_LASTS: Final = 2.0
@@ -111,9 +112,16 @@ class Services:
     @cached_property
     def hub(self) -> Hub:
         """Publishes changes to event streams."""
-        return Hub(
-            self._sources, self.components.wakeup, self.components.live, self.events_timing.hub
-        )
+        components, timing = self.components, self.events_timing
+
+        def sources() -> list[Source]:
+            jobs = JobWatch(components, self.sync_jobs, timing.jobs)
+            return [
+                JobSource(jobs, self.views),
+                ScheduleSource(components.database, self.schedule_views, timing.schedules),
+            ]
+
+        return Hub(sources, components.wakeup, components.live, timing.hub)
 
     @cached_property
     def stream_limit(self) -> StreamLimit:
@@ -129,14 +137,6 @@ class Services:
     def overview(self) -> CachedValue[Overview]:
         """The cached overview of the whole system."""
         return CachedValue(self._take_overview, OVERVIEW_LASTS)
-
-    def _sources(self) -> list[Source]:
-        timing = self.events_timing
-        jobs = JobSource(JobWatch(self.components, self.sync_jobs, timing.jobs), self.views)
-        return [
-            jobs,
-            ScheduleSource(self.components.database, self.schedule_views, timing.schedules),
-        ]
 
     def _take_overview(self) -> Overview:
         seen = look(self.components.database)
@@ -161,13 +161,23 @@ class Services:
         """Return the source of lists: the replica, if the settings name one."""
         return self.components.replica or self.components.database
 
-    async def on_thread(self, call: Callable[[], T]) -> T:
+    async def on_thread(self, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Run a database read on a thread."""
-        return await self.components.database.in_thread(call)
+        return await self.components.database.in_thread(partial(read, *args, **options))
 
-    async def change(self, call: Callable[[], T]) -> T:
-        """Run a database change, which may wait for locks, on a separate pool of threads."""
-        return await self.components.database.in_thread(call, Use.CHANGE)
+    async def change(
+        self,
+        actor: Actor,
+        action: str,
+        target: str,
+        call: Callable[[], T],
+        note: str | None = None,
+    ) -> T:
+        """Run a database change, which may wait for locks, on a separate pool of threads, and
+        record it in the audit log.
+        """
+        async with self.record_change(actor, action, target, note):
+            return await self.components.database.in_thread(call, Use.CHANGE)
 
     @asynccontextmanager
     async def record_change(
@@ -182,19 +192,19 @@ class Services:
                 yield
         except DatabaseBusy as error:
             asked.written = None
-            await self.on_thread(
-                partial(self.audit.log, asked, code_of(error))
-            )  # a reader thread does not wait for the lock again
+            # A reader thread does not wait for the lock again
+            await self.on_thread(self.audit.log, asked, status_of(error)[1])
             raise
         except Exception as error:
             asked.written = None  # the entry was rolled back with the transaction
-            await self._settle(asked, code_of(error))
+            await self._settle(asked, status_of(error)[1])
             raise
-        await self._settle(asked)
+        await self._settle(asked, DONE)
 
-    async def _settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
+    async def _settle(self, asked: ChangeRequest, outcome: str) -> None:
         if asked.written is None:
+            settle = partial(self.audit.settle, asked, outcome)
             with suppress(DatabaseBusy):  # raised if too many changes are waiting
-                await self.change(partial(self.audit.settle, asked, outcome))
+                await self.components.database.in_thread(settle, Use.CHANGE)
                 return
-        await self.on_thread(partial(self.audit.log, asked, outcome))
+        await self.on_thread(self.audit.log, asked, outcome)

@@ -88,7 +88,7 @@ async def preview_change(
     """Count the jobs that a change would change now, and show the newest of them."""
     which = _filter(services, actor, action, body)
     preview = await getattr(services.jobs, f"{action}_many")(**which, preview=True)
-    newest = await services.on_thread(lambda: services.views.views(preview.newest))
+    newest = await services.on_thread(services.views.views, preview.newest)
     return BulkCount(count=preview.count, complete=preview.complete, newest=newest)
 
 

@@ -49,18 +49,16 @@ async def scale_deployment(
     """Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not
     caught up.
     """
-    async with services.record_change(
-        actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"
-    ):
-        await services.change(partial(services.deployments.scale, key, scale.min_replicas))
+    call = partial(services.deployments.scale, key, scale.min_replicas)
+    note = f"min_replicas {scale.min_replicas}"
+    await services.change(actor, "deployment.scale", key, call, note)
     return await _item(services, key)
 
 
 @router.post("/{key:path}/end/", responses=document_errors(404))
 async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> DeploymentItem:
     """End a deployment and its schedules; running jobs continue. Idempotent."""
-    async with services.record_change(actor, "deployment.end", key):
-        await services.change(partial(services.deployments.end, key))
+    await services.change(actor, "deployment.end", key, partial(services.deployments.end, key))
     return await _item(services, key)
 
 

@@ -1,6 +1,5 @@
 """`/api/jobs/`: find, read, cancel, retry, reschedule and delete jobs."""
 
-from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
@@ -181,8 +180,8 @@ async def list_jobs(
         found = await services.jobs.list(**query.filters(actor))
     else:
         jobs = services.sync_jobs.listing_from(services.reads)
-        found = await services.on_thread(partial(jobs.list, **query.filters(actor)))
-    return await services.on_thread(partial(services.views.page, found))
+        found = await services.on_thread(jobs.list, **query.filters(actor))
+    return await services.on_thread(services.views.page, found)
 
 
 @router.get("/{job_id}/", responses=document_errors(404))
@@ -276,7 +275,7 @@ async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) 
 
 async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
     """Return the job as on its own page, with what this actor may see."""
-    return await services.on_thread(partial(services.views.detail, job, technical=actor.sees_all))
+    return await services.on_thread(services.views.detail, job, technical=actor.sees_all)
 
 
 def _invalid(reason: str) -> PydanticCustomError:

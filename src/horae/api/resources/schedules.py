@@ -1,5 +1,6 @@
 """`/api/schedules/`: list, read and change schedules, and read their runs."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
@@ -17,11 +18,11 @@ from horae.api.resources.schedule_bodies import (
     WantedSchedule,
     options_in,
 )
+from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views import (
     BackfillRemoved,
     BackfillResult,
-    FailedRunItem,
     FailedRunList,
     PutResult,
     ScheduleDetail,
@@ -33,6 +34,7 @@ from horae.api.views import (
 )
 from horae.client.schedules import ScheduleView, page_of
 from horae.domain.names import LONGEST_NAME
+from horae.storage.engine import Use
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
@@ -87,7 +89,7 @@ async def list_schedules(
     services: ServicesHere, _actor: Reader, query: Annotated[ScheduleQuery, Query()]
 ) -> ScheduleList:
     """List schedules by module and name; those that this version cannot read are left out."""
-    found = await services.on_thread(partial(page_of, services.reads, **query.model_dump()))
+    found = await services.on_thread(page_of, services.reads, **query.model_dump())
     return services.schedule_views.page(found)
 
 
@@ -105,8 +107,7 @@ async def add_schedule(
         enabled=schedule.get("enabled", True),
         **options_in(schedule),
     )
-    async with services.record_change(actor, "schedule.add", name or schedule["job_type"]):
-        added = await services.change(add)
+    added = await services.change(actor, "schedule.add", name or schedule["job_type"], add)
     return services.schedule_views.detail(added)
 
 
@@ -131,8 +132,7 @@ async def put_schedule(
         enabled=schedule.get("enabled"),
         **options_in(schedule),
     )
-    async with services.record_change(actor, "schedule.put", name):
-        result = await services.change(put)
+    result = await services.change(actor, "schedule.put", name, put)
     response.status_code = 201 if result.outcome == "created" else 200
     return PutResult(
         outcome=result.outcome, schedule=services.schedule_views.detail(result.schedule)
@@ -147,9 +147,7 @@ async def reset_schedule(
 
     A paused schedule stays paused. For staff.
     """
-    async with services.record_change(actor, "schedule.reset", str(schedule_id)):
-        reset = await services.change(partial(services.schedules.reset, schedule_id))
-    return services.schedule_views.detail(reset)
+    return await _change(services, actor, schedule_id, "reset", services.schedules.reset)
 
 
 @router.get("/{schedule_id}/", responses=document_errors(400, 404))
@@ -157,7 +155,8 @@ async def get_schedule(
     services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
 ) -> ScheduleDetail:
     """Read one schedule, with its policies and its next starts."""
-    return services.schedule_views.detail(await _view(services, schedule_id))
+    found = await services.on_thread(services.schedules.get, schedule_id)
+    return services.schedule_views.detail(found)
 
 
 @router.patch("/{schedule_id}/", responses=document_errors(400, 404, 413))
@@ -171,14 +170,9 @@ async def alter_schedule(
 
     For staff.
     """
-    alter = partial(
-        services.schedules.alter, schedule_id, config=changes.get("params"), **options_in(changes)
-    )
-    async with services.record_change(
-        actor, "schedule.alter", str(schedule_id), ", ".join(sorted(changes)) or None
-    ):
-        altered = await services.change(alter)
-    return services.schedule_views.detail(altered)
+    alter = partial(services.schedules.alter, config=changes.get("params"), **options_in(changes))
+    note = ", ".join(sorted(changes)) or None
+    return await _change(services, actor, schedule_id, "alter", alter, note)
 
 
 @router.delete("/{schedule_id}/", status_code=204, responses=document_errors(400, 404))
@@ -187,8 +181,8 @@ async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: Sch
 
     For staff.
     """
-    async with services.record_change(actor, "schedule.delete", str(schedule_id)):
-        await services.change(partial(services.schedules.delete, schedule_id))
+    delete = partial(services.schedules.delete, schedule_id)
+    await services.change(actor, "schedule.delete", str(schedule_id), delete)
 
 
 @router.post("/{schedule_id}/skip/", responses=document_errors(400, 404))
@@ -199,9 +193,7 @@ async def skip_next_time(
 
     For staff.
     """
-    async with services.record_change(actor, "schedule.skip", str(schedule_id)):
-        skipped = await services.change(partial(services.schedules.skip_next, schedule_id))
-    return services.schedule_views.detail(skipped)
+    return await _change(services, actor, schedule_id, "skip", services.schedules.skip_next)
 
 
 @router.delete("/{schedule_id}/skip/", responses=document_errors(400, 404))
@@ -212,9 +204,7 @@ async def undo_skip(
 
     For staff.
     """
-    async with services.record_change(actor, "schedule.undo_skip", str(schedule_id)):
-        kept = await services.change(partial(services.schedules.undo_skip, schedule_id))
-    return services.schedule_views.detail(kept)
+    return await _change(services, actor, schedule_id, "undo_skip", services.schedules.undo_skip)
 
 
 @router.post("/{schedule_id}/backfill/", responses=document_errors(400, 404, 413))
@@ -232,11 +222,11 @@ async def backfill_schedule(
         failed=wanted.failed,
     )
     if wanted.dry_run:
-        return BackfillResult.model_validate(await services.change(backfill))
-    async with services.record_change(
-        actor, "schedule.backfill", str(schedule_id), f"{wanted.start} to {wanted.end}"
-    ):
-        found = await services.change(backfill)
+        database = services.components.database
+        return BackfillResult.model_validate(await database.in_thread(backfill, Use.CHANGE))
+    found = await services.change(
+        actor, "schedule.backfill", str(schedule_id), backfill, f"{wanted.start} to {wanted.end}"
+    )
     return BackfillResult.model_validate(found)
 
 
@@ -245,8 +235,8 @@ async def undo_backfill(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> BackfillRemoved:
     """Remove the past times that still wait; runs that have begun go on. For staff."""
-    async with services.record_change(actor, "schedule.undo_backfill", str(schedule_id)):
-        removed = await services.change(partial(services.schedules.undo_backfill, schedule_id))
+    undo = partial(services.schedules.undo_backfill, schedule_id)
+    removed = await services.change(actor, "schedule.undo_backfill", str(schedule_id), undo)
     return BackfillRemoved(removed=removed)
 
 
@@ -255,9 +245,8 @@ async def pause_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: SchedulePause
 ) -> ScheduleDetail:
     """Start no further runs; a run in progress continues. Pausing again changes the note."""
-    async with services.record_change(actor, "schedule.pause", str(schedule_id), pause.note):
-        paused = await services.change(partial(services.schedules.pause, schedule_id, pause.note))
-    return services.schedule_views.detail(paused)
+    call = partial(services.schedules.pause, note=pause.note)
+    return await _change(services, actor, schedule_id, "pause", call, pause.note)
 
 
 @router.post("/{schedule_id}/resume/", responses=document_errors(400, 404))
@@ -265,17 +254,14 @@ async def resume_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
     """Enable it: the next start is computed from now on, and missed times are not caught up."""
-    async with services.record_change(actor, "schedule.resume", str(schedule_id)):
-        resumed = await services.change(partial(services.schedules.resume, schedule_id))
-    return services.schedule_views.detail(resumed)
+    return await _change(services, actor, schedule_id, "resume", services.schedules.resume)
 
 
 @router.post("/{schedule_id}/run/", status_code=202, responses=document_errors(400, 404))
 async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> Started:
     """Start a run now, even if the schedule is paused; return the ID of its job."""
-    async with services.record_change(actor, "schedule.run", str(schedule_id)):
-        job_id = await services.change(partial(services.schedules.run_now, schedule_id))
-    return Started(id=job_id)
+    run = partial(services.schedules.run_now, schedule_id)
+    return Started(id=await services.change(actor, "schedule.run", str(schedule_id), run))
 
 
 @router.get("/{schedule_id}/ticks/", responses=document_errors(400, 404))
@@ -287,8 +273,10 @@ async def list_ticks(
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
     schedules = services.schedules.listing_from(services.reads)
-    ticks = partial(schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before)
-    return tick_list(await services.on_thread(ticks), query.limit)
+    ticks = await services.on_thread(
+        schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before
+    )
+    return tick_list(ticks, query.limit)
 
 
 @router.get("/{schedule_id}/statistics/", responses=document_errors(400, 404))
@@ -296,7 +284,7 @@ async def get_schedule_statistics(
     services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
 ) -> StatisticsItem:
     """Read the statistics of its runs."""
-    return statistics_item(await _view(services, schedule_id))
+    return statistics_item(await services.on_thread(services.schedules.get, schedule_id))
 
 
 @router.get("/{schedule_id}/errors/", responses=document_errors(400, 404))
@@ -308,11 +296,20 @@ async def list_schedule_errors(
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
     schedules = services.schedules.listing_from(services.reads)
-    errors = partial(schedules.errors, schedule_id, limit=query.limit)
-    return FailedRunList(
-        errors=[FailedRunItem.model_validate(run) for run in await services.on_thread(errors)]
+    errors = await services.on_thread(schedules.errors, schedule_id, limit=query.limit)
+    return FailedRunList.model_validate({"errors": errors})
+
+
+async def _change(
+    services: Services,
+    actor: Actor,
+    schedule_id: int,
+    action: str,
+    call: Callable[[int], ScheduleView],
+    note: str | None = None,
+) -> ScheduleDetail:
+    """Change a schedule, record the change in the audit log, and return the schedule."""
+    changed = await services.change(
+        actor, f"schedule.{action}", str(schedule_id), partial(call, schedule_id), note
     )
-
-
-async def _view(services: Services, schedule_id: int) -> ScheduleView:
-    return await services.on_thread(partial(services.schedules.get, schedule_id))
+    return services.schedule_views.detail(changed)

@@ -1,28 +1,32 @@
 """Limits by key in responses."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from horae.api.models import View
-from horae.storage.operations import LimitView
+
+_Numbers: TypeAlias = Annotated[
+    dict[str, Any] | None,
+    BeforeValidator(lambda numbers: None if numbers is None else numbers.to_json()),
+]
 
 
 class LimitItem(View):
     """A limit by key."""
 
     name: str
-    allows: str | None = Field(description="The numbers in force, in words.")
-    declared: dict[str, Any] | None = Field(
+    allows: Annotated[
+        str | None, BeforeValidator(lambda numbers: None if numbers is None else numbers.text)
+    ] = Field(validation_alias="numbers", description="The numbers in force, in words.")
+    declared: _Numbers = Field(
         description=(
             "The numbers in the code: `concurrency`; or `amount`, `period` (microseconds), `burst`,"
             " `window`."
         )
     )
-    changed: dict[str, Any] | None = Field(
-        description="The numbers that replace them, set at run time."
-    )
+    changed: _Numbers = Field(description="The numbers that replace them, set at run time.")
     held_back: int = Field(
         description="Due jobs that wait only because of this limit, as far as nodes have looked."
     )
@@ -30,19 +34,6 @@ class LimitItem(View):
         description="Since when the one is due that has waited longest."
     )
     keys: int = Field(description="How many keys hold jobs back.")
-
-    @classmethod
-    def of(cls, view: LimitView) -> "LimitItem":
-        """Return the view of a limit."""
-        return cls(
-            name=view.name,
-            allows=None if view.numbers is None else view.numbers.text,
-            declared=None if view.declared is None else view.declared.to_json(),
-            changed=None if view.changed is None else view.changed.to_json(),
-            held_back=view.held_back,
-            held_back_since=view.held_back_since,
-            keys=view.keys,
-        )
 
 
 class LimitList(View):

@@ -1,7 +1,6 @@
 """`/api/audit/`: who changed what."""
 
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -55,7 +54,7 @@ async def list_audit(
     """List changes with their actor and time, including refused ones."""
     before = None if query.cursor is None else int(query.cursor)
     page = await services.on_thread(
-        partial(services.audit.page, before=before, actor=query.actor, limit=query.limit)
+        services.audit.page, before=before, actor=query.actor, limit=query.limit
     )
-    entries = [AuditItem.model_validate(each) for each in page.entries]
-    return AuditList(entries=entries, next=None if page.next is None else str(page.next))
+    next_page = None if page.next is None else str(page.next)
+    return AuditList.model_validate({"entries": page.entries, "next": next_page})

@@ -1,7 +1,5 @@
 """`/healthz` and `/readyz`: health checks for supervisors and load balancers, open to everybody."""
 
-from functools import partial
-
 from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
@@ -34,17 +32,10 @@ async def health() -> Health:
 )
 async def readiness(services: ServicesHere) -> Response:
     """Report whether the database responds and has the tables of this version."""
-    status = await services.on_thread(partial(_status, services))
-    return JSONResponse({"status": status}, 200 if status == "ready" else 503)
-
-
-def _status(services: ServicesHere) -> str:
     try:
-        migrations.check(services.components.database)
-    except SchemaMismatch as error:
-        log.warning("not ready: %s", error)
-        return "migrations"
+        await services.on_thread(migrations.check, services.components.database)
     except Exception as error:  # noqa: BLE001 - not ready, whatever the error
         log.warning("not ready: %s", error)
-        return "database"
-    return "ready"
+        status = "migrations" if isinstance(error, SchemaMismatch) else "database"
+        return JSONResponse({"status": status}, 503)
+    return JSONResponse({"status": "ready"})

@@ -1,7 +1,7 @@
 """`/api/limits/`: list limits by key, change their numbers, take changes back."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 from pydantic import Field
@@ -39,7 +39,7 @@ class LimitChange(RequestModel):
 async def list_limits(services: ServicesHere, _actor: Reader) -> LimitList:
     """List every limit by key with its numbers, and the due jobs that it holds back."""
     found = await services.on_thread(services.limits.list)
-    return LimitList(limits=[LimitItem.of(view) for view in found])
+    return LimitList.model_validate({"limits": found})
 
 
 @router.post("/{name:path}/set/", responses=document_errors(400, 404, 413))
@@ -47,13 +47,12 @@ async def set_limit(
     services: ServicesHere, actor: Staff, name: LimitName, change: LimitChange
 ) -> LimitItem:
     """Replace the numbers of a limit until it is reset; running jobs continue."""
-    given: dict[str, Any] = change.model_dump()
-    async with services.record_change(actor, "limit.set", name):
-        return LimitItem.of(await services.change(partial(services.limits.set, name, **given)))
+    call = partial(services.limits.set, name, **change.model_dump())
+    return LimitItem.model_validate(await services.change(actor, "limit.set", name, call))
 
 
 @router.post("/{name:path}/reset/", responses=document_errors(400, 404))
 async def reset_limit(services: ServicesHere, actor: Staff, name: LimitName) -> LimitItem:
     """Let the declared numbers of a limit be in force again."""
-    async with services.record_change(actor, "limit.reset", name):
-        return LimitItem.of(await services.change(partial(services.limits.reset, name)))
+    call = partial(services.limits.reset, name)
+    return LimitItem.model_validate(await services.change(actor, "limit.reset", name, call))

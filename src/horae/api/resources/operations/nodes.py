@@ -1,7 +1,5 @@
 """`/api/nodes/`: the nodes, and whether they are alive."""
 
-from functools import partial
-
 from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
@@ -20,11 +18,10 @@ async def list_nodes(services: ServicesHere, _actor: Reader) -> NodeList:
 
     For an hour it is then listed in `died`.
     """
-    seen = await services.on_thread(partial(look, services.components.database))
-    shares = await services.on_thread(partial(first_shares, services.components.database))
-    died = await services.on_thread(
-        lambda: services.components.database.autocommit(nodes.recently_died, REMEMBERED)
-    )
+    database = services.components.database
+    seen = await services.on_thread(look, database)
+    shares = await services.on_thread(first_shares, database)
+    died = await services.on_thread(database.autocommit, nodes.recently_died, REMEMBERED)
     return NodeList(
         died=[DeadNodeItem.model_validate(each) for each in died],
         nodes=[node_item(node, shares.get(node.view.id, 0.0)) for node in seen],
