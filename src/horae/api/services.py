@@ -195,7 +195,7 @@ class Services:
             # A reader thread does not wait for the lock again
             await self.on_thread(self.audit.log, asked, status_of(error)[1])
             raise
-        except Exception as error:
+        except Exception as error:  # recorded whatever it is, and raised again
             asked.written = None  # the entry was rolled back with the transaction
             await self._settle(asked, status_of(error)[1])
             raise

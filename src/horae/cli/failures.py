@@ -37,17 +37,6 @@ def complain(message: object) -> None:
     typer.echo(f"Error: {indented(str(message))}", err=True)
 
 
-def _report_bug(error: Exception) -> None:
-    # The import loads Pydantic, which `--help` does without
-    from horae.redaction import error_text, traceback_text
-
-    if os.environ.get(TRACEBACK_VARIABLE):
-        typer.echo(traceback_text(error), err=True)
-    complain(
-        f"unexpected error: {error_text(error)} (set {TRACEBACK_VARIABLE}=1 for the traceback)"
-    )
-
-
 @contextmanager
 def failures_as_exit_codes() -> Generator[None]:
     """Turn an error into a line and an exit code.
@@ -69,21 +58,24 @@ def failures_as_exit_codes() -> Generator[None]:
             raise
         complain("PostgreSQL needs its driver: pip install 'horae[postgres]'")
         raise typer.Exit(FAILED) from error
-    except (
-        BrokenPipeError
-    ):  # the reader of the output, such as `head`, is gone; Typer ends the program quietly
+    # Typer reports its own errors, and ends quietly if the reader of the output is gone
+    except (BrokenPipeError, typer.Abort):
         raise
-    except Exception as error:
-        if isinstance(error, typer.Abort) or hasattr(
-            error, "exit_code"
-        ):  # Typer reports these itself
+    except Exception as error:  # a program ends with a message, whatever the error
+        if hasattr(error, "exit_code"):  # an error of Typer's
             raise
-        # The imports load SQLAlchemy, which `--help` does without
-        from horae.storage.engine.failures import advice_for
+        # The imports load SQLAlchemy and Pydantic, which `--help` does without
+        from horae.redaction import error_text, traceback_text
+        from horae.storage.engine.failures import DATABASE_ERRORS, advice_for
         from horae.storage.operations.doctor import database_error_of
 
-        if (complaint := database_error_of(error)) is None:
-            _report_bug(error)
-            raise typer.Exit(FAILED) from error
-        complain(f"database error: {complaint}; {advice_for(error)}")
+        if isinstance(error, DATABASE_ERRORS):
+            complain(f"database error: {database_error_of(error)}; {advice_for(error)}")
+        else:
+            if os.environ.get(TRACEBACK_VARIABLE):
+                typer.echo(traceback_text(error), err=True)
+            complain(
+                f"unexpected error: {error_text(error)} (set {TRACEBACK_VARIABLE}=1 for the"
+                " traceback)"
+            )
         raise typer.Exit(FAILED) from error

@@ -107,9 +107,11 @@ class LazyCommand(TyperCommand):
         """Import the command."""
         found = getattr(import_module(f"{PACKAGE}.{self._entry.module}"), self._entry.attribute)
         holder = typer.Typer(add_completion=False)
-        holder.callback()(_nothing)  # a callback makes it a group, even with a single command
+        holder.callback()(lambda: None)  # a callback makes it a group, even with a single command
         if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=self.name, epilog=EPILOG)
+            holder.add_typer(
+                found, name=self.name, help=self.help, epilog=EPILOG, no_args_is_help=True
+            )
         else:
             holder.command(self.name, epilog=EPILOG)(found)
         group: Any = get_command(holder)
@@ -121,7 +123,3 @@ class LazyCommand(TyperCommand):
 def lazy_commands() -> dict[str, LazyCommand]:
     """Return every command by name, in the order of the help."""
     return {entry.name: LazyCommand(entry) for entry in ENTRIES}
-
-
-def _nothing() -> None:
-    """Do nothing: a group needs a callback."""

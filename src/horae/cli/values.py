@@ -1,7 +1,7 @@
 """Parses arguments: durations, times, parameters."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
 
@@ -30,11 +30,12 @@ def duration(text: str) -> timedelta:
 
 def names(text: str) -> tuple[str, ...] | None:
     """Parse names that are separated by commas; None for `*`, which stands for all."""
-    return (
-        None
-        if text.strip() == "*"
-        else tuple(part.strip() for part in text.split(",") if part.strip())
-    )
+    return None if text.strip() == "*" else comma_separated(text)
+
+
+def comma_separated(text: str) -> tuple[str, ...]:
+    """Parse a list; empty entries do not count."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def backoff(text: str) -> Backoff:
@@ -43,38 +44,23 @@ def backoff(text: str) -> Backoff:
     Raises `InvalidRequest`.
     """
     stored: dict[str, Any] = {}
-    for name, value in map(_backoff_part, text.split(",")):
-        stored[name] = _BACKOFF_PARTS[name](value)
+    for part in text.split(","):
+        name, _, value = (each.strip() for each in part.partition("="))
+        if name not in ("base", "cap", "factor", "jitter") or not value:
+            raise InvalidRequest(
+                f"backoff {quoted(part)}: expected one or more of base=TIME, cap=TIME,"
+                " factor=NAME, jitter=SHARE"
+            )
+        if name == "factor":
+            stored[name] = value
+        elif name == "jitter":
+            try:
+                stored[name] = float(value)
+            except ValueError:
+                raise InvalidRequest(f"backoff jitter {quoted(value)}: expected 0 to 1") from None
+        else:
+            stored[name] = duration(value).total_seconds()
     return Backoff.from_json(stored)
-
-
-def _backoff_part(text: str) -> tuple[str, str]:
-    name, _, value = (part.strip() for part in text.partition("="))
-    if name not in _BACKOFF_PARTS or not value:
-        raise InvalidRequest(
-            f"backoff {quoted(text)}: expected one or more of base=TIME, cap=TIME,"
-            " factor=NAME, jitter=SHARE"
-        )
-    return name, value
-
-
-def _share(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidRequest(f"backoff jitter {quoted(text)}: expected 0 to 1") from None
-
-
-def _seconds(text: str) -> float:
-    return duration(text).total_seconds()
-
-
-_BACKOFF_PARTS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "base": _seconds,
-    "cap": _seconds,
-    "factor": str,
-    "jitter": _share,
-}
 
 
 def start_parameters(

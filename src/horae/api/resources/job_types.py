@@ -101,14 +101,10 @@ def translate_errors(job_type: JobType[Any]) -> Generator[None]:
     """Turn an exception into the response that the type's `api_exceptions_map` gives for it."""
     try:
         yield
-    except Exception as error:
-        for base in type(error).__mro__:
-            if base in job_type.api_exceptions_map:
-                code, status, detail = _answer(job_type.api_exceptions_map[base])
-                raise Refused(
-                    detail.replace("{e}", str(error)), status=status, code=code
-                ) from error
-        raise
+    except tuple(job_type.api_exceptions_map) as error:
+        nearest = next(base for base in type(error).__mro__ if base in job_type.api_exceptions_map)
+        code, status, detail = _answer(job_type.api_exceptions_map[nearest])
+        raise Refused(detail.replace("{e}", str(error)), status=status, code=code) from error
 
 
 def _answer(entry: ApiError) -> tuple[str, int, str]:

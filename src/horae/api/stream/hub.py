@@ -108,7 +108,14 @@ class Hub:
 
         ends = [self._wakeup.subscribe(on_hint), self._live.follow(self._hinted.set)]
         try:
-            while not self._has_ended():
+            while True:
+                with self._lock:
+                    if self._closing or not self._listeners.forget(time.monotonic()):
+                        # Later changes are not polled, so no client can resume from those kept
+                        self._recent.clear()
+                        self._thread, self._polled = None, False
+                        self._closing = self._incomplete = False
+                        return
                 began = time.monotonic()
                 pause = self._timing.every if self._poll(sources) else self._timing.after_failure
                 self._hinted.wait(pause - (time.monotonic() - began))
@@ -118,21 +125,11 @@ class Hub:
             for end in ends:
                 end()
 
-    def _has_ended(self) -> bool:
-        with self._lock:
-            if self._listeners.forget(time.monotonic()) and not self._closing:
-                return False
-            # Later changes are not polled, so no client can resume from the events that are kept.
-            self._recent.clear()
-            self._thread, self._polled, self._closing, self._incomplete = None, False, False, False
-            return True
-
     def _poll(self, sources: Sequence[Source]) -> bool:
         """Publish what has changed; return whether the database could be read."""
         try:
             found = [(source, source.poll(self._listeners.may_see)) for source in sources]
-        except Exception as error:  # noqa: BLE001
-            # The listeners must be served whatever the error is
+        except Exception as error:  # noqa: BLE001 - listeners are told, whatever the error
             log.warning("cannot read what has changed, trying again: %s", error)
             with self._lock:
                 if not self._incomplete:

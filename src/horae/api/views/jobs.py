@@ -1,6 +1,7 @@
 """Jobs in responses and events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final, TypeVar
@@ -200,9 +201,17 @@ class JobViews:
         return JobList(jobs=self.views(page.jobs), next=page.next)
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
-        """Return what the types of jobs add to them."""
+        """Return what the types of jobs add to them; a job whose type fails at it is shown bare."""
         described = [job for job in jobs if self._describes(job)]
-        return {job_id: self._added(job) for job_id, job in self._complete(described).items()}
+        added: dict[JobId, Mapping[str, Any]] = {}
+        for job in self._complete(described).values():
+            job_type = self._registry.get(job.type)
+            with _errors_logged("job %d (%s) cannot be described", job.id, job.type):
+                described_as: Any = job_type.describe(job)
+                if job_type.response_model is not None:
+                    described_as = job_type.response_model.model_validate(described_as)
+                added[job.id] = to_jsonable_python(described_as)
+        return added
 
     def _whole(self, jobs: Sequence[Job]) -> list[Job]:
         """Return jobs with the long values that a list leaves out."""
@@ -221,31 +230,14 @@ class JobViews:
 
     def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
         """Return jobs with what their types keep in tables, except jobs that cannot be read."""
-        try:
+        with _errors_logged("the parameters of %d jobs cannot be read", len(jobs)):
             return {job.id: job for job in self._hooks.with_parameters_of_all(jobs)}
-        except Exception:
-            log.exception("the parameters of %d jobs cannot be read", len(jobs))
-            half = len(jobs) // 2
-            return {**self._complete(jobs[:half]), **self._complete(jobs[half:])} if half else {}
+        half = len(jobs) // 2
+        return {**self._complete(jobs[:half]), **self._complete(jobs[half:])} if half else {}
 
     def _describes(self, job: Job) -> bool:
         job_type = self._registry.find(job.type)
         return job_type is not None and has_hook(job_type, "describe")
-
-    def _added(self, job: Job) -> Mapping[str, Any]:
-        """Return what the type adds; nothing if that fails, so that other jobs are still shown."""
-        job_type = self._registry.find(job.type)
-        if job_type is None or not has_hook(job_type, "describe"):
-            return {}
-        try:
-            added: Any = job_type.describe(job)
-            if job_type.response_model is not None:
-                added = job_type.response_model.model_validate(added)
-            described: Mapping[str, Any] = to_jsonable_python(added)
-        except Exception:
-            log.exception("job %d (%s) cannot be described", job.id, job.type)
-            return {}
-        return described
 
 
 def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> AttemptList:
@@ -254,6 +246,15 @@ def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> Attemp
     for view in () if technical else views:
         view.error = view.traceback = None
     return AttemptList(attempts=views)
+
+
+@contextmanager
+def _errors_logged(text: str, *values: object) -> Generator[None]:
+    """Log what the code of a type raises, so that other jobs are still shown."""
+    try:
+        yield
+    except Exception:
+        log.exception(text, *values)
 
 
 def _view(model: type[V], job: Job, added: Mapping[str, Any]) -> V:

@@ -6,13 +6,15 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from horae.cli.command import Answer, print_answer
 from horae.cli.context import opened
-from horae.cli.failures import FAILED, WRONG_CALL, complain
+from horae.cli.failures import DONE, FAILED, WRONG_CALL, complain
 from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
-from horae.cli.printing import console, print_json, print_table
+from horae.cli.printing import console, print_table
 from horae.cli.values import duration
 from horae.errors import InvalidRequest
+from horae.storage.engine import DATABASE_ERRORS
 from horae.storage.operations import database_error_of
 
 COLUMNS: Final = {"INVARIANT": "invariant.value", "FINDING": "message"}
@@ -40,24 +42,12 @@ def audit(
     try:
         with opened(context) as horae:
             report = horae.audit(start)
-    except Exception as error:
-        complaint = database_error_of(error)
-        if complaint is None:
-            raise
-        complain(f"the database cannot be read: {complaint}; run `horae doctor` to find the cause")
+    except DATABASE_ERRORS as error:
+        why = database_error_of(error)
+        complain(f"the database cannot be read: {why}; run `horae doctor` to find the cause")
         raise typer.Exit(WRONG_CALL) from error
-    if as_json:
-        print_json(
-            {
-                "ok": report.clean,
-                "since": report.since,
-                "checked": report.checked,
-                "findings": report.findings,
-                "not_shown": report.not_shown,
-                "notes": report.notes,
-            }
-        )
-    else:
+
+    def show() -> None:
         checked = ", ".join(f"{count} {name}" for name, count in report.checked.items())
         began = "" if report.since is None else f" since {report.since:%Y-%m-%d %H:%M:%S} UTC"
         console().print(Text(f"checked {checked or 'no rows'}{began}"))
@@ -66,8 +56,11 @@ def audit(
         print_table(COLUMNS, report.findings, empty="no finding: all invariants hold")
         for name, count in report.not_shown.items():
             console().print(Text(f"{count} more findings of {name} are not shown"))
-    if not report.clean:
-        raise typer.Exit(FAILED)
+
+    names = ("since", "checked", "findings", "not_shown", "notes")
+    values = {"ok": report.clean, **{name: getattr(report, name) for name in names}}
+    code = DONE if report.clean else FAILED
+    print_answer(Answer(values, show, code), as_json=as_json)
 
 
 def _parse_start(text: str) -> datetime | timedelta:

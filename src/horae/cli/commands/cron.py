@@ -11,7 +11,7 @@ from horae.cli.options import AsJson
 from horae.client.words import daylight_saving_in_words, in_words
 from horae.domain.cron import CronExpression, DstFold, DstGap
 
-cron_app = typer.Typer(help="Evaluate and explain cron expressions.", no_args_is_help=True)
+cron_app = typer.Typer()
 
 Expression = Annotated[
     str,
@@ -46,10 +46,12 @@ def next_fires(
 ) -> None:
     """Print the next times an expression fires, one per line, with their offset from UTC."""
     cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
-    fires = [
-        fire.isoformat()
-        for fire in cron.upcoming(_moment(after, timezone), count, inclusive=inclusive)
-    ]
+    start = (
+        datetime.now(UTC)  # noqa: TID251 - "now" is when the command is typed
+        if after is None
+        else parse_moment(after, "--after", timezone)
+    )
+    fires = [fire.isoformat() for fire in cron.upcoming(start, count, inclusive=inclusive)]
     if as_json:
         typer.echo(json.dumps(fires))
         return
@@ -83,10 +85,3 @@ def explain(
     typer.echo(words)
     if changes is not None:
         typer.echo(f"Time zone: {timezone}. {changes}")
-
-
-def _moment(text: str | None, timezone: str) -> datetime:
-    """Parse the start time, by default the current time."""
-    if text is None:
-        return datetime.now(UTC)  # noqa: TID251 - "now" is when the command is typed
-    return parse_moment(text, "--after", timezone)

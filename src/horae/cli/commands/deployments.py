@@ -15,9 +15,7 @@ from horae.cli.printing import Columns, print_fields
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to
 from horae.client.schedules import ring_of
 
-deployments_app = typer.Typer(
-    help="List, scale and end deployments of modules.", no_args_is_help=True
-)
+deployments_app = typer.Typer()
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the deployment.")]
 Replicas = Annotated[int, typer.Option(min=0, help="Wanted nodes; 0 stops the schedules.")]

@@ -41,7 +41,7 @@ from horae.runtime.journal import Journals
 from horae.runtime.liveness.hidden_journals import hidden_journals
 from horae.runtime.node import living, look
 from horae.runtime.timing import JournalTiming
-from horae.storage.engine import SQLITE, Database, missing_file, shown
+from horae.storage.engine import DATABASE_ERRORS, SQLITE, Database, missing_file, shown
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations import database_error_of
 from horae.storage.queues import queues
@@ -78,11 +78,8 @@ def examine(horae: Horae) -> Iterator[Finding]:
     """Yield the findings of all checks; a check that the database refuses is the last finding."""
     try:
         yield from _run_checks(horae)
-    except Exception as error:
-        complaint = database_error_of(error)
-        if complaint is None:
-            raise
-        yield refused_finding(complaint)
+    except DATABASE_ERRORS as error:
+        yield refused_finding(database_error_of(error))
 
 
 def _run_checks(horae: Horae) -> Iterator[Finding]:

@@ -18,9 +18,7 @@ from horae.quoting import quoted
 
 GroupId = Annotated[int, typer.Argument(metavar="ID", help="ID of the group.")]
 
-groups_app = typer.Typer(
-    help="Start, show, cancel and wait for groups of jobs.", no_args_is_help=True
-)
+groups_app = typer.Typer()
 
 
 @groups_app.command()

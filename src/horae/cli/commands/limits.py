@@ -13,7 +13,7 @@ from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.operations import LimitView
 
-limits_app = typer.Typer(help="List, change and reset limits by key.", no_args_is_help=True)
+limits_app = typer.Typer()
 
 Name = Annotated[
     str,

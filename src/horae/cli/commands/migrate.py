@@ -10,9 +10,7 @@ from horae.cli.printing import print_json
 from horae.storage.engine import Database, normalised
 from horae.storage.migrations import BASE, MigrationStatus, runner
 
-migrate_app = typer.Typer(
-    help="Create the tables of the database and bring them up to date.", no_args_is_help=True
-)
+migrate_app = typer.Typer()
 
 DatabaseUrl = Annotated[
     str,

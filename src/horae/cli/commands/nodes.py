@@ -15,7 +15,7 @@ from horae.storage.nodes import nodes
 OUTCOMES: Final[Mapping[str, str]] = {"pending": "retried"}
 """The outcome of a dead node's job by the job's state, if the state does not name it."""
 
-nodes_app = typer.Typer(help="List nodes.", no_args_is_help=True)
+nodes_app = typer.Typer()
 
 
 @nodes_app.command("list")

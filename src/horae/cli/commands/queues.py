@@ -32,9 +32,7 @@ DEPTH_COLUMNS: Final[Columns] = {
         "no node serves it" if each.seconds_ahead is None else brief(each.seconds_ahead)
     ),
 }
-queues_app = typer.Typer(
-    help="List, pause, resume and limit queues, and let owners take turns.", no_args_is_help=True
-)
+queues_app = typer.Typer()
 
 
 @queues_app.command("list")

@@ -22,7 +22,7 @@ from horae.cli.serving import (
     raise_descriptor_limit,
     tune_garbage_collector,
 )
-from horae.cli.values import duration
+from horae.cli.values import comma_separated, duration
 from horae.domain.cluster import Role, parse_roles
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
@@ -170,22 +170,16 @@ def run(
     HORAE_LOG_LEVEL.
     """
     context.with_resource(ending_in_order())
-    given = {
+    given: dict[str, Any] = {
         "concurrency": concurrency,
         "processes": processes,
         "max_jobs_per_child": max_jobs_per_child,
         "max_child_memory": max_child_memory,
-        "queues": (
-            None
-            if queues is None
-            else tuple(part.strip() for part in queues.split(",") if part.strip())
-        ),
+        "queues": None if queues is None else comma_separated(queues),
         "name": name,
         "grace": None if grace is None else duration(grace),
     }
-    options: dict[str, Any] = {
-        option: value for option, value in given.items() if value is not None
-    }
+    options = {option: value for option, value in given.items() if value is not None}
     switches = {Role.WORKER: worker, Role.SCHEDULER: scheduler, Role.WEB: api}
     horaes = applications(target_of(context), apps or [])
     if local_staff:
@@ -276,7 +270,16 @@ def announce(
 ) -> None:
     """Print that everything is ready: a line of text, or of JSON if the log is JSON."""
     ready = [
-        _described(horae, node, options) for horae, node in zip(horaes, nodes, strict=bool(nodes))
+        {
+            "id": node.id,
+            "roles": options["roles"],
+            "database": shown(horae.settings.database),
+            "types": sorted(horae.registry.by_name),
+            "queues": options.get("queues", horae.settings.queues),
+            "concurrency": options.get("concurrency", horae.settings.concurrency),
+            "processes": options.get("processes", horae.settings.processes),
+        }
+        for horae, node in zip(horaes, nodes, strict=bool(nodes))
     ]
     urls = [server.entrance for server in servers]
     if as_json:
@@ -290,25 +293,13 @@ def announce(
             log.warning("node %s has no job types, so it will run no jobs", node["id"])
 
 
-def _described(horae: Horae, node: Node, options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": node.id,
-        "roles": options["roles"],
-        "database": shown(horae.settings.database),
-        "types": sorted(horae.registry.by_name),
-        "queues": options.get("queues", horae.settings.queues),
-        "concurrency": options.get("concurrency", horae.settings.concurrency),
-        "processes": options.get("processes", horae.settings.processes),
-    }
-
-
 def _in_words(node: dict[str, Any]) -> str:
     if Role.WORKER not in node["roles"]:
         return f"node {node['id']}, which fires schedules and runs no jobs, {node['database']}"
     queues = "all queues" if node["queues"] is None else f"queues {', '.join(node['queues'])}"
     count = len(node["types"])
-    beside = "" if node["processes"] is None else f" and {node['processes']} in child processes"
+    children = "" if node["processes"] is None else f" and {node['processes']} in child processes"
     return (
         f"node {node['id']}, {count} job {'type' if count == 1 else 'types'}, {queues}, "
-        f"{node['concurrency']} at a time{beside}, {node['database']}"
+        f"{node['concurrency']} at a time{children}, {node['database']}"
     )

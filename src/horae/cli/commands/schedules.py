@@ -26,9 +26,7 @@ from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
 from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleView
 
-schedules_app = typer.Typer(
-    help="List, add, change, pause and run schedules.", no_args_is_help=True
-)
+schedules_app = typer.Typer()
 
 Schedule = Annotated[str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or ID.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]

@@ -13,9 +13,7 @@ from horae.cli.options import AsJson
 from horae.cli.printing import Columns, brief, print_fields, print_json, print_table
 from horae.types import TYPE_OPTIONS, FunctionJobType, JobType
 
-types_app = typer.Typer(
-    help="List the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True
-)
+types_app = typer.Typer()
 
 
 @types_app.command("list")

@@ -71,7 +71,11 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
 
 def cell(value: object) -> Text:
     """Return a value in the form of a table's cell."""
-    text = "" if value is None else printable(_text(value))
+    if isinstance(value, datetime):
+        value = local_time(value)
+    elif isinstance(value, timedelta):
+        value = brief(value)
+    text = "" if value is None else printable(str(value))
     return Text(text, style=STYLES.get(text, ""))
 
 
@@ -96,11 +100,3 @@ def brief(length: timedelta | float | None) -> str:
 
 
 _UNITS: Final = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
-
-
-def _text(value: object) -> str:
-    if isinstance(value, datetime):
-        return local_time(value)
-    if isinstance(value, timedelta):
-        return brief(value)
-    return str(value)

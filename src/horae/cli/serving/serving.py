@@ -14,7 +14,13 @@ from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.resource_shortage import try_start
 from horae.runtime.node import Node, own_loop
-from horae.storage.engine import advice_for, first_line, first_of, is_only_transient
+from horae.storage.engine import (
+    DATABASE_ERRORS,
+    advice_for,
+    first_line,
+    first_of,
+    is_only_transient,
+)
 from horae.storage.operations import database_error_of
 
 if TYPE_CHECKING:
@@ -89,11 +95,14 @@ class Service:
         except ConfigurationError as error:
             self.failed = True
             log.error("%s failed: %s", name, error)
-        except Exception as error:
+        except Exception as error:  # the process ends in order, whatever has failed
             self.failed = True
             if is_only_transient(error):
                 first = first_of(error)
-                why = database_error_of(first) or first_line(first)
+                if isinstance(first, DATABASE_ERRORS):
+                    why = database_error_of(first)
+                else:
+                    why = first_line(first)
                 log.error("%s failed because of the database: %s; %s", name, why, advice_for(first))
             else:
                 log.exception("%s failed", name)
@@ -105,7 +114,9 @@ class Service:
             await ready.wait()
         self._announce()
 
-    def _stop(self) -> None:
+    def _stop(self, number: int | None = None) -> None:
+        if number is not None:
+            log.info("%s: shutting down; running jobs may finish", signal.Signals(number).name)
         if not self._ordered_to_stop.is_set():
             grace = max((node.grace.total_seconds() for node in self._nodes), default=0.0)
             end_for_certain(int(self.failed), grace + LAST_RESORT, LATE)
@@ -123,11 +134,7 @@ class Service:
         self._ordered = True
         if self._loop is not None:
             with suppress(RuntimeError):  # raised if the loop has just ended
-                self._loop.call_soon_threadsafe(self._begin_to_stop, number)
-
-    def _begin_to_stop(self, number: int) -> None:
-        log.info("%s: shutting down; running jobs may finish", signal.Signals(number).name)
-        self._stop()
+                self._loop.call_soon_threadsafe(self._stop, number)
 
 
 @contextmanager
@@ -160,7 +167,7 @@ def listen(on_signal: Callable[[int], None]) -> None:
         write_end, warn_on_full_buffer=False
     )  # the signal is written at once, whatever the main thread does
     for number in SIGNALS:
-        signal.signal(number, _ignore)
+        signal.signal(number, lambda _number, _frame: None)  # its number is in the pipe already
     threading.Thread(
         target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True
     ).start()
@@ -172,10 +179,6 @@ def _restore_signals() -> None:
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-
-
-def _ignore(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: the signal's number is in the pipe already."""
 
 
 def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:

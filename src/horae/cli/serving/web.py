@@ -1,6 +1,7 @@
 """The servers of the HTTP API and the dashboard in `horae run`."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from horae.api.serving import Bounds, HttpServer
 from horae.app import Horae
@@ -45,12 +46,11 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
 
 def _server(horae: Horae, host: str, port: int) -> HttpServer:
     interface = horae.asgi()
-    server = HttpServer(interface, host, port, bounds_of(horae.settings))
-    try:
+    with ExitStack() as stack:
+        server = HttpServer(interface, host, port, bounds_of(horae.settings))
+        stack.callback(server.close)
         _ = interface.made  # raises the errors of the application now, not at the first request
-    except BaseException:
-        server.close()
-        raise
+        stack.pop_all()
     return server
 
 

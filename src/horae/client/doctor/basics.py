@@ -16,7 +16,7 @@ from horae.client.doctor.finding import (
 )
 from horae.domain.jobs import JobState
 from horae.errors import DatabaseReadOnly
-from horae.storage.engine import SQLITE, Database, unreadable_rows
+from horae.storage.engine import DATABASE_ERRORS, SQLITE, Database, unreadable_rows
 from horae.storage.engine.connections import pooler
 from horae.storage.jobs import JobFilter, reading
 from horae.storage.migrations import MigrationStatus, runner
@@ -51,13 +51,10 @@ def check_connection(database: Database) -> Finding:
             str(error),
             "Promote a standby, or name the primary. No job runs until this works.",
         )
-    except Exception as error:
-        complaint = doctor.database_error_of(error)
-        if complaint is None:
-            raise
+    except DATABASE_ERRORS as error:
         return problem(
             "connection",
-            f"the database does not answer: {complaint}",
+            f"the database does not answer: {doctor.database_error_of(error)}",
             "Check the URL, the server, the password and the network. No job runs until this"
             " works.",
         )

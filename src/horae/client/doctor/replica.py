@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from horae.client.doctor.finding import Finding, ok, warning
-from horae.storage.engine import ReadReplica
+from horae.storage.engine import DATABASE_ERRORS, ReadReplica
 from horae.storage.operations import database_error_of
 
 
@@ -16,13 +16,11 @@ def check_replica(replica: ReadReplica | None) -> Iterator[Finding]:
         return
     try:
         in_recovery, lag = replica.state()
-    except Exception as error:
-        if (reason := database_error_of(error)) is None:
-            raise
+    except DATABASE_ERRORS as error:
         yield warning(
             "replica",
-            f"{replica.shown} cannot be used: {reason}; until it can, lists are read from the"
-            " primary",
+            f"{replica.shown} cannot be used: {database_error_of(error)}; until it can, lists are"
+            " read from the primary",
             "Check its URL, the server and its replication.",
         )
         return

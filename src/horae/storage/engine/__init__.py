@@ -43,6 +43,7 @@ from horae.storage.engine.dialect import (
     shifted,
 )
 from horae.storage.engine.failures import (
+    DATABASE_ERRORS,
     advice_for,
     conflicts_as_busy,
     first_line,
@@ -79,6 +80,7 @@ from horae.storage.engine.value_limits import (
 
 __all__ = [
     "AUDIT_IS_READABLE",
+    "DATABASE_ERRORS",
     "EARLIEST",
     "EPOCH",
     "EXPIRY_IS_READABLE",

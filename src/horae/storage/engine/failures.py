@@ -63,6 +63,10 @@ PRIMARY: Final = 0xFF
 _UNSTORABLE: Final = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError)
 
 
+DATABASE_ERRORS: Final = (DBAPIError, Unavailable)
+"""What a call raises if the database refuses or cannot serve it."""
+
+
 def is_transient(error: BaseException) -> bool:
     """Return whether the database's state caused the error, so that a repeated call may succeed."""
     if isinstance(error, DBAPIError):

@@ -198,10 +198,8 @@ def do_nothing(_connection: Connection) -> None:
     """Do nothing; a transaction runs it to find out whether one can begin."""
 
 
-def database_error_of(error: BaseException) -> str | None:
-    """Return why the database cannot be used, in a line; None for an error of another kind."""
-    if isinstance(error, DatabaseUnavailable):
-        return error.reason
-    if isinstance(error, Unavailable):
-        return str(error)
-    return reason_of(error) if isinstance(error, DBAPIError) else None
+def database_error_of(error: DBAPIError | Unavailable) -> str:
+    """Return why the database cannot be used, in a line."""
+    if isinstance(error, DBAPIError):
+        return reason_of(error)
+    return error.reason if isinstance(error, DatabaseUnavailable) else str(error)

@@ -22,9 +22,7 @@ from horae.cli.start_flags import start_options, with_start_options
 from horae.cli.values import duration, start_parameters
 from horae.quoting import did_you_mean
 
-jobs_app = typer.Typer(
-    help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True
-)
+jobs_app = typer.Typer()
 jobs_app.command()(wait)
 jobs_app.command()(watch)
 jobs_app.command()(logs)
