@@ -68,7 +68,7 @@ DEPTH_GAUGES: Final[Mapping[str, QueueGauge]] = {
         ),
     ),
 }
-"""The gauges of each queue's work are for autoscalers."""
+"""Gauges of the work in each queue, for autoscalers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

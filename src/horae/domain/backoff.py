@@ -123,7 +123,7 @@ def jittered(delay: timedelta, share: float, rng: Random, *, cap: timedelta) -> 
 def _multiplier(attempt: int, backoff: Backoff) -> int:
     match backoff.factor:
         case "exponential":
-            # Doublings stop where one microsecond would be past the cap: 2 ** 10**9 is not a delay.
+            # More doublings would exceed the cap even from a microsecond; 2 ** 10**9 is too large.
             return 1 << min(attempt - 1, (backoff.cap // _MICROSECOND).bit_length())
         case "linear":
             return attempt

@@ -33,7 +33,7 @@ from horae.errors import InvalidRequest
 MOST_RUNS: Final = 200_000
 """The number of runs that one forecast may list: they are held in memory."""
 LONGEST_PERIOD: Final = timedelta(days=3_660)
-"""Ten years: longer than any question about schedules, and before the years of a clock are over."""
+"""Ten years: longer than anyone plans ahead."""
 _ACTS_WHILE_EXECUTING: Final = frozenset(
     {Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER, Overlap.ALLOW_ALL}
 )
@@ -42,7 +42,7 @@ _STEPS_PER_REPORT: Final = 1000
 """The number of steps of a schedule between two reports of progress."""
 
 Progress: TypeAlias = Callable[[float], None]
-"""A function that is told now and then which share of a forecast is done."""
+"""Called now and then with the share of the forecast that is done."""
 
 
 @dataclass(frozen=True, slots=True)

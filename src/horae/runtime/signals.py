@@ -71,7 +71,7 @@ class Signals:
     """The results of these runs are committed."""
 
     room: Signal[[]] = field(default_factory=Signal)
-    """Few enough results wait to be written again, so the worker may claim more."""
+    """The number of results that wait to be written has fallen, so the worker may claim more."""
 
     freed: Signal[Collection[str], Collection[int]] = field(default_factory=Signal)
     """Jobs of these queues and lanes have ended, so limits there may let the next ones start."""

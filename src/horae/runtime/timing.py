@@ -102,7 +102,9 @@ class ClaimerTiming:
     """Pause between two claims from the front while they are slow, in multiples of their duration.
     """
     cursor_gain: float = 2.0
-    """How many times as fast other claims must be; if they are not, something else is slow."""
+    """How many times faster than a slow claim from the front other claims must be; if they are not,
+    old index entries are not the cause.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +135,8 @@ class DispatcherTiming:
     lost_after: float = 15.0
     """Age from which a message may be lost if fewer messages wait than jobs."""
     lost_for_certain: float = 600.0
-    """Age from which a message may be lost if as many wait as jobs: some may be of other
-    applications.
+    """Age from which a message may be lost even if no message seems to be missing: some of those
+    that wait may belong to other applications.
     """
     kill_after: float = 30.0
     """Time after a job's hard limit before the backend kills its process."""
@@ -240,7 +242,7 @@ class PeersTiming:
     pause.
     """
     spare_delay: float = 0.1
-    """Delay per node with which nodes that need not claim a job wake after its due time."""
+    """How much later each further node looks for a due job that another node should claim."""
     slowest: float = 5.0
     """Maximum factor by which many nodes stretch the time between searches that all of them make.
     """

@@ -76,8 +76,8 @@ class StopsBodies(Protocol):
 class Attempt:
     """A claim whose body runs. Times are on the monotonic clock, in seconds."""
 
-    # Defaults that most attempts keep are those of the class: to set them for each job costs more
-    # than to make the object.
+    # Most attempts keep these defaults, so the class holds them: setting them for each job would
+    # take longer than making the object.
     params: Any = None
     """The checked parameters, once they are loaded."""
     ended: BodyEnd | None = None
@@ -91,7 +91,7 @@ class Attempt:
     body_is_called = False
     """Whether the body itself was called; only set if it is surrounded."""
     releases = False
-    """Whether commit of the body's transaction may make jobs claimable."""
+    """Whether jobs may be claimed once the body's transaction is committed."""
     loan: Loan | None = None
     """The slot that the body has lent while it waits."""
     warned = False

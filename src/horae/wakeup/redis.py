@@ -90,7 +90,7 @@ class RedisChannel(BuiltAnewInChild):
         for found in map(decode, messages):
             if (
                 found is not None and found[0] != self._token
-            ):  # the listeners here have had the hints of this process
+            ):  # the listeners here have received the hints of this process
                 merged.add(found[1])
         self._listeners.call(merged.take())
 

@@ -19,7 +19,9 @@ LAST_REQUESTS: Final = 5
 BACKLOG: Final = 2048
 """Number of connections that the operating system queues before they are accepted."""
 ACCEPTED_AT_ONCE: Final = 1
-"""Connections accepted per round of the loop; each one logs a lack of file descriptors."""
+"""Number of connections accepted per round of the loop: if no file descriptor is free, each of them
+logs an error.
+"""
 
 
 class HttpServer:

@@ -203,8 +203,8 @@ def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
 
 
 def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
-    """Yield what contradicts that the last attempt led to the job's state, and earlier ones did
-    not.
+    """Check that the last attempt led to the job's state, and that no earlier one should have ended
+    it.
     """
     for each in attempts:
         if each.its_lease < job.lease and each.its_outcome == AttemptOutcome.CANCELLED:

@@ -11,14 +11,14 @@ from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 DUE_FOR: Final = timedelta(minutes=10)
-"""How long a due job may wait while a node with a free slot could run it, and a hook may be owed.
+"""How long a due job may wait while a node has a free slot for it, and how long a hook may be owed.
 """
 RESCUED_WITHIN: Final = timedelta(minutes=2)
 """How long a job may stay with a dead node: longer than a silent node keeps jobs on their last
 attempt.
 """
 STARTED_WITHIN: Final = timedelta(minutes=2)
-"""How late a schedule may start while a node fires schedules, and a run's end may be noticed."""
+"""How late a node may start a due schedule, and how late it may notice the end of a run."""
 
 
 def check_due(

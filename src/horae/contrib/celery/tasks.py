@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from horae.app import Horae
 
 _job: Final[ContextVar[JobContext[Any] | None]] = ContextVar("horae_celery_job", default=None)
-"""The job that a Celery task runs as in this thread."""
+"""The job of the Celery task that runs in this thread."""
 PLAIN_STATES: Final = frozenset(
     {"PENDING", "RECEIVED", "STARTED", "PROGRESS", "SUCCESS", "FAILURE", "RETRY", "REVOKED"}
 )
@@ -134,7 +134,7 @@ def _let_report(task: Any) -> None:
 
 
 def report(job: JobContext[Any], state: str | None, meta: Any) -> None:
-    """Set a job's progress by a task's report; raises the order to stop if there is one."""
+    """Set the progress of a job to what its task reports; raises an order to stop, if any."""
     percentage = percentage_in(meta)
     amount = job.progress.percentage if percentage is None else percentage
     label = state if isinstance(state, str) and state not in PLAIN_STATES else None

@@ -18,7 +18,7 @@ from horae.quoting import quoted
 
 _COUNT_LIMIT: Final = 100_000
 
-# Nothing in a gap, both passes of a fold: what a clock on the wall shows.
+# A clock on the wall shows no time of a gap, and shows the times of a fold twice.
 _AS_ON_THE_WALL: Final = ("skip", "both")
 
 

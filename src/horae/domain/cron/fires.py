@@ -68,7 +68,7 @@ def _in_stretch(pattern: WallPattern, stretch: Stretch, first: int, end: int) ->
         and stretch.opens < start
         and pattern.next_from(stretch.opens) <= start
     ):
-        # Whatever a gap holds fires once, as the stretch begins, and together with what is due
-        # then.
+        # All times within a gap fire once together, when the gap ends; a time that is due at that
+        # moment adds no further fire.
         return 1 + pattern.count_between(start + 1, closes)
     return pattern.count_between(max(opens, start), closes)

@@ -123,7 +123,7 @@ def parse_field(field_range: FieldRange, text: str) -> Field:
     mask = 0
     for item in text.split(","):
         mask |= _mask_of(field_range, text, item)
-    # Folded only now: a range may end in 7, and a step may land on it.
+    # Sunday as 7 becomes 0 only now, because a range may end in 7 and a step may land on it.
     if field_range is WEEKDAY and mask & _SUNDAY_AS_7:
         mask = mask & ~_SUNDAY_AS_7 | 1
     return Field(field_range, _LEADING_ZEROS.sub("", text), mask)

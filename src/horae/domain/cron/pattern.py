@@ -20,13 +20,13 @@ _FEBRUARY: Final = 2
 _MONTHS: Final = 12
 _LENGTHS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EVERY_DAY: Final = (1 << 31) - 1
-# Every n-th bit of a month's mask that is one weekday, if that weekday is the month's first day.
+# The days of a month that fall on the same weekday as its first day, as bits.
 _SAME_WEEKDAY: Final = sum(1 << day for day in range(0, 31, _WEEK))
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
 _HOUR: Final = 3600
 _MINUTE: Final = 60
 
-# A wall time after the end of every stretch, so that it needs no case of its own.
+# Later than the end of every stretch, so that "never" needs no case of its own.
 _NEVER: Final = 1 << 50
 
 

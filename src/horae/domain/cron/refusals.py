@@ -38,8 +38,8 @@ _NAMES: Final = {
 }
 _SHORTEST_NAME: Final = 3
 
-# Quartz's notations, and how to say the same: no list of days can, but the job itself or a calendar
-# interval.
+# Notations of Quartz that are refused, and how to get the same: a list of days cannot express them,
+# but the job itself can check the day, or the schedule can use a calendar interval.
 _DAY_SPECIALS: Final = (
     (
         re.compile("L", re.IGNORECASE),

@@ -97,7 +97,7 @@ def place_of(cursor: str | None) -> tuple[int, int]:
     if cursor is None:
         return 0, -1
     lease, _, line = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
-    if not (_is_number(lease, 18) and _is_number(line, 9)):  # fit into the columns
+    if not (_is_number(lease, 18) and _is_number(line, 9)):  # such numbers fit the columns
         raise InvalidRequest(f"after is {quoted(cursor)}, expected the cursor of an earlier answer")
     return int(lease), int(line)
 

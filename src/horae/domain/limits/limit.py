@@ -143,7 +143,7 @@ class _Values(dict[str, Any]):
     """
 
     def __missing__(self, name: str) -> str:
-        """Return the value of a name that is missing."""
+        """Return an empty text for a parameter that the job lacks."""
         return ""
 
 

@@ -216,8 +216,8 @@ def _with_back_off(
 
 
 def _pull_in(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    """Let an interval that was counted from a finish in the future wait no longer than if that were
-    now.
+    """Correct a next start that was counted from a finish in the future, because the clock was set
+    back: the schedule waits no longer than if its run had finished now.
     """
     finish, planned = snapshot.statistics.last_finish, snapshot.next_start
     if finish is None or planned is None or not now < finish <= planned:
@@ -284,7 +284,7 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
     """Apply new rules; if they decide the same times, the next start stays."""
     rules, mark, executing = snapshot.rules, snapshot.last_tick, snapshot.executing
     if rules.trigger != before.trigger:
-        plan = replace(plan, backfill=())  # its times are none of the new trigger
+        plan = replace(plan, backfill=())  # the new trigger has other nominal times
     same = (rules.trigger, rules.jitter, rules.key) == (before.trigger, before.jitter, before.key)
     if snapshot.disabled or mark is None or same or _waits_for_initial_start(snapshot, before):
         return plan
@@ -373,7 +373,7 @@ def _judge_due(
 ) -> tuple[Judgement, bool]:
     """Judge the times that are due; also return whether they waited for the end of the last run."""
     rules, finish = snapshot.rules, snapshot.statistics.last_finish
-    # The end of the last run has left these to be fired; they are not judged again.
+    # These were judged when the last run ended, which left them to be fired.
     waiting = (
         0
         if finish is None or rules.overlap is Overlap.ALLOW_ALL
@@ -399,7 +399,7 @@ def _fire_beside(snapshot: ScheduleSnapshot, plan: Plan, mark: datetime, now: da
     if planned == timeline.next_start(snapshot.last_tick or now) or is_excluded(
         spans_of(snapshot.rules), planned
     ):
-        return plan  # a time that is skipped, or a retry at a time that is excluded
+        return plan  # the time will be skipped, or a retry then is excluded
     return _fired(plan, timeline.beside(planned), Reason.RETRY)
 
 
@@ -475,9 +475,8 @@ def _end_run(
     snapshot: ScheduleSnapshot, unchanged: Plan, end: RunEnded, now: datetime, rng: Random
 ) -> Plan:
     """Count the run, decide the times that passed during it, and find the next start."""
-    began = (
-        end.started if end.took is None else now - end.took
-    )  # the time it waited for a slot is no duration
+    # The time for which it waited for a slot is not a part of its duration
+    began = end.started if end.took is None else now - end.took
     statistics = snapshot.statistics.ended(end.outcome, now, began=began, others=end.others)
     counted, rules = replace(snapshot, statistics=statistics), snapshot.rules
     ended = replace(unchanged, statistics=statistics, next_start=None)

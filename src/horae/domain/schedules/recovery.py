@@ -26,7 +26,7 @@ def failure_delay(
     Exponential: `min(retry_period x 2^(n-1), 5 x interval)`. Linear: `min(retry_period x min(n,
     20), 5 x interval)`. The jitter of ± 12.5 % also applies to the longest wait.
     """
-    # Jitter comes after the cap: with the cap of a delay twice itself nothing is cut off.
+    # The delay is capped already, so the jitter gets a cap that is too high to have an effect.
     delay = _nominal_failure_delay(failures, retry_period, interval, growth)
     return jittered(delay, _JITTER, rng, cap=2 * delay)
 

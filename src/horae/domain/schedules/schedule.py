@@ -80,7 +80,8 @@ NEXT_STATE: Final[Mapping[tuple[ScheduleState, ScheduleEvent], ScheduleState]] =
     (ScheduleState.TERMINATING, ScheduleEvent.DISABLE): ScheduleState.TERMINATING,
     (ScheduleState.TERMINATING, ScheduleEvent.ENABLE): ScheduleState.TERMINATING,
     (ScheduleState.DISABLED, ScheduleEvent.ENABLE): ScheduleState.IDLE,
-    (ScheduleState.DISABLED, ScheduleEvent.START): ScheduleState.EXECUTING,  # by hand only
+    # Only a caller can start a run of a disabled schedule
+    (ScheduleState.DISABLED, ScheduleEvent.START): ScheduleState.EXECUTING,
 }
 
 
@@ -239,7 +240,7 @@ class Rules:
     def __post_init__(self) -> None:
         """Refuse what no schedule could follow."""
         _refuse_unless(bool(self.key), "key", self.key, "a text")
-        # Plain texts are taken as well, but compared by identity they would be no member.
+        # Plain texts are converted, because policies are compared by identity.
         object.__setattr__(self, "overlap", _member(Overlap, "overlap", self.overlap))
         object.__setattr__(self, "catch_up", _member(CatchUp, "catch_up", self.catch_up))
         limit, retries, runtime = self.catch_up_limit, self.max_retries, self.max_runtime
@@ -317,7 +318,7 @@ def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:
     return choices(value)
 
 
-# A condition
+# `allowed` is a condition, not an option
 def _refuse_unless(allowed: bool, name: str, value: object, expected: str) -> None:  # noqa: FBT001
     if not allowed:
         shown = f"{value.total_seconds():g}s" if isinstance(value, timedelta) else quoted(value)

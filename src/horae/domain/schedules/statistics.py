@@ -104,7 +104,7 @@ class Statistics:
                 ),  # a resume may have cleared it
             )
         known = self.last_start
-        # The later start of runs that overlap; a clock that has stepped back is followed.
+        # Of runs that overlap the later start counts, unless the clock was set back.
         start = began if known is None or known > now else max(known, began)
         ended = replace(
             self,
@@ -126,8 +126,8 @@ class Statistics:
                 total_duration=self.total_duration + took,
                 consecutive_failures=0,
             )
-        # The crashes in a row that are no runs going on, this run's own among them; a cancelled run
-        # itself is none.
+        # Each run counts as a crash from its start on. Runs that are still going on are subtracted,
+        # and this run as well if it was cancelled.
         crashes = max(self.consecutive_crashes - others, 1) - (outcome is RunOutcome.CANCELLED)
         return replace(
             ended,

@@ -71,7 +71,7 @@ class Timeline:
     def due(self, mark: datetime, now: datetime) -> int:
         """Count the nominal times after a mark that are due by now."""
         count = self.count(mark, now)
-        # Only the last one can still be before its start.
+        # Jitter may postpone the start of the last one past now; earlier ones have started.
         waits = count and self.jitter and self.start_of(self.nth(mark, count, now)) > now
         return count - 1 if waits else count
 

@@ -15,7 +15,9 @@ LONGEST_DURATION: Final = timedelta(days=36_525)
 _MONTH: Final = timedelta(days=30)
 """The length of a month where only the length matters, as in PostgreSQL."""
 _MOST_MONTHS: Final = 1_200
-"""A hundred years; of 30 days each, more months would still be shorter than `LONGEST_DURATION`."""
+"""A hundred years. Months of 30 days need a limit of their own: more of them would still be shorter
+than `LONGEST_DURATION`.
+"""
 
 
 def parse_duration(name: str, value: object) -> timedelta:

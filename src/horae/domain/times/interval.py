@@ -19,7 +19,7 @@ _MONTHS_OF_YEAR: Final = 12
 # A month counts as 30 days where a length is all that matters, as in PostgreSQL.
 _NOMINAL_MONTH: Final = timedelta(days=30)
 
-# A hundred years: far past any use, and no sum with it leaves the calendar.
+# A hundred years: longer than anyone needs, and short enough to add to any date.
 _LONGEST: Final = Amounts(1_200, 36_525, timedelta(days=36_525) // _MICROSECOND)
 
 
@@ -55,9 +55,8 @@ class Interval:
             if value % timedelta(days=1):
                 return cls(microseconds=value // _MICROSECOND)
             return cls(days=value.days)
-        parts = read_interval(
-            str(value)
-        )  # any other type as well: the error for a bare number names the missing unit
+        # Values of other types are read as texts: the error for a number names the missing unit
+        parts = read_interval(str(value))
         if problem := _problem_with(parts):
             raise InvalidInterval(f"interval {quoted(value)}: {problem}")
         return cls(*parts)

@@ -24,7 +24,7 @@ class Amounts(NamedTuple):
     microseconds: int
 
 
-# What one of each unit adds up to. One letter is always lower case: M could be minutes or months.
+# The amounts of one of each unit. Single letters are lower case only: M could be minutes or months.
 _UNITS: Final = {
     name: amounts
     for names, amounts in {

@@ -35,7 +35,7 @@ class Span(NamedTuple):
 
 _LONGEST_NAME: Final = 100
 """Characters of a wrong name that are compared with the known ones; the longest of those has 32."""
-# Files in the folders of the time zone database that are no zones.
+# Files in the folders of the time zone database that are not zones.
 _NO_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
 
 # UTC needs no blocks. Its one span covers every year that a datetime can express.

@@ -28,7 +28,10 @@ os.register_at_fork(after_in_child=Forks.add)
 
 
 def end_child(error: BaseException | None) -> NoReturn:
-    """End the child process where the body ends in it, without a settlement, commit or clean-up."""
+    """End a child process, made by a fork of the body, in which the body has ended as well.
+
+    The child must not settle the job, commit or clean up: the parent does.
+    """
     code = 0 if error is None else 1
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -44,9 +44,8 @@ class LoopExecutor:
 
     async def _perform(self, attempt: Attempt, done: Done) -> None:
         result = await perform_async(attempt, self._environment)
-        self._runs.discard(
-            attempt
-        )  # a callback of the task for this took a third of the whole cost
+        # A callback of the task could do this, but took a third of the time of an empty body
+        self._runs.discard(attempt)
         done(attempt, result)
 
 

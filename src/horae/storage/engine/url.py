@@ -32,7 +32,7 @@ USUAL_PORT: Final = "5432"
 WRITABLE: Final = {"target_session_attrs": "read-write"}
 """Added to a URL with several hosts: the first that answers may be a standby."""
 PREFERS_STANDBY: Final = {"target_session_attrs": "prefer-standby"}
-"""Added instead if the URL, with several hosts, is only read from."""
+"""Added instead to a URL with several hosts that is only read from."""
 
 
 def normalised(

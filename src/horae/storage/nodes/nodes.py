@@ -258,7 +258,7 @@ def _node(row: Mapping[str, Any]) -> NodeView:
         ("concurrency", int),
     ):
         if not isinstance(row[name], kind):
-            # As other damage of rows
+            # `readable` treats a ValueError as a damaged row
             raise ValueError(f"{name} is a {type(row[name]).__name__}")  # noqa: TRY004
     return NodeView(**row)
 

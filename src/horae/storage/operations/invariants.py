@@ -157,7 +157,9 @@ KEY_LIMITED: Final = (
     )
     .order_by(job_attempts.c.started_at, job_attempts.c.finished_at, jobs.c.id)
 )
-"""Attempts under limits, and jobs without an attempt, whose rows show newer declared numbers."""
+"""The attempts that count under limits by key. Jobs without an attempt are included, because their
+rows show that the declared numbers have changed.
+"""
 _changed: Final = (
     select(limits.c.name)
     .where(limits.c.changed.is_not(None))
@@ -360,7 +362,7 @@ WRONG_LANES: Final = (
     )
     .order_by(jobs.c.id)
 )
-"""Jobs in lanes that do not exist, or that are for other jobs."""
+"""Jobs in lanes that do not exist, or that were made for other jobs."""
 UNFILED: Final = select(func.count().label("number"), func.min(jobs.c.id).label("first")).where(
     IS_UNFILED, jobs.c.updated_at <= bindparam("before", type_=Instant())
 )

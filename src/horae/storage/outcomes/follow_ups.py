@@ -200,9 +200,8 @@ def resolve(
 def _count_finished(connection: Connection, finished: Mapping[int, int]) -> FollowUps:
     """Count finished members by one statement, which is enough until the last one of a group."""
     if len(finished) > 1:
-        connection.execute(
-            LOCK_GROUPS.on(connection), {"ids": list(finished)}
-        )  # in the common order
+        # All transactions lock groups in the same order, so that they cannot deadlock
+        connection.execute(LOCK_GROUPS.on(connection), {"ids": list(finished)})
     batch = json.dumps(
         [{"id": group_id, "finished": number} for group_id, number in finished.items()]
     )

@@ -15,7 +15,7 @@ from horae.storage.operations import DURATION
 DAY: Final = 86_400.0
 """The period in seconds over which durations are measured."""
 SAMPLES: Final = (5_000, 100_000)
-"""Numbers of last ended jobs to measure; the larger only if a type is not found."""
+"""How many of the last ended jobs are measured: more only if a job type is not among the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ class StoredTicks:
 
 
 _LATER: Final = frozenset({"decided_at", "retried_as"})
-# The columns are not a mapping.
+# `keys` is needed: iterating over the columns yields columns, not their names.
 _GIVEN: Final = tuple(name for name in ticks.c.keys() if name not in _LATER)  # noqa: SIM118
 
 

@@ -58,7 +58,7 @@ def _bare_frame(code: CodeType, module: str | None) -> FrameType:
         "frame_of": sys._getframe,  # noqa: SLF001
     }  # pyright: ignore[reportPrivateUsage]
     bare = compile("frame = frame_of()", code.co_filename, "exec")
-    # The executed code is the literal above.
+    # The code that is executed is the literal above, so no input reaches it.
     exec(bare.replace(co_name=code.co_name, co_qualname=code.co_qualname), names)  # noqa: S102
     del names["frame_of"]
     frame: FrameType = names.pop("frame")

@@ -101,7 +101,7 @@ def shown_path(model: type[BaseModel], path: Sequence[str | int]) -> str:
     place, shown = places_of(model).root, list[str]()
     for name in path:
         shown.append(str(name))
-        # What is no place is the name of a member of a union.
+        # A name that leads nowhere is that of a member of a union, which has the same place.
         place = (
             place.at(str(name)) or (place.item(name) if isinstance(name, int) else None) or place
         )

@@ -33,14 +33,14 @@ _SAME_VALUE: Final[Mapping[str, Sequence[str]]] = {
     "chain": ("steps",),
     "definition-ref": (),
 }
-"""The types of nodes that another node describes further, and the keys where that is."""
+"""The types of nodes that wrap another node, and the keys under which they hold it."""
 _ITEMS: Final[Mapping[str, Sequence[str]]] = {
     **dict.fromkeys(("list", "set", "frozenset", "generator", "tuple"), ("items_schema",)),
     "dict": ("values_schema", "keys_schema"),
 }
 _FIELDS: Final = frozenset({"model-fields", "typed-dict", "dataclass-args", "named-tuple"})
 WITHOUT_NODES: Final = frozenset({"metadata", "config", "default", "expected"})
-"""The keys of a node in which no nodes are."""
+"""The keys of a node whose values contain no nodes."""
 _ANYTHING: Final[Node] = {"type": "any"}
 
 
@@ -194,7 +194,7 @@ def _names(own: str, field: Node) -> Iterator[str]:
     for alias in (field.get("serialization_alias"), field.get("validation_alias")):
         if isinstance(alias, str):
             yield alias
-        elif alias:  # paths; a list of one path is the path itself
+        elif alias:  # an alias of several paths, each of which begins with a name
             yield from (str(path[0]) if isinstance(path, list) else str(path) for path in alias)
 
 

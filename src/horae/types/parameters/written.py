@@ -41,7 +41,7 @@ class Given:
     """What a caller gave, in lists and dictionaries that no validator can change."""
 
     data: Mapping[str, Any]
-    not_json: Mapping[str, Problem]  # the values that JSON does not have, and why
+    not_json: Mapping[str, Problem]  # the values that JSON cannot express, and why
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Given":
@@ -77,7 +77,7 @@ class ParameterWriter:
             if not (field.metadata or field.default_factory or _has_validators(model))
         }
         self._verified = set[str]()
-        self._plain_defaults = dict[str, Any]()  # those of the verified that JSON has
+        self._plain_defaults = dict[str, Any]()  # the verified defaults that JSON can express
 
     def write(self, given: Given, value: BaseModel) -> str:
         """Return what a caller gave as JSON text, with the defaults that validation filled in.
@@ -88,7 +88,7 @@ class ParameterWriter:
         names, fields = self._names, self._model.model_fields
         plain = {names.get(key, key): item for key, item in given.data.items()}
         if plain.keys() <= fields.keys() and _SCALARS.issuperset(map(type, plain.values())):
-            # Most calls: writing them in one step makes the start of many jobs a third faster.
+            # Most calls end here; one step makes the start of many jobs a third faster.
             complete = self._plain_defaults | plain
             if complete.keys() == fields.keys():
                 return _written_at_once(complete)
@@ -101,7 +101,7 @@ class ParameterWriter:
                 filled[name] = opened(found[name])
                 added.add(name)
         while lost := self._lost(filled, value, (added - self._verified) | not_json.keys()):
-            # A default that is made anew would be another one in each attempt.
+            # A factory would give each attempt another default, so its value has to be stored.
             may_go = {name for name in added if name in plain or not fields[name].default_factory}
             left_out = may_go & lost or may_go
             if not left_out:
@@ -170,7 +170,7 @@ def validated_again(model: type[BaseModel], text: str) -> BaseModel:
     try:
         return model.model_validate(data, by_alias=True, by_name=True)
     except ValidationError:
-        # A strict type took at the call what is a text in JSON, such as a datetime.
+        # A strict type accepted a value, such as a datetime, that JSON stores as a text.
         return model.model_validate(data, strict=False, by_alias=True, by_name=True)
 
 
@@ -245,7 +245,7 @@ def _is_same(one: Any, other: Any, annotation: Any = None) -> bool:
     A list may replace a tuple where `annotation` is any sequence.
     """
     if isinstance(one, datetime) and one.tzinfo is not None:
-        # Not by `==`: a moment that a clock shows twice is equal to none of another zone.
+        # `==` is always false between zones for a wall time that a clock shows twice.
         return isinstance(other, datetime) and one.isoformat() == other.isoformat()
     if isinstance(one, float) and math.isnan(one):
         return isinstance(other, float) and math.isnan(other)

@@ -28,7 +28,7 @@ PROBE: Final = "horae_probe"
 class PoolerDetection:
     """Whether connections go through a pooler: as configured, or as each new connection shows."""
 
-    # Both parameters have three values.
+    # Neither is an option to be named: both may also be None, for "unknown".
     def __init__(self, configured: bool | None, prepares: bool | None = None) -> None:  # noqa: FBT001
         """`prepares`: whether to prepare statements on the server; None: only without a pooler."""
         self._configured, self._prepares = configured, prepares

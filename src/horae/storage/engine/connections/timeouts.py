@@ -63,7 +63,7 @@ OF_SERVER: Final = {
 }
 """Settings of a server's session and the corresponding driver arguments, in the same units."""
 CLIENT_CHECK: Final = "client_connection_check_interval"
-"""The setting how often a session looks for its client during a statement; PostgreSQL 14."""
+"""How often a session checks during a statement whether its client is there; PostgreSQL 14."""
 SET_BOUNDS: Final = """
     SELECT count(set_config(name, value, false))
     FROM unnest({}::text[], {}::text[]) AS bound (name, value)
