@@ -132,7 +132,9 @@ def test_the_command_line_masks_secrets(horae: Horae, capsys: pytest.CaptureFixt
     assert "{'given': '••••••'}" in capsys.readouterr().out
     print_job(job, Registry(), [])
     shown = capsys.readouterr().out
-    assert "not shown, as it is not known which are secret; name the program with --app" in shown
+    assert (
+        "not shown, because it is not known which are secret; name the program with --app" in shown
+    )
     assert HIDDEN not in shown
 
 

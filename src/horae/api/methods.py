@@ -1,4 +1,4 @@
-"""Methods that endpoints do not declare: HEAD beside each GET, OPTIONS, and the `Allow` header."""
+"""Methods that endpoints do not declare: HEAD for each GET, OPTIONS, and the `Allow` header."""
 
 from typing import Final
 

@@ -261,7 +261,7 @@ def params_of(kind: JobType[Any], given: Any) -> str | None:
 def job_options_of(kind: JobType[Any], params: str | None) -> JobOptions:
     """Return what the jobs of a schedule with these parameters have by their type.
 
-    They are stored with the schedule, as it may be fired by a node that does not know its job type.
+    They are stored with the schedule, because the node that fires it may not know its job type.
     """
     limits = (
         limits_of_job(kind.type, kind.named_limits, kind.parameters.load(params))

@@ -207,8 +207,8 @@ async def list_logs(
     job_id: JobIdInPath,
     query: Annotated[LogQuery, Query()],
 ) -> LogLines:
-    """List the log lines of a job, the oldest first; for staff, as they may contain what its owner
-    must not see.
+    """List the log lines of a job, the oldest first; for staff, because they may contain what its
+    owner must not see.
 
     To follow a running job, repeat the request with `after` set to `next` of the last answer.
     """

@@ -51,7 +51,7 @@ Processes = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Maximum number of jobs in child processes at a time, beside the others.",
+        help="Maximum number of jobs in child processes at a time, in addition to the others.",
     ),
 ]
 MaxJobs = Annotated[

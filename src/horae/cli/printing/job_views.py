@@ -70,7 +70,7 @@ def print_job(job: Job, values: Mapping[str, Any]) -> None:
     }
     if values["params"] is None and job.params is not None:
         shown["params"] = (
-            "not shown, as it is not known which are secret; name the program with --app"
+            "not shown, because it is not known which are secret; name the program with --app"
         )
     del shown["max_attempts"], shown["attempts"]
     print_fields((name.replace("_", " "), value) for name, value in shown.items())

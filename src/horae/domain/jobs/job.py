@@ -18,7 +18,7 @@ JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
 
 MAX_CRASHES: Final = 3
-"""Crashes after which a job is not tried again, as it may be the cause of the crashes."""
+"""Crashes after which a job is not tried again, because it may be what causes them."""
 
 
 class JobState(StrEnum):

@@ -140,7 +140,7 @@ def may_gather(state: RateState, numbers: LimitNumbers, wait: int) -> int:
     so that none is lost.
 
     `wait`: the microseconds until the next start. A bucket keeps its tokens until it is full; a
-    quarter of that time is left to them, as the next claim may be late. A sliding window keeps
+    quarter of that time is left to them, because the next claim may be late. A sliding window keeps
     nothing: a start that comes later delays the ones of the next period.
     """
     if isinstance(state, SlidingWindow):

@@ -157,7 +157,7 @@ class Heartbeat:
         if not self._stopped.is_set():
             self._contact.lose(cut=self._record.lock_key is not None)
             self._read_only.warn(
-                "the heartbeat cannot be written, as the database accepts no writes: %s", text
+                "the heartbeat cannot be written, because the database accepts no writes: %s", text
             )
 
     def _take_answer(self, sent: float, suspects: int | None) -> None:

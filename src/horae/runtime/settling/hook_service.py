@@ -112,7 +112,7 @@ class HookService:
             self._cleaning[name, kept] = thread
         else:
             self._plan.failed((name, kept))
-            log.warning("a clean-up is put off, as the system has no thread left for it")
+            log.warning("a clean-up is postponed, because the system has no thread left for it")
 
     def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
         with ThrottledWarning().guard("a clean-up failed and will be repeated: %s"):

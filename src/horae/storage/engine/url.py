@@ -148,5 +148,5 @@ def _shown_input(text: str) -> str:
     return (
         repr(text[:100])
         if re.fullmatch(r"[\w./ -]*", text)
-        else "this (not shown, as it may hold a password)"
+        else "this (not shown, because it may hold a password)"
     )

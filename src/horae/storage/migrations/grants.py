@@ -43,7 +43,7 @@ class Privileges(StrEnum):
     WORKER = "worker"
     """Runs a node: a worker, a scheduler, or both."""
     WEB = "web"
-    """Serves the HTTP API and the dashboard, perhaps beside a node."""
+    """Serves the HTTP API and the dashboard, perhaps in addition to a node."""
 
 
 SHARED: Final[Sequence[Table]] = (

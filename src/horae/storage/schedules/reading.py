@@ -275,7 +275,11 @@ def count_by_partition(connection: Connection) -> dict[int, int]:
 def open_runs(
     connection: Connection, tokens: Collection[int], overlapping: Collection[int]
 ) -> dict[int, OpenRuns]:
-    """Return open runs by schedule id: the jobs `tokens`, and all of the schedules `overlapping`."""
+    """Return open runs by schedule id.
+
+    `tokens`: the ids of jobs that may be open; `overlapping`: the schedules all of whose open runs
+    are counted.
+    """
     asked = ((ONE_RUN, tokens), (OPEN_RUNS, overlapping))
     rows = (
         connection.execute(each.on(connection), {"ids": sorted(ids)}) for each, ids in asked if ids

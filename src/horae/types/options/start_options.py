@@ -240,7 +240,7 @@ class StartOptions:
         Mapping[str, Any] | None,
         Option(
             partial(of_kind, "meta", kind=Mapping, expected="a mapping"),
-            "Data beside the parameters, as one JSON object.",
+            "Data besides the parameters, as one JSON object.",
             "json",
             metavar="JSON",
         ),

@@ -19,8 +19,8 @@ class Searchability(Enum):
 def searchability(model: type[BaseModel], path: Sequence[str]) -> Searchability:
     """Return whether jobs may be searched by the parameter at `path`.
 
-    Where a path leads into a value with secrets, and the schema does not tell that it ends beside
-    them, it is secret: to call too much secret is better than too little.
+    A path into a value with secrets counts as secret unless the schema shows that it leads to none
+    of them: it is better to hide too much than too little.
     """
     place = places_of(model).root
     for number, name in enumerate(path):

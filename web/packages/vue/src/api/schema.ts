@@ -321,8 +321,8 @@ export interface paths {
         };
         /**
          * List Logs
-         * @description List the log lines of a job, the oldest first; for staff, as they may contain what its owner
-         *     must not see.
+         * @description List the log lines of a job, the oldest first; for staff, because they may contain what its
+         *     owner must not see.
          *
          *     To follow a running job, repeat the request with `after` set to `next` of the last answer.
          */
