@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import override
 
-from horae.cli.commands.types import as_values
 from horae.client.jobs.creating.new_job import new_job
 from horae.client.jobs.jobs import Jobs
 from horae.domain.backoff import Backoff
@@ -33,7 +32,7 @@ from horae.errors import (
 from horae.types.attempt import Attempt
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
-from horae.types.job_type import TIMED_OUT_TEXT, TYPE_OPTIONS, JobType, has_hook
+from horae.types.job_type import TIMED_OUT_TEXT, JobType, has_hook
 from horae.types.keywords import JobKeywords
 from horae.types.options.start_options import START_OPTIONS, StartOptions
 from horae.types.registry import Registry
@@ -227,13 +226,6 @@ def test_the_keywords_of_a_function_are_attributes_of_a_type() -> None:
     assert {"name", "transaction"} <= JobKeywords.__annotations__.keys()
     missing = {name for name in JobKeywords.__annotations__ if not hasattr(JobType, name)}
     assert missing == {"name"}
-
-
-@pytest.mark.parametrize("option", TYPE_OPTIONS)
-def test_an_option_of_a_type_is_declared_once(option: str) -> None:
-    assert get_type_hints(JobKeywords)[option] == get_type_hints(JobType)[option]
-    shown = TYPE_OPTIONS[option].show is not None
-    assert (option in as_values(JobFunction(other).job_type)) is shown
 
 
 def test_the_hard_limit_is_the_soft_one_and_the_grace() -> None:

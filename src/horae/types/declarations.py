@@ -14,7 +14,7 @@ from horae.types.context import BodyGroups, JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 from horae.types.keywords import BodyKeywords, JobKeywords
-from horae.types.options import DeclaredQueue
+from horae.types.options import QUEUE_OPTIONS, DeclaredQueue
 from horae.types.registry import Registry
 from horae.types.schedule import (
     DeclaredKeywords,
@@ -129,9 +129,8 @@ class Declarations:
         `limits`: limits of all its jobs, by keys that are formats. Raises `InvalidRequest`, also
         for a queue that was declared with other settings.
         """
-        self.registry.add_queue(
-            DeclaredQueue.of(name, concurrency=concurrency, fair_by=fair_by, limits=limits)
-        )
+        given = locals()  # read by name, because each option is then written only once here
+        self.registry.add_queue(DeclaredQueue.of(name, given))
 
     def calendar(self, function: CalendarFunction) -> CalendarFunction:
         """Register a function that returns whether a day is excluded, for schedules that are added
@@ -193,3 +192,8 @@ class Declarations:
         """
         add(self.hooks.child_start, process_hook("on_child_start", function))
         return function
+
+
+_keywords = (Declarations.queue.__kwdefaults__ or {}).keys()
+if unlike := _keywords ^ {option.keyword for option in QUEUE_OPTIONS.values()}:
+    raise TypeError(f"the keywords of Horae.queue differ from the options: {sorted(unlike)}")

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 from horae.api.models import View, attributes
 from horae.domain.jobs import OWN_BACKEND
 from horae.runtime.node import SeenNode
+from horae.types.options import QUEUE_OPTIONS
 
 
 class QueueItem(View):
@@ -20,14 +21,10 @@ class QueueItem(View):
     paused_on: datetime | None = Field(validation_alias="paused_at")
     note: str | None = Field(description="Why it is paused.")
     concurrency_limit: int | None = Field(
-        description="Jobs that may run at a time, over all nodes; null for no limit."
+        description=QUEUE_OPTIONS["concurrency_limit"].description
     )
-    fair_by: str | None = Field(
-        description="Who takes turns in it; null: its jobs start in the order they are due."
-    )
-    limits: dict[str, Any] | None = Field(
-        description="Its limits by key, with their keys and numbers, by name."
-    )
+    fair_by: str | None = Field(description=QUEUE_OPTIONS["fair_by"].description)
+    limits: dict[str, Any] | None = Field(description=QUEUE_OPTIONS["limits"].description)
     declared: dict[str, Any] | None = Field(
         description=(
             "What the code of a deployed module declares for these; changes at run time stay until"

@@ -9,29 +9,34 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Integer, String, Text, bindparam, cast, select, update
+from sqlalchemy import Connection, Text, bindparam, cast, select, update
 
 from horae.storage.engine import Json
 from horae.storage.jobs import queues
 from horae.storage.queues.queues import PUT, check_lanes, file_again
 
-_FIELDS: Final = ("concurrency_limit", "fair_by", "limits")
+DECLARABLE: Final = ("concurrency_limit", "fair_by", "limits")
+"""The columns that code may declare."""
 _name: Final[Any] = bindparam("queue")
 LOCK: Final = (
-    select(queues.c.name, queues.c.declared, *(queues.c[name] for name in _FIELDS))
+    select(queues.c.name, queues.c.declared, *(queues.c[name] for name in DECLARABLE))
     .where(queues.c.name == _name)
     .with_for_update()
 )
 DECLARED: Final = select(queues.c.name, queues.c.declared).where(queues.c.declared.is_not(None))
+
+
+def _new_value(field: str) -> Any:
+    column = queues.c[field].type
+    if isinstance(column, Json):
+        return cast(bindparam(f"new_{field}", type_=Text()), Json())
+    return bindparam(f"new_{field}", type_=column)
+
+
 WRITE: Final = (
     update(queues)
     .where(queues.c.name == _name)
-    .values(
-        concurrency_limit=bindparam("most", type_=Integer()),
-        fair_by=bindparam("by", type_=String()),
-        limits=cast(bindparam("by_key", type_=Text()), Json()),
-        declared=cast(bindparam("in_code", type_=Text()), Json()),
-    )
+    .values({field: _new_value(field) for field in (*DECLARABLE, "declared")})
 )
 
 
@@ -60,7 +65,7 @@ def declare(
         old, new = row.declared or {}, declared.get(name, {})
         if name not in declared and old.get("module") != module:
             continue  # another module declares it now
-        differing = [field for field in _FIELDS if new.get(field) != old.get(field)]
+        differing = [field for field in DECLARABLE if new.get(field) != old.get(field)]
         # What is no longer declared goes, unless it was changed at run time.
         changed = {
             field: new.get(field)
@@ -82,22 +87,20 @@ def reset(connection: Connection, name: str) -> bool:
     row = connection.execute(LOCK, {"queue": name}).one_or_none()
     if row is None or row.declared is None:
         return False
-    _write(connection, row, {field: row.declared.get(field) for field in _FIELDS}, row.declared)
+    _write(connection, row, {field: row.declared.get(field) for field in DECLARABLE}, row.declared)
     return True
 
 
 def _write(
     connection: Connection, row: Any, changed: Mapping[str, Any], declared: Mapping[str, Any] | None
 ) -> None:
-    after = {field: changed.get(field, getattr(row, field)) for field in _FIELDS}
-    given = {
-        "queue": row.name,
-        "most": after["concurrency_limit"],
-        "by": after["fair_by"],
-        "by_key": None if after["limits"] is None else json.dumps(after["limits"]),
-        "in_code": None if declared is None else json.dumps(declared),
+    after = {field: changed.get(field, getattr(row, field)) for field in DECLARABLE}
+    given = {**after, "declared": declared}
+    values = {
+        f"new_{field}": json.dumps(value) if isinstance(value, Mapping) else value
+        for field, value in given.items()
     }
-    connection.execute(WRITE, given)
+    connection.execute(WRITE, {"queue": row.name, **values})
     if any(after[field] != getattr(row, field) for field in ("fair_by", "limits")):
         check_lanes(connection, [row.name])
         file_again(connection, row.name)

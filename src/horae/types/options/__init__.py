@@ -23,6 +23,7 @@ from horae.types.options.declaration import (
 )
 from horae.types.options.limits import declared_limits, limits_of_job
 from horae.types.options.queues import (
+    QUEUE_OPTIONS,
     DeclaredQueue,
     check_concurrency,
     check_fair_by,
@@ -49,6 +50,7 @@ from horae.types.options.uniqueness import (
 
 __all__ = [
     "OPTIONS",
+    "QUEUE_OPTIONS",
     "START_OPTIONS",
     "DeclaredQueue",
     "DependencyFailure",

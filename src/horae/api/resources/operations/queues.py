@@ -18,6 +18,7 @@ from horae.client.operations import LARGEST_LIMIT
 from horae.domain.limits import Limit
 from horae.domain.names import LONGEST_NAME
 from horae.storage.queues import QueueView, queues
+from horae.types.options import QUEUE_OPTIONS
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 
@@ -40,7 +41,7 @@ class QueueLimit(RequestModel):
     concurrency_limit: int | None = Field(
         ge=1,
         le=LARGEST_LIMIT,
-        description="Jobs that may run at a time, over all nodes; null for no limit.",
+        description=QUEUE_OPTIONS["concurrency_limit"].description,
     )
 
 
