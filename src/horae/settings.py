@@ -18,7 +18,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
-from horae.domain.cluster import ALL_ROLES, Role, parse_roles
+from horae.domain.cluster import ALL_ROLES, NodeRole, parse_roles
 from horae.domain.jobs import MOST_BYTES, MOST_LINES, check_queue_backend
 from horae.domain.sizes import parse_size
 from horae.domain.times import parse_duration
@@ -122,7 +122,7 @@ def _size(value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
-def _roles(value: Any) -> tuple[Role, ...]:
+def _roles(value: Any) -> tuple[NodeRole, ...]:
     """Read `worker,scheduler`; an empty variable is refused: a process needs a role."""
     if not isinstance(value, str | list | tuple | set | frozenset):
         # Pydantic reports ValueError only.
@@ -205,7 +205,7 @@ class Settings(BaseSettings):
             " limit."
         ),
     )
-    roles: Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_roles)] = Field(
+    roles: Annotated[tuple[NodeRole, ...], NoDecode, BeforeValidator(_roles)] = Field(
         ALL_ROLES,
         description=(
             "What a process does: worker, scheduler, web, separated by commas. Default: all."

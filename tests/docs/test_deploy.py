@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import make_url
 
 from horae.cli.lazy_commands import lazy_commands
-from horae.domain.cluster.roles import Role, parse_roles
+from horae.domain.cluster.roles import NodeRole, parse_roles
 from horae.domain.times.duration import parse_duration
 from horae.settings import Settings, settings
 from tests.docs.transcripts import ROOT
@@ -84,7 +84,7 @@ def test_a_unit_is_valid_and_waits_for_the_grace_period(unit: Path, tmp_path: Pa
         assert parse_roles(given["roles"])
         assert float(lines["TimeoutStopSec"]) == seconds(SHARED["HORAE_GRACE"]) + AFTER_GRACE
         assert lines["KillMode"] == "mixed"
-        if parse_roles(given["roles"]) != (Role.WEB,):
+        if parse_roles(given["roles"]) != (NodeRole.WEB,):
             assert SHARED["HORAE_JOURNAL_DIR"] == f"/run/{lines['RuntimeDirectory']}"
             assert (
                 lines["RuntimeDirectoryPreserve"] == "yes"
@@ -159,7 +159,7 @@ def test_a_pod_runs_what_exists(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert PODS[name]["terminationGracePeriodSeconds"] == given.grace.total_seconds() + AFTER_GRACE
     roles = parse_roles(arguments["roles"])
     assert "web" in roles  # for the probes
-    if roles != (Role.WEB,):
+    if roles != (NodeRole.WEB,):
         [mount], [volume] = container["volumeMounts"], PODS[name]["volumes"]
         assert (mount["name"], mount["mountPath"]) == (volume["name"], str(given.journal_dir))
     assert given.tokens

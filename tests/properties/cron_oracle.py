@@ -7,7 +7,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.fields import Field
+from horae.domain.cron.fields import CronField
 
 SECOND = timedelta(seconds=1)
 
@@ -73,7 +73,7 @@ class Chosen:
     both_days: bool
 
 
-def chosen_by(fields: tuple[Field, ...]) -> Chosen:
+def chosen_by(fields: tuple[CronField, ...]) -> Chosen:
     values = tuple(frozenset(part.values) for part in fields)
     return Chosen(values, fields[3].text[0] == "*" or fields[5].text[0] == "*")
 

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import bindparam, func, select, update
 
 from horae.domain.jobs.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
-from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, Limit
+from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, TimeLimit
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation, reading
@@ -76,7 +76,7 @@ def expired_pending(database: Database, limits: Mapping[str, float]) -> list[Job
     return _expired(database, PENDING, limits)
 
 
-def _expired(database: Database, limit: Limit, seconds: Mapping[str, float]) -> list[Job]:
+def _expired(database: Database, limit: TimeLimit, seconds: Mapping[str, float]) -> list[Job]:
     found = database.autocommit(time_limits.overdue, limit, seconds)
     return database.transact(time_limits.expire, [(item.id, item.lease) for item in found], limit)
 

@@ -9,7 +9,7 @@ from horae import Horae
 from horae.client.doctor.finding import Level
 from horae.client.doctor.schedules import schedule_findings
 from horae.client.doctor.work import node_findings
-from horae.domain.cluster.roles import ALL_ROLES, Role, parse_roles
+from horae.domain.cluster.roles import ALL_ROLES, NodeRole, parse_roles
 from horae.domain.jobs.job import NodeId
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.runtime.components import NodeKeywords, options_from
@@ -23,13 +23,13 @@ ALLOWED = "expected one or more of worker, scheduler, web"
 @pytest.mark.parametrize(
     ("given", "roles"),
     [
-        ("worker", (Role.WORKER,)),
-        ("web, worker", (Role.WORKER, Role.WEB)),
-        (["scheduler", "worker", "worker"], (Role.WORKER, Role.SCHEDULER)),
+        ("worker", (NodeRole.WORKER,)),
+        ("web, worker", (NodeRole.WORKER, NodeRole.WEB)),
+        (["scheduler", "worker", "worker"], (NodeRole.WORKER, NodeRole.SCHEDULER)),
         ("worker,scheduler,web,", ALL_ROLES),
     ],
 )
-def test_roles_are_read(given: str | Iterable[str], roles: tuple[Role, ...]) -> None:
+def test_roles_are_read(given: str | Iterable[str], roles: tuple[NodeRole, ...]) -> None:
     assert parse_roles(given) == roles
 
 
@@ -49,8 +49,8 @@ def test_the_variable_is_checked(text: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_variable_and_the_argument_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings().roles == ALL_ROLES
     monkeypatch.setenv("HORAE_ROLES", "scheduler,worker")
-    assert settings().roles == (Role.WORKER, Role.SCHEDULER)
-    assert settings(roles=["web"]).roles == (Role.WEB,)
+    assert settings().roles == (NodeRole.WORKER, NodeRole.SCHEDULER)
+    assert settings(roles=["web"]).roles == (NodeRole.WEB,)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[
     Options,
 )
 
-from horae.domain.cron import CronExpression, Field
+from horae.domain.cron import CronExpression, CronField
 from horae.domain.schedules import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.times import Interval, load_zone
 
@@ -111,7 +111,7 @@ def _description(text: str) -> str:
     return description
 
 
-def _rhythm(field: Field) -> str:
+def _rhythm(field: CronField) -> str:
     """Keep a step that divides its field evenly; list the values of everything else."""
     step = field.text.removeprefix("*/")
     even = step != field.text and step.isdigit() and field.range.size % int(step) == 0
@@ -119,7 +119,7 @@ def _rhythm(field: Field) -> str:
     return field.text if even and several else _spelled(field)
 
 
-def _spelled(field: Field) -> str:
+def _spelled(field: CronField) -> str:
     """List the values of a field, with ranges for three and more in a row."""
     if field.is_full:
         return "*"

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
-from horae.domain.cluster import LivenessLimits, Role, parse_roles
+from horae.domain.cluster import LivenessLimits, NodeRole, parse_roles
 from horae.domain.jobs import KeepLogs
 from horae.domain.sizes import parse_size
 from horae.errors import ConfigurationError, InvalidRequest
@@ -162,9 +162,9 @@ def options_from(default_roles: Iterable[str], given: NodeKeywords) -> NodeOptio
     # That this process serves HTTP is known only if the caller names the role: by default it need
     # not.
     kept = {
-        "worker": Role.WORKER in roles,
-        "scheduler": Role.SCHEDULER in roles,
-        "web": named is not None and Role.WEB in roles,
+        "worker": NodeRole.WORKER in roles,
+        "scheduler": NodeRole.SCHEDULER in roles,
+        "web": named is not None and NodeRole.WEB in roles,
     }
     options = {**kept, **options}
     if not {"worker", "scheduler"} & given.keys() and not (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import AttemptOutcome, Claim, Limit, Progress, limits
+from horae.domain.jobs import AttemptOutcome, Claim, Progress, TimeLimit, limits
 from horae.errors import JobCancelled, JobStopped
 
 if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`
@@ -233,7 +233,7 @@ class Attempt:
         return self.soft_at + grace.total_seconds()
 
     @property
-    def passed(self) -> Limit:
+    def passed(self) -> TimeLimit:
         """The limit that is exceeded at `hard_at`."""
         return limits.HARD if self.claim.max_runtime is None else limits.OF_SCHEDULE
 

@@ -23,7 +23,7 @@ from horae.cli.serving import (
     tune_garbage_collector,
 )
 from horae.cli.values import comma_separated, duration
-from horae.domain.cluster import Role, parse_roles
+from horae.domain.cluster import NodeRole, parse_roles
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.runtime.claims import Slots
@@ -180,7 +180,7 @@ def run(
         "grace": None if grace is None else duration(grace),
     }
     options = {option: value for option, value in given.items() if value is not None}
-    switches = {Role.WORKER: worker, Role.SCHEDULER: scheduler, Role.WEB: api}
+    switches = {NodeRole.WORKER: worker, NodeRole.SCHEDULER: scheduler, NodeRole.WEB: api}
     horaes = applications(target_of(context), apps or [])
     if local_staff:
         for horae in horaes:
@@ -194,11 +194,11 @@ def run(
     with ExitStack() as stack:
         for horae in horaes:
             stack.callback(horae.close)
-        servers = serve(horaes, host, port) if Role.WEB in chosen else []
+        servers = serve(horaes, host, port) if NodeRole.WEB in chosen else []
         for server in servers:
             stack.callback(server.close)
-        kept = [role for role in chosen if role is not Role.WEB or servers]
-        is_node = not {Role.WORKER, Role.SCHEDULER}.isdisjoint(chosen)
+        kept = [role for role in chosen if role is not NodeRole.WEB or servers]
+        is_node = not {NodeRole.WORKER, NodeRole.SCHEDULER}.isdisjoint(chosen)
         nodes = (
             [horae.node(slots=slots, roles=kept, **options) for horae in horaes] if is_node else []
         )
@@ -211,8 +211,8 @@ def run(
 
 
 def chosen_roles(
-    settings: Sequence[Role], named: str | None, switches: Mapping[Role, bool | None]
-) -> tuple[Role, ...]:
+    settings: Sequence[NodeRole], named: str | None, switches: Mapping[NodeRole, bool | None]
+) -> tuple[NodeRole, ...]:
     """Return the roles of this process.
 
     Raises `InvalidRequest` for unknown names, `ConfigurationError` for no role.
@@ -225,7 +225,7 @@ def chosen_roles(
         )
     roles = parse_roles(settings if named is None else named)
     found = tuple(
-        role for role in Role if (role in roles if switches[role] is None else switches[role])
+        role for role in NodeRole if (role in roles if switches[role] is None else switches[role])
     )
     if not found:
         raise ConfigurationError(
@@ -289,12 +289,12 @@ def announce(
             f"horae {version('horae')} is ready: {'; '.join([*map(_in_words, ready), *urls])}"
         )
     for node in ready:
-        if Role.WORKER in node["roles"] and not node["types"]:
+        if NodeRole.WORKER in node["roles"] and not node["types"]:
             log.warning("node %s has no job types, so it will run no jobs", node["id"])
 
 
 def _in_words(node: dict[str, Any]) -> str:
-    if Role.WORKER not in node["roles"]:
+    if NodeRole.WORKER not in node["roles"]:
         return f"node {node['id']}, which fires schedules and runs no jobs, {node['database']}"
     queues = "all queues" if node["queues"] is None else f"queues {', '.join(node['queues'])}"
     count = len(node["types"])

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast, overload
 from typing_extensions import Unpack
 
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods import BulkFilter, Deletion, NewTime
+from horae.client.jobs.methods import BulkFilter, Deletion, Rescheduling
 from horae.client.on_threads import OnThreads
 from horae.domain.jobs import BulkPreview, Job
 from horae.storage.engine import Use
@@ -59,14 +59,14 @@ class AsyncChangesManyJobs(OnThreads[Jobs]):
 
     @overload
     async def reschedule_many(
-        self, *, preview: Literal[True], **which: Unpack[NewTime]
+        self, *, preview: Literal[True], **which: Unpack[Rescheduling]
     ) -> BulkPreview: ...
     @overload
     async def reschedule_many(
-        self, *, preview: Literal[False] = False, **which: Unpack[NewTime]
+        self, *, preview: Literal[False] = False, **which: Unpack[Rescheduling]
     ) -> Job: ...
     async def reschedule_many(
-        self, *, preview: bool = False, **which: Unpack[NewTime]
+        self, *, preview: bool = False, **which: Unpack[Rescheduling]
     ) -> Job | BulkPreview:
         """See `Jobs.reschedule_many`."""
         return await self._many("reschedule_many", preview=preview, **which)

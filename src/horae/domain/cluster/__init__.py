@@ -9,7 +9,7 @@ from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact, Death, Isolation, LivenessLimits, Signs, death_of
 from horae.domain.cluster.responders import responds
 from horae.domain.cluster.ring import PARTITIONS, Ring, partition_of
-from horae.domain.cluster.roles import ALL_ROLES, Role, parse_roles
+from horae.domain.cluster.roles import ALL_ROLES, NodeRole, parse_roles
 
 __all__ = [
     "ALL_ROLES",
@@ -20,8 +20,8 @@ __all__ = [
     "Death",
     "Isolation",
     "LivenessLimits",
+    "NodeRole",
     "Ring",
-    "Role",
     "Signs",
     "Silences",
     "death_of",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from horae.domain.cluster.roles import Role
+from horae.domain.cluster.roles import NodeRole
 from horae.domain.jobs import BULK_QUEUE, BULK_TYPE, CELERY, OWN_BACKEND
 
 CELERY_WORKER: Final = f"{CELERY} worker"
@@ -25,7 +25,7 @@ class Capabilities:
     @property
     def is_worker(self) -> bool:
         """Whether it runs jobs at all."""
-        return Role.WORKER in self.roles
+        return NodeRole.WORKER in self.roles
 
     @property
     def is_backend_worker(self) -> bool:
@@ -35,7 +35,7 @@ class Capabilities:
     @property
     def is_scheduler(self) -> bool:
         """Whether it fires schedules."""
-        return Role.SCHEDULER in self.roles
+        return NodeRole.SCHEDULER in self.roles
 
     def serves(self, queue: str) -> bool:
         """Whether it runs jobs of this queue; every worker also runs Horae's own jobs."""

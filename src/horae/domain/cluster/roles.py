@@ -8,7 +8,7 @@ from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
 
-class Role(StrEnum):
+class NodeRole(StrEnum):
     """A role. A process may have several; by default it has all of them."""
 
     WORKER = "worker"
@@ -19,10 +19,10 @@ class Role(StrEnum):
     """Serves the HTTP API and the dashboard."""
 
 
-ALL_ROLES: Final = tuple(Role)
+ALL_ROLES: Final = tuple(NodeRole)
 
 
-def parse_roles(given: str | Iterable[str]) -> tuple[Role, ...]:
+def parse_roles(given: str | Iterable[str]) -> tuple[NodeRole, ...]:
     """Read roles, as names or as a text with commas, in a fixed order.
 
     Raises `InvalidRequest` for none or unknown.

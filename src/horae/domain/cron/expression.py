@@ -6,7 +6,7 @@ from typing import Final, Self, get_args
 
 from typing_extensions import override
 
-from horae.domain.cron.fields import FIELD_RANGES, Field
+from horae.domain.cron.fields import FIELD_RANGES, CronField
 from horae.domain.cron.fires import EARLIEST, count_fires, first_fire
 from horae.domain.cron.parsing import complete, parse_field, split_expression
 from horae.domain.cron.pattern import WallPattern
@@ -35,7 +35,7 @@ class CronExpression:
     timezone: str
     dst_gap: DstGap
     dst_fold: DstFold
-    fields: tuple[Field, ...] = field(repr=False, compare=False)
+    fields: tuple[CronField, ...] = field(repr=False, compare=False)
     follows_wall_clock: bool = field(repr=False, compare=False)
     """Whether a star in second, minute or hour makes it fire whenever the wall clock matches."""
     _pattern: WallPattern = field(repr=False, compare=False)
@@ -132,7 +132,7 @@ def _first_second(moment: datetime, *, inclusive: bool) -> int:
     return since.days * DAY + since.seconds + (0 if whole else 1)
 
 
-def _normalised(fields: tuple[Field, ...], count: int) -> str:
+def _normalised(fields: tuple[CronField, ...], count: int) -> str:
     """Join the fields that were written, without leading zeros and with single spaces."""
     first = 1 if count < 6 else 0  # noqa: PLR2004 - five fields have no second
     return " ".join(part.text for part in fields[first : first + count])

@@ -31,7 +31,7 @@ FIELD_RANGES: Final = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY, YEAR)
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     """A parsed field. Bit n of the mask stands for the number `range.low + n`."""
 
     range: FieldRange

@@ -4,7 +4,7 @@ import re
 from functools import partial
 from typing import Final
 
-from horae.domain.cron.fields import WEEKDAY, YEAR, Field, FieldRange, read_number
+from horae.domain.cron.fields import WEEKDAY, YEAR, CronField, FieldRange, read_number
 from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed_range, unreadable
 from horae.domain.times import Interval
 from horae.errors import CronSyntaxError, InvalidInterval
@@ -118,7 +118,7 @@ def _refuse_year_as_weekday(fields: tuple[str, ...]) -> None:
     raise refusal(WEEKDAY, last, "a year is the last of seven fields", hint)
 
 
-def parse_field(field_range: FieldRange, text: str) -> Field:
+def parse_field(field_range: FieldRange, text: str) -> CronField:
     """Read one field; `CronSyntaxError` names it, its text, what is allowed and a better text."""
     mask = 0
     for item in text.split(","):
@@ -126,7 +126,7 @@ def parse_field(field_range: FieldRange, text: str) -> Field:
     # Sunday as 7 becomes 0 only now, because a range may end in 7 and a step may land on it.
     if field_range is WEEKDAY and mask & _SUNDAY_AS_7:
         mask = mask & ~_SUNDAY_AS_7 | 1
-    return Field(field_range, _LEADING_ZEROS.sub("", text), mask)
+    return CronField(field_range, _LEADING_ZEROS.sub("", text), mask)
 
 
 def _reads(field_range: FieldRange, text: str) -> bool:

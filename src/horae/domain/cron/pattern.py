@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final, NamedTuple, Self
 
-from horae.domain.cron.fields import YEAR, Field
+from horae.domain.cron.fields import YEAR, CronField
 from horae.domain.times import DAY, EPOCH
 
 FIRST_DAY: Final = date(YEAR.low, 1, 1).toordinal()
@@ -40,7 +40,7 @@ class TimesOfDay:
     first: int
 
     @classmethod
-    def of(cls, second: Field, minute: Field, hour: Field) -> Self:
+    def of(cls, second: CronField, minute: CronField, hour: CronField) -> Self:
         """Combine three parsed fields."""
         first = hour.values[0] * _HOUR + minute.values[0] * _MINUTE + second.values[0]
         return cls(second.mask, minute.mask, hour.mask, first)
@@ -87,7 +87,7 @@ class Calendar:
     every_day: bool
 
     @classmethod
-    def of(cls, day: Field, month: Field, weekday: Field, year: Field) -> Self:
+    def of(cls, day: CronField, month: CronField, weekday: CronField, year: CronField) -> Self:
         """Combine four parsed fields by the rule of crontab(5).
 
         Either day field suffices if both are restricted, that is, start with something else than
@@ -142,7 +142,7 @@ class WallPattern(NamedTuple):
     calendar: Calendar
 
     @classmethod
-    def of(cls, fields: Sequence[Field]) -> Self:
+    def of(cls, fields: Sequence[CronField]) -> Self:
         """Combine seven parsed fields."""
         return cls(TimesOfDay.of(*fields[:3]), Calendar.of(*fields[3:]))
 

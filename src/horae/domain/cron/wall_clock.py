@@ -12,7 +12,7 @@ In one stretch the clock runs evenly. The policy only moves where it opens and c
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from horae.domain.times import Span, span_at
+from horae.domain.times import OffsetSpan, span_at
 
 DstGap: TypeAlias = Literal["shift", "skip"]
 DstFold: TypeAlias = Literal["first", "second", "both"]
@@ -51,7 +51,7 @@ def stretches_of_block(clock: WallClock, block: int) -> tuple[Stretch, ...]:
     return tuple(stretches)
 
 
-def _stretch(clock: WallClock, span: Span, start: int, end: int) -> Stretch:
+def _stretch(clock: WallClock, span: OffsetSpan, start: int, end: int) -> Stretch:
     """Apply the policy to as much of a span as lies between two instants."""
     opens, closes = start + span.offset, end + span.offset
     if start == span.start:

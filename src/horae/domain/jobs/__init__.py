@@ -77,7 +77,7 @@ from horae.domain.jobs.job import (
     state_after,
     states_before,
 )
-from horae.domain.jobs.limits import EXPIRED, HARD, OF_SCHEDULE, PENDING, Limit
+from horae.domain.jobs.limits import EXPIRED, HARD, OF_SCHEDULE, PENDING, TimeLimit
 from horae.domain.jobs.log_lines import (
     LEVELS,
     LONGEST_LINE,
@@ -176,7 +176,6 @@ __all__ = [
     "KeepLogs",
     "KeptFor",
     "Lasted",
-    "Limit",
     "Literal",
     "LogLine",
     "LogPage",
@@ -199,6 +198,7 @@ __all__ = [
     "Succeeded",
     "Term",
     "ThenStep",
+    "TimeLimit",
     "Unique",
     "UniqueKey",
     "Wait",

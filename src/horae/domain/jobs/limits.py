@@ -5,7 +5,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class TimeLimit:
     """A limit that a job has exceeded: its code, and texts for developers and the job's owner."""
 
     code: str
@@ -13,22 +13,22 @@ class Limit:
     human_readable_error: str
 
 
-HARD: Final = Limit(
+HARD: Final = TimeLimit(
     "hard_time_limit",
     "hard time limit exceeded",
     "This job ran for longer than it may and was stopped.",
 )
-OF_SCHEDULE: Final = Limit(
+OF_SCHEDULE: Final = TimeLimit(
     "schedule_time_limit",
     "hard time limit of the schedule exceeded",
     "This run took longer than its schedule allows and was stopped.",
 )
-PENDING: Final = Limit(
+PENDING: Final = TimeLimit(
     "pending_timeout",
     "pending timeout exceeded: no worker took the job",
     "This job was not started in time because no worker was free to take it.",
 )
-EXPIRED: Final = Limit(
+EXPIRED: Final = TimeLimit(
     "expired",
     "expired: the job had not begun by the time at which it expires",
     "This job was not started in time, so it was not run at all.",

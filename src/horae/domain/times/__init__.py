@@ -8,7 +8,7 @@ from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_durati
 from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 from horae.domain.times.interval_text import read_interval
-from horae.domain.times.zone import DAY, EPOCH, Span, load_zone, span_at
+from horae.domain.times.zone import DAY, EPOCH, OffsetSpan, load_zone, span_at
 
 __all__ = [
     "DAY",
@@ -17,7 +17,7 @@ __all__ = [
     "Duration",
     "Grid",
     "Interval",
-    "Span",
+    "OffsetSpan",
     "load_zone",
     "parse_duration",
     "read_interval",

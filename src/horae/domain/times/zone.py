@@ -23,7 +23,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BLOCK_BITS: Final = 25
 
 
-class Span(NamedTuple):
+class OffsetSpan(NamedTuple):
     """A stretch `start <= instant < end` with one offset, and the offsets before and after it."""
 
     start: int
@@ -39,7 +39,7 @@ _LONGEST_NAME: Final = 100
 _NO_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
 
 # UTC needs no blocks. Its one span covers every year that a datetime can express.
-_FOREVER: Final = Span(-(1 << 40), 1 << 40, 0, 0, 0)
+_FOREVER: Final = OffsetSpan(-(1 << 40), 1 << 40, 0, 0, 0)
 
 
 @lru_cache(maxsize=1024)
@@ -79,7 +79,7 @@ def _packaged_names() -> frozenset[str]:
     )
 
 
-def span_at(key: str, instant: int) -> Span:
+def span_at(key: str, instant: int) -> OffsetSpan:
     """Find the span of zone `key` that contains `instant` (seconds since 1970 in UTC).
 
     Spans also end where a block of the cache ends; both sides then have the same offset.
@@ -103,12 +103,12 @@ def to_instant(key: str, wall: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _spans_of_block(key: str, block: int) -> tuple[Span, ...]:
+def _spans_of_block(key: str, block: int) -> tuple[OffsetSpan, ...]:
     start, end = block << _BLOCK_BITS, (block + 1) << _BLOCK_BITS
     zone = load_zone(key)
     edges = [start, *_changes(zone, start, end), end]
     return tuple(
-        Span(
+        OffsetSpan(
             first,
             last,
             _offset(zone, first),

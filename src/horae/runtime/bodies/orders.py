@@ -1,6 +1,6 @@
 """Orders of a node to stop a body, which are raised inside it."""
 
-from horae.domain.jobs import Limit
+from horae.domain.jobs import TimeLimit
 from horae.errors import JobStopped, LeaseLost
 
 
@@ -11,7 +11,7 @@ class Overtaken(LeaseLost):
 class OutOfTime(JobStopped):
     """The hard time limit of the job is over, so its result no longer counts."""
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: TimeLimit) -> None:
         super().__init__(limit.error)
         self.limit = limit
 

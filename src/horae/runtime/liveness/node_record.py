@@ -5,7 +5,7 @@ import secrets
 from importlib.metadata import version
 from typing import Final
 
-from horae.domain.cluster import CELERY_WORKER, Role
+from horae.domain.cluster import CELERY_WORKER, NodeRole
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.identity import encode_host, new_node_id, this_process
 from horae.storage.nodes import NodeRecord
@@ -17,9 +17,9 @@ INLINE: Final = "inline"
 def record_of(registry: Registry, options: NodeOptions, *, role: str | None = None) -> NodeRecord:
     """Return the row of a new incarnation of this process; `role` replaces the options' roles."""
     had = [
-        (Role.SCHEDULER, options.scheduler),
-        (Role.WORKER, options.worker),
-        (Role.WEB, options.web),
+        (NodeRole.SCHEDULER, options.scheduler),
+        (NodeRole.WORKER, options.worker),
+        (NodeRole.WEB, options.web),
     ]
     # A node of an application with a backend sends messages about the jobs that this backend
     # runs.

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from horae.domain.cluster import Death
 from horae.domain.elapsed import Elapsed
-from horae.domain.jobs import Job, JobId, Limit, NodeId, limits
+from horae.domain.jobs import Job, JobId, NodeId, TimeLimit, limits
 from horae.guarded_log import guarded_log
 from horae.live import LiveReport, LiveStore
 from horae.runtime.bodies import START_UP
@@ -329,7 +329,7 @@ class Sweeper:
                 ", …" if len(waiting) > _NAMED else "",
             )
 
-    async def _fail(self, found: Sequence[OverdueJob], limit: Limit, why: str) -> None:
+    async def _fail(self, found: Sequence[OverdueJob], limit: TimeLimit, why: str) -> None:
         """Fail those of these jobs that are past the limit, even by this process's own clock.
 
         Changes of the database's clock before this process observed it are unknown here. But a

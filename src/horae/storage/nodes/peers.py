@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Text, bindparam, cast, func, or_, select
 
-from horae.domain.cluster import CELERY_WORKER, Role
+from horae.domain.cluster import CELERY_WORKER, NodeRole
 from horae.domain.jobs import NodeId
 from horae.storage.engine import seconds_from_now
 from horae.storage.jobs import nodes
@@ -40,7 +40,7 @@ PEERS: Final = (
         or_(
             *(
                 cast(nodes.c.roles, Text()).contains(f'"{role}"', autoescape=True)
-                for role in (Role.WORKER, CELERY_WORKER)
+                for role in (NodeRole.WORKER, CELERY_WORKER)
             )
         ),
         nodes.c.heartbeat_at > seconds_from_now("since"),

@@ -30,8 +30,8 @@ from horae.domain.jobs import (
     JobEvent,
     JobId,
     JobState,
-    Limit,
     NodeId,
+    TimeLimit,
     state_after,
     states_before,
 )
@@ -85,7 +85,7 @@ _of_schedule = jobs.c.max_runtime.is_not(
     None
 )  # the schedule of such a job sets its limit, not its type
 _unclaimed = jobs.c.waits_for.is_(None) & jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
-OVERDUE: Final[Mapping[Limit, PerDialect[Select[Any]]]] = {
+OVERDUE: Final[Mapping[TimeLimit, PerDialect[Select[Any]]]] = {
     HARD: PerDialect(
         partial(_overdue, JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule)
     ),
@@ -148,7 +148,9 @@ EXPIRE_UNBEGUN: Final = PerDialect(
 )
 
 
-def overdue(connection: Connection, limit: Limit, seconds: Mapping[str, float]) -> list[OverdueJob]:
+def overdue(
+    connection: Connection, limit: TimeLimit, seconds: Mapping[str, float]
+) -> list[OverdueJob]:
     """Return the jobs that have exceeded a limit; `seconds` by type.
 
     `HARD`: jobs that have run for too long. `OF_SCHEDULE`: runs that have exceeded the limit of
@@ -169,7 +171,7 @@ def expired_jobs(connection: Connection, limit: int) -> list[OverdueJob]:
 def expire(
     connection: Connection,
     passed: Collection[tuple[JobId, int]],
-    limit: Limit,
+    limit: TimeLimit,
     reported: Mapping[tuple[JobId, int], int] = MappingProxyType({}),
     *,
     followed: FollowUps | None = None,

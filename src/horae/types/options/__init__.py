@@ -36,7 +36,7 @@ from horae.types.options.start_options import (
     OPTIONS,
     START_OPTIONS,
     DependencyFailure,
-    Option,
+    StartOption,
     StartOptions,
     TextForm,
 )
@@ -54,7 +54,7 @@ __all__ = [
     "START_OPTIONS",
     "DeclaredQueue",
     "DependencyFailure",
-    "Option",
+    "StartOption",
     "StartOptions",
     "TextForm",
     "TimeLimits",

@@ -40,7 +40,7 @@ _YEARS: Final = range(2, 9999)
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class StartOption:
     """An option of a start.
 
     `parse`: returns the checked value, or raises `InvalidRequest`; `of_type`: without a value the
@@ -122,14 +122,16 @@ class StartOptions:
     the job counts under the limits of its type, 1 as a rule. `tags`: added to those of the type.
     """
 
-    owner: Annotated[str | None, Option(owner_id, "Owner of the job.", metavar="TEXT")] = None
+    owner: Annotated[str | None, StartOption(owner_id, "Owner of the job.", metavar="TEXT")] = None
     queue: Annotated[
         str | None,
-        Option(queue_name, "Queue, instead of that of its type.", metavar="NAME", of_type=True),
+        StartOption(
+            queue_name, "Queue, instead of that of its type.", metavar="NAME", of_type=True
+        ),
     ] = None
     priority: Annotated[
         int | None,
-        Option(
+        StartOption(
             partial(whole_number, "priority", least=-LARGEST_NUMBER),
             "Priority; higher runs first.",
             "number",
@@ -138,15 +140,15 @@ class StartOptions:
     ] = None
     delay: Annotated[
         Duration | None,
-        Option(_delay, "Delay before it may start, such as 10m.", "duration", metavar="TIME"),
+        StartOption(_delay, "Delay before it may start, such as 10m.", "duration", metavar="TIME"),
     ] = None
     run_at: Annotated[
         datetime | None,
-        Option(partial(_moment, "run_at"), "Earliest start.", "moment", metavar="ISO"),
+        StartOption(partial(_moment, "run_at"), "Earliest start.", "moment", metavar="ISO"),
     ] = None
     tags: Annotated[
         Collection[str] | None,
-        Option(
+        StartOption(
             parse_tags,
             "A tag, by which the job can be found. Repeatable.",
             "texts",
@@ -156,7 +158,7 @@ class StartOptions:
     ] = None
     unique_key: Annotated[
         str | None,
-        Option(
+        StartOption(
             partial(foreign_id, "unique_key"),
             "Refuse if an unfinished job of the type has the same key.",
             metavar="TEXT",
@@ -164,7 +166,7 @@ class StartOptions:
     ] = None
     unique: Annotated[
         Unique | None,
-        Option(
+        StartOption(
             partial(of_kind, "unique", kind=Unique, expected="a Unique"),
             "Refuse if an unfinished job has the same values of these; * for all.",
             "names",
@@ -173,13 +175,13 @@ class StartOptions:
     ] = None
     on_duplicate: Annotated[
         OnDuplicate | None,
-        Option(
+        StartOption(
             check_on_duplicate, "If there is such a job: refuse, return or replace.", metavar="WHAT"
         ),
     ] = None
     debounce: Annotated[
         Duration | Debounce | None,
-        Option(
+        StartOption(
             debounce_of,
             "Wait for further starts, and run once with the last parameters.",
             "duration",
@@ -188,7 +190,7 @@ class StartOptions:
     ] = None
     expires: Annotated[
         Duration | datetime | None,
-        Option(
+        StartOption(
             _expires,
             "Fail the job if it has not begun so long after it was due.",
             "duration",
@@ -197,7 +199,7 @@ class StartOptions:
     ] = None
     max_attempts: Annotated[
         int | None,
-        Option(
+        StartOption(
             partial(whole_number, "max_attempts", least=1),
             "Maximum number of attempts.",
             "number",
@@ -207,7 +209,7 @@ class StartOptions:
     ] = None
     backoff: Annotated[
         Backoff | None,
-        Option(
+        StartOption(
             partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
             "Waits between attempts, such as base=10s,cap=5m,factor=linear,jitter=0.1.",
             "backoff",
@@ -216,7 +218,7 @@ class StartOptions:
     ] = None
     weight: Annotated[
         int | None,
-        Option(
+        StartOption(
             partial(whole_number, "weight", least=1),
             "How much it counts under the limits of its type.",
             "number",
@@ -226,11 +228,13 @@ class StartOptions:
     ] = None
     after: Annotated[
         Iterable[Job | int] | None,
-        Option(_after, "Start only after this job has ended. Repeatable.", "ids", metavar="ID"),
+        StartOption(
+            _after, "Start only after this job has ended. Repeatable.", "ids", metavar="ID"
+        ),
     ] = None
     on_dependency_failure: Annotated[
         DependencyFailure | None,
-        Option(
+        StartOption(
             _on_dependency_failure,
             "If such a job does not finish: cancel (default), fail or run.",
             metavar="WHAT",
@@ -238,7 +242,7 @@ class StartOptions:
     ] = None
     meta: Annotated[
         Mapping[str, Any] | None,
-        Option(
+        StartOption(
             partial(of_kind, "meta", kind=Mapping, expected="a mapping"),
             "Data besides the parameters, as one JSON object.",
             "json",
@@ -287,7 +291,7 @@ _EXCLUDE: Final = (
     ("debounce", "after"),
 )
 """Pairs of options of which a call gives at most one."""
-OPTIONS: Final[Mapping[str, Option]] = {
+OPTIONS: Final[Mapping[str, StartOption]] = {
     name: get_args(annotation)[1] for name, annotation in StartOptions.__annotations__.items()
 }
 """All options of a start by name, in the order in which the command line shows them."""

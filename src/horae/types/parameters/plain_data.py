@@ -38,7 +38,7 @@ Path = tuple[Any, Any] | None
 Children = Callable[[Any, Path], Iterator[tuple[Any, Any]] | None]
 
 
-class Problem(NamedTuple):
+class ValueProblem(NamedTuple):
     """Where something cannot be accepted, and why."""
 
     where: str
@@ -50,10 +50,10 @@ class _NotPlain(Exception):  # an exception keeps the walk short: it ends at the
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(what)
-        self.problem = Problem(_shown(path), what)
+        self.problem = ValueProblem(_shown(path), what)
 
 
-def problem_of(value: Any) -> Problem | None:
+def problem_of(value: Any) -> ValueProblem | None:
     """Return why a value is no plain data: an iterator, a number that JSON lacks, too deep, too
     many values.
     """
@@ -64,7 +64,7 @@ def problem_of(value: Any) -> Problem | None:
     return None
 
 
-def json_problem_of(value: Any) -> Problem | None:
+def json_problem_of(value: Any) -> ValueProblem | None:
     """Return the part of a value that would change on its way through JSON, or None."""
     try:
         _walk(value, _json_children, _JSON_SCALARS)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, Vali
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from horae.types.parameters.annotations import parts_of
-from horae.types.parameters.plain_data import Problem, json_problem_of
+from horae.types.parameters.plain_data import ValueProblem, json_problem_of
 from horae.types.parameters.secret import has_parts, is_secret, opened, parts_of_value
 
 _BYTES: Final = "$bytes"
@@ -31,7 +31,7 @@ _SEQUENCES: Final = frozenset({Sequence, Collection, Iterable})
 class NotStorableError(ValueError):
     """These parameters would not reach the body as they were validated."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ValueProblem]) -> None:
         super().__init__("; ".join(f"{where}: {what}" for where, what in problems))
         self.problems = problems
 
@@ -41,20 +41,20 @@ class Given:
     """What a caller gave, in lists and dictionaries that no validator can change."""
 
     data: Mapping[str, Any]
-    not_json: Mapping[str, Problem]  # the values that JSON cannot express, and why
+    not_json: Mapping[str, ValueProblem]  # the values that JSON cannot express, and why
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Given":
         """Copy the values of a call."""
         if _SCALARS.issuperset(map(type, values.values())):
             return cls(dict(values), {})
-        data, not_json = dict[str, Any](), dict[str, Problem]()
+        data, not_json = dict[str, Any](), dict[str, ValueProblem]()
         for name, value in values.items():
             if (problem := json_problem_of(value)) is None:
                 text = json.dumps(value)
                 data[name] = json.loads(text)
                 if _BYTES in text:
-                    not_json[name] = Problem("", f"{_BYTES} is a reserved name")
+                    not_json[name] = ValueProblem("", f"{_BYTES} is a reserved name")
             else:
                 data[name], not_json[name] = opened(value), problem
         return cls(data, not_json)
@@ -143,12 +143,12 @@ class ParameterWriter:
             )
         }
 
-    def _problem(self, name: str, not_json: Mapping[str, Problem]) -> Problem:
+    def _problem(self, name: str, not_json: Mapping[str, ValueProblem]) -> ValueProblem:
         problem = not_json.get(name)
         if problem is None:
-            return Problem(name, "cannot be stored and validated again unchanged")
+            return ValueProblem(name, "cannot be stored and validated again unchanged")
         where = "" if is_secret(self._model, name) else problem.where  # keys may be secret
-        return Problem(".".join(part for part in (name[:50], where) if part), problem.what)
+        return ValueProblem(".".join(part for part in (name[:50], where) if part), problem.what)
 
 
 def _has_validators(model: type[BaseModel]) -> bool:

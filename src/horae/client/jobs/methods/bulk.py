@@ -53,7 +53,7 @@ class Deletion(BulkFilter, total=False):
     without_hooks: bool
 
 
-class NewTime(BulkFilter, total=False):
+class Rescheduling(BulkFilter, total=False):
     """Which jobs to move, and the new time: `run_at`, or `delay` from now."""
 
     run_at: datetime | None
@@ -110,14 +110,14 @@ class ChangesManyJobs(JobsBase):
 
     @overload
     def reschedule_many(
-        self, *, preview: Literal[True], **which: Unpack[NewTime]
+        self, *, preview: Literal[True], **which: Unpack[Rescheduling]
     ) -> BulkPreview: ...
     @overload
     def reschedule_many(
-        self, *, preview: Literal[False] = False, **which: Unpack[NewTime]
+        self, *, preview: Literal[False] = False, **which: Unpack[Rescheduling]
     ) -> Job: ...
     def reschedule_many(
-        self, *, preview: bool = False, **which: Unpack[NewTime]
+        self, *, preview: bool = False, **which: Unpack[Rescheduling]
     ) -> Job | BulkPreview:
         """Make all pending jobs that meet the filter due at `run_at`, or at `delay` from now."""
         run_at, delay = which.pop("run_at", None), which.pop("delay", None)
