@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 from unittest import mock
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, or_, select
 
 from horae.client.jobs.cancelling import JobCanceller
 from horae.domain.cluster.clock_steps import Silences
@@ -16,7 +16,7 @@ from horae.domain.jobs.job import AttemptOutcome, Claim, Job, NodeId
 from horae.domain.limits.choosing import Chooser
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.settling.settler import Settler
-from horae.storage.engine.dialect import IdList, PerDialect, member_of
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, PerDialect, member_of
 from horae.storage.jobs import claims
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.tables import jobs, queues
@@ -44,17 +44,21 @@ def together(*patches: Patch) -> Patch:
     return apply
 
 
-def statement(module: Any, name: str, build: Callable[[str], Any]) -> Patch:
+def statement(module: Any, name: str, build: Callable[[], Any]) -> Patch:
     """Replace a statement, which is built when the patch is applied."""
-    return lambda: mock.patch.object(module, name, PerDialect(build))
+    return lambda: mock.patch.object(module, name, build())
 
 
-def _unfenced(build: Callable[[str], Any]) -> Callable[[str], Any]:
-    def built(dialect: str) -> Any:
-        with mock.patch.object(settling_statements, "_has_lease", _has_any_lease):
-            return build(dialect)
+def _settle(*, plain: bool) -> Any:
+    """Build the statements that settle a batch anew."""
+    return PerDialect(
+        *(settling_statements._settle(dialect, plain=plain) for dialect in (POSTGRESQL, SQLITE))  # noqa: SLF001
+    )
 
-    return built
+
+def _unfenced(*, plain: bool) -> Any:
+    with mock.patch.object(settling_statements, "_has_lease", _has_any_lease):
+        return _settle(plain=plain)
 
 
 def _has_any_lease(batch: Any) -> Any:
@@ -62,8 +66,8 @@ def _has_any_lease(batch: Any) -> Any:
 
 
 UNFENCED_SETTLE: Final = together(
-    statement(settling, "SETTLE", _unfenced(settling_statements._settle)),  # noqa: SLF001
-    statement(settling, "FINISH", _unfenced(partial(settling_statements._settle, plain=True))),  # noqa: SLF001
+    statement(settling, "SETTLE", partial(_unfenced, plain=False)),
+    statement(settling, "FINISH", partial(_unfenced, plain=True)),
 )
 
 
@@ -73,21 +77,17 @@ def _closed() -> Any:
     )
 
 
-_DUE: Final = PerDialect(lambda dialect: claims.due_jobs(dialect, _closed(), jobs.c.id))
-_START: Final = PerDialect(
-    lambda dialect: claims.start_in_order(
-        dialect, select(jobs.c.id).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
-    )
-)
+_DUE: Final = claims.due_jobs(_closed(), jobs.c.id)
+_START: Final = claims.start_in_order(select(jobs.c.id).where(member_of(jobs.c.id, "ids")))
 
 
 def claim_in_two_steps(
     connection: Connection, made: PerDialect[Any], parameters: Mapping[str, Any]
 ) -> list[Claim]:
     """Read which jobs are due, and then start them whatever has happened to them meanwhile."""
-    if made is not claims.CLAIM:
+    if made is not claims.CLAIM[claims.Part.ALL]:
         return _execute_claim(connection, made, parameters)
-    due = connection.execute(_DUE.on(connection), parameters).scalars().all()
+    due = connection.execute(_DUE, parameters).scalars().all()
     return _execute_claim(connection, _START, {"ids": list(due), "node": parameters["node"]})
 
 
@@ -100,24 +100,27 @@ def claiming_with(changes: Mapping[str, Any]) -> Patch:
     def apply() -> AbstractContextManager[Any]:
         stack = ExitStack()
         stack.enter_context(mock.patch.dict(claims.STARTED, changes))
-        stack.enter_context(mock.patch.object(claims, "CLAIM", PerDialect(claims._claim)))  # noqa: SLF001
-        stack.enter_context(
-            mock.patch.object(limited_claims, "CLAIM", PerDialect(limited_claims._claim))  # noqa: SLF001
-        )
+        stack.enter_context(mock.patch.object(claims, "CLAIM", built_claims()))
+        limited = claims.start_in_order(limited_claims._fitting)  # noqa: SLF001
+        stack.enter_context(mock.patch.object(limited_claims, "CLAIM", limited))
         return stack
 
     return apply
 
 
-def unlimited(dialect: str) -> Any:
+def built_claims() -> Mapping[claims.Part, Any]:
+    """Build the claim of all due jobs anew."""
+    due = claims.due_jobs(claims._closed, jobs.c.id).with_for_update(skip_locked=True)  # noqa: SLF001
+    return {claims.Part.ALL: claims.start_in_order(select(due.cte("due").c.id))}
+
+
+def unlimited() -> Any:
     """Build the claim from limited queues as if nothing was running."""
-    with mock.patch.object(limited_claims, "_held", _nothing_held):
-        return limited_claims._claim(dialect)  # noqa: SLF001
-
-
-def _nothing_held() -> Any:
-    counted = select(jobs.c.queue, func.count().label("running")).where(jobs.c.id < 0)
-    return counted.group_by(jobs.c.queue).subquery("held")
+    made = limited_claims._fitting._generate()  # noqa: SLF001
+    place = limited_claims._ranked.c.place  # noqa: SLF001
+    limit = queues.c.concurrency_limit
+    made._where_criteria = (or_(limit.is_(None), place <= limit),)  # noqa: SLF001
+    return claims.start_in_order(made)
 
 
 def cancelling_anything() -> AbstractContextManager[Any]:
@@ -223,9 +226,9 @@ def lock_as_due(connection: Connection, ids: Any) -> list[Any]:
     ]
 
 
-def _settle_without_snoozes(dialect: str) -> Any:
+def _settle_without_snoozes() -> Any:
     with mock.patch.object(settling_statements, "UNCOUNTED", {AttemptOutcome.INTERRUPTED}):
-        return settling_statements._settle(dialect)  # noqa: SLF001
+        return _settle(plain=False)
 
 
 counting_snoozes: Final[Patch] = statement(settling, "SETTLE", _settle_without_snoozes)

@@ -58,7 +58,7 @@ from horae.runtime.liveness.life_lock import LifeLock
 from horae.runtime.node import incarnation
 from horae.storage.engine import database
 from horae.storage.engine.database import Database, side_car_path
-from horae.storage.engine.dialect import PerDialect, database_now, seconds_from_now, seconds_since
+from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs.tables import jobs, nodes
 from horae.storage.nodes import nodes as node_statements
@@ -117,7 +117,7 @@ def _of_sqlite() -> list[Any]:
         mock.patch.object(Database, "check_file", check_nothing),
         mock.patch.object(node_statements, "heartbeat", send_heartbeat),
         mock.patch.object(node_statements, "take_lock", take_lock),
-        mock.patch.object(node_statements, "VIEW", PerDialect(_view)),
+        mock.patch.object(node_statements, "VIEW", _view()),
     ]
 
 
@@ -383,7 +383,7 @@ def take_lock(connection: Connection, key: int) -> bool:
     return True
 
 
-def _view(dialect: str) -> Any:
+def _view() -> Any:
     running = select(func.count()).where(jobs.c.node_id == nodes.c.id).scalar_subquery()
     free = literal_column("horae_lock_free(horae_nodes.lock_key)", Boolean())
     return select(

@@ -19,7 +19,7 @@ from horae.storage.jobs import claims, creation, premature
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
-from horae.storage.jobs.limits import filing, lane_claims, lane_cleaning, lane_statements
+from horae.storage.jobs.limits import filing, lane_claims, lane_cleaning
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling
 from horae.storage.queues import queues as queue_operations
@@ -461,23 +461,20 @@ def test_two_claims_do_not_take_the_same_start_of_a_rate(database: Database) -> 
     assert database.transact(lane_claims.claim, other, 2, 2).claims == []
 
 
-def when_locking(
-    monkeypatch: pytest.MonkeyPatch, statement: str, act: Callable[[], object]
-) -> None:
+def when_locking(monkeypatch: pytest.MonkeyPatch, lock: str, act: Callable[[], object]) -> None:
     """Let something happen once, right before a claim takes a lock."""
-    locking, waiting = getattr(lane_statements, statement), [act]
+    locking, waiting = vars(lane_claims)[lock], [act]
 
-    class Locking:
-        def on(self, connection: Connection) -> object:
-            while waiting:
-                waiting.pop()()
-            return locking.on(connection)
+    def act_and_lock(*given: object) -> object:
+        while waiting:
+            waiting.pop()()
+        return locking(*given)
 
-    monkeypatch.setattr(lane_statements, statement, Locking())
+    monkeypatch.setattr(lane_claims, lock, act_and_lock)
 
 
 @POSTGRESQL
-@pytest.mark.parametrize(("lock", "limit"), [("LOCK_BUCKETS", None), ("LOCK_QUEUES", 1)])
+@pytest.mark.parametrize(("lock", "limit"), [("_lock_buckets", None), ("_lock_queues", 1)])
 def test_starts_of_the_last_lock_holder_count(
     database: Database, monkeypatch: pytest.MonkeyPatch, lock: str, limit: int | None
 ) -> None:
@@ -522,7 +519,7 @@ def test_the_moment_of_a_start_is_not_before_that_of_the_last_lock_holder(
     for kind in ("one", "two"):
         job(database, numbers=TEN_AN_HOUR, type=kind)
     file_all(database)
-    when_locking(monkeypatch, "LOCK_BUCKETS", lambda: claim("two"))
+    when_locking(monkeypatch, "_lock_buckets", lambda: claim("two"))
     claim("one")
     assert moments == sorted(moments)
 

@@ -14,7 +14,7 @@ import horae.storage
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.constants import constant
 from horae.storage.engine.dialect import PerDialect
-from horae.storage.jobs.claims import CLAIM
+from horae.storage.jobs.claims import CLAIM, Part
 from horae.storage.jobs.tables import jobs
 
 SQL: Final[Any] = create_engine("sqlite://").dialect
@@ -28,9 +28,9 @@ def text_of(statement: Any, dialect: Any = SQL) -> str:
     return re.sub(r"\s+", " ", str(statement.compile(dialect=dialect)))
 
 
-def form_of(statement: PerDialect[Any], dialect: Any) -> Any:
+def form_of(statement: Any, dialect: Any) -> Any:
     connection: Any = SimpleNamespace(dialect=dialect)
-    return statement.on(connection)
+    return statement.on(connection) if isinstance(statement, PerDialect) else statement
 
 
 def statements() -> Iterator[tuple[str, Any]]:
@@ -39,9 +39,11 @@ def statements() -> Iterator[tuple[str, Any]]:
         if ".migrations." in info.name:
             continue
         for name, value in vars(importlib.import_module(info.name)).items():
-            statement = form_of(value, SQL) if isinstance(value, PerDialect) else value
-            if isinstance(statement, Select | Update | Delete):
-                yield f"{info.name}.{name}", statement
+            values = value.values() if isinstance(value, dict) else [value]
+            for number, each in enumerate(values):
+                statement = form_of(each, SQL)
+                if isinstance(statement, Select | Update | Delete):
+                    yield f"{info.name}.{name} {number}", statement
 
 
 def test_no_parameter_of_a_statement_decides_whether_a_partial_index_applies() -> None:
@@ -51,8 +53,8 @@ def test_no_parameter_of_a_statement_decides_whether_a_partial_index_applies() -
 
 
 def test_a_state_is_a_literal_on_sqlite_and_a_parameter_on_postgresql() -> None:
-    assert "horae_jobs.state = 'pending'" in text_of(form_of(CLAIM, SQL))
-    compiled = form_of(CLAIM, PSYCOPG).compile(dialect=PSYCOPG)
+    assert "horae_jobs.state = 'pending'" in text_of(form_of(CLAIM[Part.ALL], SQL))
+    compiled = form_of(CLAIM[Part.ALL], PSYCOPG).compile(dialect=PSYCOPG)
     assert "'pending'" not in str(compiled)
     assert JobState.PENDING in compiled.params.values()
 

@@ -5,51 +5,38 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Delete,
     Executable,
     Integer,
     Row,
     SmallInteger,
-    Table,
     Text,
     and_,
     bindparam,
     delete,
-    insert,
     or_,
     select,
     true,
     union,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.domain.jobs import JobId, Wait, WaitTarget
 from horae.domain.names import is_id
 from horae.live.sidecar import BUSY_TIMEOUT, SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore, checked_report
 from horae.storage.engine import (
-    POSTGRESQL,
-    SQLITE,
     Database,
-    IdList,
-    PerDialect,
     database_now,
+    insert,
     json_rows,
     member_of,
 )
 from horae.storage.jobs import live_cancels, live_jobs, live_metadata, live_waits
 
-Insert: TypeAlias = postgresql.Insert | sqlite.Insert
-
-_INSERT: Final[Mapping[str, Callable[[Table], Insert]]] = {
-    POSTGRESQL: postgresql.insert,
-    SQLITE: sqlite.insert,
-}
 _REPORTED: Final = (
     live_jobs.c.job_id,
     live_jobs.c.lease,
@@ -66,9 +53,8 @@ class DatabaseLiveStore:
         lost.
         """
         self._run: Callable[..., Any] = database.autocommit
-        self._dialect = database.dialect
         self._side_car: SideCar | None = None
-        if database.dialect == SQLITE:
+        if database.is_file:
             self._side_car = SideCar(
                 Path(f"{database.url.database}-live").absolute(),
                 live_metadata,
@@ -81,13 +67,13 @@ class DatabaseLiveStore:
         if reports:
             stored = [asdict(report) for report in latest(reports)]
             batch = json.dumps(stored, separators=(",", ":"))
-            self._run(_execute, {"reports": batch}, UPSERT.of(self._dialect))
+            self._run(_execute, {"reports": batch}, UPSERT)
 
     def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
         """Return the latest reports of these jobs."""
         if not job_ids:
             return {}
-        rows = self._run(_rows, REPORTED.of(self._dialect), {"job_ids": job_ids})
+        rows = self._run(_rows, REPORTED, {"job_ids": job_ids})
         return {row.job_id: report for row in rows if (report := checked_report(*row)) is not None}
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
@@ -96,7 +82,7 @@ class DatabaseLiveStore:
         The first name is kept; one forced request makes all of them forced.
         """
         values = {"job_id": job_id, "requested_by": request.by, "forced": request.forced}
-        self._run(_execute, values, ASK.of(self._dialect))
+        self._run(_execute, values, ASK)
 
     def cancel_requests(
         self,
@@ -108,7 +94,7 @@ class DatabaseLiveStore:
         del thorough  # a database loses no request
         found: dict[JobId, CancelRequest] = {}
         if job_ids:
-            for row in self._run(_rows, REQUESTED.of(self._dialect), {"job_ids": job_ids}):
+            for row in self._run(_rows, REQUESTED, {"job_ids": job_ids}):
                 # Another program may have written anything into the side-car file.
                 by = row.requested_by
                 is_readable = isinstance(by, str) and is_id(by)
@@ -146,7 +132,9 @@ class DatabaseLiveStore:
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Delete the reports, requests and waits of these jobs."""
         if job_ids:
-            self._run(_execute, {"job_ids": job_ids}, *DROP.of(self._dialect))
+            # One round trip to a server; SQLite needs a statement for each table.
+            statements = (DROP,) if self._side_car is None else DROP_EACH
+            self._run(_execute, {"job_ids": job_ids}, *statements)
 
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Do nothing: a database does not tell its readers of new reports."""
@@ -159,32 +147,29 @@ class DatabaseLiveStore:
             self._side_car.close()
 
 
-def _upsert(dialect: str) -> Insert:
-    batch = json_rows(
-        dialect,
-        "reports",
-        job_id=BigInteger(),
-        lease=BigInteger(),
-        progress_percentage=SmallInteger(),
-        label=Text(),
-    )
-    columns = [column.name for column in _REPORTED]
+_columns = [column.name for column in _REPORTED]
+_report = json_rows(
+    "reports",
+    job_id=BigInteger(),
+    lease=BigInteger(),
+    progress_percentage=SmallInteger(),
+    label=Text(),
+)
+_put_report = insert(live_jobs).from_select(
+    [*_columns, "updated_at"],
     # SQLite cannot tell ON CONFLICT from a join's ON without a WHERE before it.
-    source = select(*(batch.c[name] for name in columns), database_now()).where(true())
-    statement = _INSERT[dialect](live_jobs).from_select(
-        [*columns, "updated_at"], source, include_defaults=False
-    )
-    new, old = statement.excluded, live_jobs.c
-    return statement.on_conflict_do_update(
-        index_elements=[old.job_id],
-        set_={name: new[name] for name in (*columns[1:], "updated_at")},
-        where=or_(
-            new.lease > old.lease,
-            and_(new.lease == old.lease, new.progress_percentage >= old.progress_percentage),
-        ),
-    )
-
-
+    select(*(_report.c[name] for name in _columns), database_now()).where(true()),
+    include_defaults=False,
+)
+_new, _old = _put_report.excluded, live_jobs.c
+UPSERT: Final = _put_report.on_conflict_do_update(
+    index_elements=[_old.job_id],
+    set_={name: _new[name] for name in (*_columns[1:], "updated_at")},
+    where=or_(
+        _new.lease > _old.lease,
+        and_(_new.lease == _old.lease, _new.progress_percentage >= _old.progress_percentage),
+    ),
+)
 JOBS_KNOWN: Final = (
     union(
         *(
@@ -197,43 +182,24 @@ JOBS_KNOWN: Final = (
 )
 
 
-def _ask(dialect: str) -> Insert:
-    statement = _INSERT[dialect](live_cancels).values(
-        job_id=bindparam("job_id"),
-        requested_by=bindparam("requested_by"),
-        requested_at=database_now(),
-        forced=bindparam("forced"),
-    )
-    forced = statement.excluded.forced
-    return statement.on_conflict_do_update(
-        index_elements=[live_cancels.c.job_id], set_={"forced": forced}, where=forced
-    )
-
-
-def _drop(dialect: str) -> list[Delete]:
-    """Return one statement on PostgreSQL, for one round trip; SQLite needs one for each table."""
-    reports, requests, waits = (
-        delete(table).where(member_of(dialect, table.c.job_id, "job_ids", of=IdList))
-        for table in (live_jobs, live_cancels, live_waits)
-    )
-    if dialect != POSTGRESQL:
-        return [reports, requests, waits]
-    return [requests.add_cte(reports.cte("reports"), waits.cte("waits"))]
-
-
-UPSERT: Final = PerDialect(_upsert)
-REPORTED: Final = PerDialect(
-    lambda dialect: select(*_REPORTED).where(
-        member_of(dialect, live_jobs.c.job_id, "job_ids", of=IdList)
-    )
+_ask = insert(live_cancels).values(
+    job_id=bindparam("job_id"),
+    requested_by=bindparam("requested_by"),
+    requested_at=database_now(),
+    forced=bindparam("forced"),
 )
-ASK: Final = PerDialect(_ask)
-REQUESTED: Final = PerDialect(
-    lambda dialect: select(live_cancels).where(
-        member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList)
-    )
+ASK: Final = _ask.on_conflict_do_update(
+    index_elements=[live_cancels.c.job_id],
+    set_={"forced": _ask.excluded.forced},
+    where=_ask.excluded.forced,
 )
-DROP: Final = PerDialect(_drop)
+REPORTED: Final = select(*_REPORTED).where(member_of(live_jobs.c.job_id, "job_ids"))
+REQUESTED: Final = select(live_cancels).where(member_of(live_cancels.c.job_id, "job_ids"))
+DROP_EACH: Final = tuple(
+    delete(table).where(member_of(table.c.job_id, "job_ids"))
+    for table in (live_jobs, live_cancels, live_waits)
+)
+DROP: Final = DROP_EACH[1].add_cte(DROP_EACH[0].cte("reports"), DROP_EACH[2].cte("waits"))
 BEGIN_WAIT: Final = insert(live_waits)
 END_WAIT: Final = delete(live_waits).where(
     *(
@@ -245,7 +211,7 @@ WAITS: Final = select(live_waits)
 
 
 def latest(reports: Sequence[LiveReport]) -> list[LiveReport]:
-    """Return the latest report of each job by the rule of `_upsert`, in the order of the ids.
+    """Return the latest report of each job by the rule of `UPSERT`, in the order of the ids.
 
     PostgreSQL refuses two rows of one job. In any other order two publishers could wait for each
     other's locks.

@@ -12,7 +12,7 @@ from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.methods import add_members, count_members
 from horae.domain.jobs import Group, GroupId, Job, JobId
 from horae.errors import HoraeError, InvalidRequest
-from horae.storage.engine import POSTGRESQL, SEES_COMMITTED
+from horae.storage.engine import sees_what_others_commit
 from horae.types import Attempt
 
 
@@ -111,10 +111,7 @@ def _add_within(
     The row of the group is not locked before those, because no other member could end while it is
     locked.
     """
-    if (
-        connection.dialect.name == POSTGRESQL
-        and connection.get_isolation_level().lower() not in SEES_COMMITTED
-    ):
+    if not sees_what_others_commit(connection):
         raise InvalidRequest(
             f"a job of type {attempt.claim.type!r} cannot add members: its transaction does not see"
             " what others commit; declare transaction='read committed'"

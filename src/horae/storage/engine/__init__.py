@@ -9,30 +9,36 @@ Others use `Database`, the constructs of SQL that are named here, and the errors
 one of the databases belongs here.
 """
 
+from sqlalchemy.dialects.postgresql import insert  # its ON CONFLICT has the same form on SQLite
+
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.constants import Keyword, constant
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import (
     EPOCH,
-    INSERT,
     MICROSECOND,
     POSTGRESQL,
     SQLITE,
     IdList,
     Instant,
     Json,
+    PerDatabase,
     PerDialect,
     TextList,
-    among,
     database_now,
     earlier_of,
+    has_id_of,
+    has_listed_id,
+    json_list,
     json_moment,
     json_rows,
+    keeps_rows_in_order,
     longer_than,
     member_of,
     microseconds_before,
     microseconds_now,
     microseconds_of,
+    minute_of,
     now_or_later,
     one_of,
     seconds_after,
@@ -56,7 +62,14 @@ from horae.storage.engine.failures import (
     reason_of,
 )
 from horae.storage.engine.identity import identity_of, local_name_of
-from horae.storage.engine.isolation import SEES_COMMITTED
+from horae.storage.engine.isolation import (
+    SEES_COMMITTED,
+    lock,
+    repeatable,
+    sees_what_others_commit,
+    try_lock,
+)
+from horae.storage.engine.raw_statements import RawStatement, raw_statement
 from horae.storage.engine.replica import ReadReplica, Reads
 from horae.storage.engine.same_database import SameDatabase
 from horae.storage.engine.statement_watch import watched_statements
@@ -75,7 +88,8 @@ from horae.storage.engine.value_limits import (
     MOST_LEASES,
     MOST_RUNS,
     MOST_VERSIONS,
-    condition_per_dialect,
+    and_readable,
+    condition,
 )
 
 __all__ = [
@@ -84,7 +98,6 @@ __all__ = [
     "EARLIEST",
     "EPOCH",
     "EXPIRY_IS_READABLE",
-    "INSERT",
     "JOB_IS_READABLE",
     "LATEST",
     "LONGEST_TOTAL_DURATION",
@@ -103,7 +116,9 @@ __all__ = [
     "Instant",
     "Json",
     "Keyword",
+    "PerDatabase",
     "PerDialect",
+    "RawStatement",
     "ReadReplica",
     "Reads",
     "SameDatabase",
@@ -111,8 +126,8 @@ __all__ = [
     "Threads",
     "Use",
     "advice_for",
-    "among",
-    "condition_per_dialect",
+    "and_readable",
+    "condition",
     "conflicts_as_busy",
     "constant",
     "database_now",
@@ -121,35 +136,46 @@ __all__ = [
     "file_of",
     "first_line",
     "first_of",
+    "has_id_of",
+    "has_listed_id",
     "identity_of",
+    "insert",
     "is_busy",
     "is_of_data",
     "is_of_server",
     "is_only_transient",
     "is_transient",
+    "json_list",
     "json_moment",
     "json_rows",
+    "keeps_rows_in_order",
     "local_name_of",
+    "lock",
     "longer_than",
     "member_of",
     "microseconds_before",
     "microseconds_now",
     "microseconds_of",
+    "minute_of",
     "missing_file",
     "normalised",
     "now_or_later",
     "one_of",
+    "raw_statement",
     "read",
     "readable",
     "readable_page",
     "reason_of",
+    "repeatable",
     "seconds_after",
     "seconds_ago",
     "seconds_between",
     "seconds_from_now",
     "seconds_since",
+    "sees_what_others_commit",
     "shifted",
     "shown",
     "side_car_path",
+    "try_lock",
     "watched_statements",
 ]

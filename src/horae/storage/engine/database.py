@@ -82,6 +82,8 @@ class Database(BuiltAnewInChild):
         """
         self.url = normalised(url)
         self.dialect = self.url.get_backend_name()
+        self.is_file = self.dialect == SQLITE
+        """Whether it is a file of this machine, which has one writer at a time."""
         self.busy_timeout = busy_timeout
         self.prepared_statements = prepared_statements
         self._settings = {

@@ -1,9 +1,9 @@
 """The differences between PostgreSQL and SQLite, as small constructs that compile to both."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 from typing import cast as cast_type
 
 from sqlalchemy import (
@@ -18,8 +18,11 @@ from sqlalchemy import (
     Dialect,
     Float,
     FromClause,
+    Integer,
     Select,
+    Subquery,
     Text,
+    and_,
     bindparam,
     cast,
     func,
@@ -28,11 +31,11 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy import column as named_column
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import operators
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import BooleanClauseList
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
@@ -46,25 +49,20 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 S = TypeVar("S")
-W = TypeVar("W", bound="HasWhere")
-
-INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
-"""SQLAlchemy's INSERT with ON CONFLICT for each database."""
 
 
 class PerDialect(Generic[S]):
-    """A statement that is built once for each database, at import."""
+    """A statement of which the databases need different forms.
 
-    def __init__(self, build: Callable[[str], S]) -> None:
-        self._built = {name: build(name) for name in (POSTGRESQL, SQLITE)}
+    A statement that differs only in an expression is one statement with a construct of this module.
+    """
+
+    def __init__(self, postgresql: S, sqlite: S) -> None:
+        self._forms = {POSTGRESQL: postgresql, SQLITE: sqlite}
 
     def on(self, connection: Connection) -> S:
         """Return the form for the database of `connection`."""
-        return self.of(connection.dialect.name)
-
-    def of(self, dialect: str) -> S:
-        """Return the form for a database."""
-        return self._built[dialect]
+        return self._forms[connection.dialect.name]
 
 
 class Instant(TypeDecorator[datetime]):
@@ -193,61 +191,112 @@ class IdList(TextList):
         return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(BigInteger()))
 
 
-def member_of(
-    dialect: str, column: ColumnElement[Any], parameter: str, *, of: type[TextList] = TextList
-) -> ColumnElement[bool]:
+class PerDatabase(FunctionElement[S]):
+    """An expression that has another form on SQLite."""
+
+    inherit_cache = True
+
+    def __init__(self, postgresql: ColumnElement[S], sqlite: ColumnElement[S]) -> None:
+        super().__init__(
+            *(
+                form.self_group(against=operators.and_)
+                if isinstance(form, BooleanClauseList)
+                else form
+                for form in (postgresql, sqlite)
+            )
+        )
+        self.type = postgresql.type
+
+    @override
+    def self_group(self, against: OperatorType | None = None) -> Any:
+        # SQLAlchemy would compare a condition with 1 on SQLite, which then uses no index for it.
+        return self
+
+    @override
+    def __invert__(self) -> Any:
+        postgresql, sqlite = self.clauses
+        return PerDatabase(~postgresql, ~sqlite)
+
+
+@compiles(PerDatabase)
+def _form_of(element: PerDatabase[Any], compiler: SQLCompiler, **options: Any) -> str:
+    postgresql, sqlite = element.clauses
+    chosen = sqlite if compiler.dialect.name == SQLITE else postgresql
+    return compiler.process(chosen, **options)
+
+
+def member_of(column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
     """Return the condition that `column` is one of the values of the list parameter."""
-    values: BindParameter[Any] = bindparam(parameter, type_=of())
-    if dialect == SQLITE:
-        return column.in_(select(func.json_each(values).table_valued("value").c.value))
-    return column == func.any(values)
+    of = IdList() if isinstance(column.type, Integer) else TextList()
+    values: BindParameter[Any] = bindparam(parameter, type_=of)
+    listed = select(func.json_each(values).table_valued("value").c.value)
+    return PerDatabase(column == func.any(values), column.in_(listed))
 
 
-class HasWhere(Protocol):
-    """A SELECT, UPDATE or DELETE."""
-
-    def where(self, *conditions: Any) -> Self:
-        """Return the statement for the rows that also meet these conditions."""
-        ...
-
-
-def among(
-    statement: W, column: ColumnElement[Any], parameter: str = "ids", *, of: type[TextList] = IdList
-) -> PerDialect[W]:
-    """Return the statement for rows whose `column` is one of the values of the list parameter."""
-    return PerDialect(lambda dialect: statement.where(member_of(dialect, column, parameter, of=of)))
-
-
-def one_of(dialect: str, column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
+def one_of(column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
     """Return the condition that the indexed `column` is one of the few keys of a subquery.
 
     On PostgreSQL it is an array, for which the index is always used: for a join or IN PostgreSQL
     may scan the whole table, if that was small, or was estimated to be, when the plan was made. It
     also saves a third of the server's time for a claim of 500 jobs.
     """
-    return (
-        column.in_(keys)
-        if dialect == SQLITE
-        else column == func.any(func.array(keys.scalar_subquery()))
-    )
+    return PerDatabase(column == func.any(func.array(keys.scalar_subquery())), column.in_(keys))
 
 
-def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromClause:
-    """Return the rows of one JSON parameter, an array of objects, as a table with these columns.
+def has_id_of(table: FromClause, batch: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a row has the id of a row of the batch.
 
-    A batch is one parameter, so the text of the statement is the same for any number of rows.
+    PostgreSQL always uses the primary key for it; SQLite would search a list of ids for each row.
     """
-    rows: BindParameter[Any] = bindparam(parameter, type_=Text())
-    if dialect == SQLITE:
-        each = func.json_each(rows).table_valued("key", "value").alias(f"{parameter}_each")
+    same = table.c.id == batch.c.id
+    ids = select(batch.c.id).correlate(None)
+    return PerDatabase(and_(same, one_of(table.c.id, ids)), same)
+
+
+def has_listed_id(column: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that `column` is the id in a batch whose ids are the parameter `ids`.
+
+    PostgreSQL finds the rows by an index; for a join it may read the whole table. SQLite would
+    compare the list with each row.
+    """
+    same = column == other
+    return PerDatabase(and_(same, member_of(column, "ids")), same)
+
+
+class _JsonRows(Subquery):
+    """The rows of a JSON array: a subquery on SQLite, `recordset` on PostgreSQL."""
+
+    inherit_cache = True
+    recordset: FromClause
+
+    @classmethod
+    def of(cls, parameter: str, columns: dict[str, TypeEngine[Any]]) -> Self:
+        """Return the rows of the parameter."""
+        rows: BindParameter[Any] = bindparam(parameter, type_=Text())
+        each = func.json_each(rows).table_valued("value").alias(f"{parameter}_each")
         fields = [
             func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name)
             for name, kind in columns.items()
         ]
-        return select(*fields, each.c.key.label("position")).select_from(each).subquery(parameter)
-    fields_typed = [named_column(name, kind) for name, kind in columns.items()]
-    recordset = func.jsonb_to_recordset(cast(rows, Json())).table_valued(*fields_typed)
-    return recordset.render_derived(name=parameter, with_types=True)
+        made = cls._construct(select(*fields).select_from(each), name=parameter)
+        typed = [named_column(name, kind) for name, kind in columns.items()]
+        recordset = func.jsonb_to_recordset(cast(rows, Json())).table_valued(*typed)
+        made.recordset = recordset.render_derived(name=parameter, with_types=True)
+        return made
+
+
+@compiles(_JsonRows, POSTGRESQL)
+def _recordset(element: _JsonRows, compiler: SQLCompiler, **options: Any) -> str:
+    # The search for tables that no condition connects knows only the subquery.
+    return compiler.process(element.recordset, **{**options, "from_linter": None})
+
+
+def json_rows(parameter: str, **columns: TypeEngine[Any]) -> FromClause:
+    """Return the rows of one JSON parameter, an array of objects, as a table with these columns.
+
+    A batch is one parameter, so the text of the statement is the same for any number of rows.
+    """
+    return _JsonRows.of(parameter, columns)
 
 
 class _SqlFunction(FunctionElement[S]):
@@ -361,6 +410,14 @@ class microseconds_of(_SqlFunction[int]):
     sqlite = "{0}"
 
 
+class minute_of(_SqlFunction[datetime]):
+    """The beginning of the minute of a moment."""
+
+    type = Instant()
+    postgresql = "date_trunc('minute', {0})"
+    sqlite = "({0} - {0} % 60000000)"
+
+
 class longer_than(_SqlFunction[bool]):
     """Whether the text of a JSON column is longer than a number of bytes."""
 
@@ -382,8 +439,22 @@ class microseconds_before(_SqlFunction[datetime]):
     sqlite = "ifnull(max({0} - {1}, {2}), {2})"
 
 
-def json_moment(dialect: str, moment: datetime | None) -> int | str | None:
+class json_list(_SqlFunction[Any]):
+    """The values of all rows as a JSON array."""
+
+    type = Json()
+    postgresql = "json_agg({0})"
+    sqlite = "json_group_array({0})"
+
+
+def json_moment(connection: Connection, moment: datetime | None) -> int | str | None:
     """Return a moment in the form that `json_rows` reads into an `Instant`."""
     if moment is None:
         return None
-    return (moment - EPOCH) // MICROSECOND if dialect == SQLITE else moment.isoformat()
+    is_number = connection.dialect.name == SQLITE
+    return (moment - EPOCH) // MICROSECOND if is_number else moment.isoformat()
+
+
+def keeps_rows_in_order(connection: Connection) -> bool:
+    """Return whether a table is stored in the order of its ids; PostgreSQL's are in no order."""
+    return connection.dialect.name == SQLITE

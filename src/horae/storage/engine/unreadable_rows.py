@@ -137,7 +137,7 @@ def load_tolerantly(connection: Any, _record: object = None) -> None:
 
 def _key(row: Any) -> str:
     # `_mapping` is the public name of a row's mapping.
-    values = row if isinstance(row, Mapping) else row._mapping  # noqa: SLF001
+    values = row if isinstance(row, Mapping) else row._mapping
     return next((str(values[name]) for name in _KEYS if name in values), "?")
 
 

@@ -4,15 +4,14 @@ CHECKs enforce them, and so do readers. Readers do not rely on the CHECKs: an ol
 another tool may have written a row without them.
 """
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import Boolean, ColumnElement, and_, literal_column
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, PerDatabase
 
 MOST_LEASES: Final = 2**62
 """The limit of a job's lease number, a BIGINT (up to 2**63)."""
@@ -30,24 +29,28 @@ EARLIEST: Final = datetime(1, 1, 2, tzinfo=UTC)
 """The earliest moment; a day after Python's own limit, so that it can be shown in any time zone."""
 LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC)
 """The latest moment; a day before Python's own limit."""
-COUNTS: Final = f"lease < {MOST_LEASES} AND attempt < {MOST_ATTEMPTS}"
 
 
-class condition_per_dialect(ColumnElement[bool]):
-    """The condition of a CHECK, with a text for each database."""
+class condition(ColumnElement[bool]):
+    """The condition of a CHECK or an index, with a text for each database."""
 
     inherit_cache = False
 
     def __init__(self, postgresql: str, sqlite: str) -> None:
         self.texts = {POSTGRESQL: postgresql, SQLITE: sqlite}
 
+    def repeated(self) -> ColumnElement[bool]:
+        """Return the same text for a statement that is to use the index."""
+        postgresql, sqlite = (literal_column(text, Boolean()) for text in self.texts.values())
+        return PerDatabase(postgresql, sqlite)
 
-@compiles(condition_per_dialect)
-def _text(element: condition_per_dialect, compiler: SQLCompiler, **_: Any) -> str:
+
+@compiles(condition)
+def _text(element: condition, compiler: SQLCompiler, **_: Any) -> str:
     return element.texts[compiler.dialect.name]
 
 
-def moments_in_range(dialect: str, names: Sequence[str]) -> str:
+def _are_in_range(dialect: str, *names: str) -> str:
     """Return the condition that these moments are in Python's range; null is allowed."""
     first, last = (int(moment.timestamp()) for moment in (EARLIEST, LATEST))
     if dialect == SQLITE:
@@ -57,22 +60,28 @@ def moments_in_range(dialect: str, names: Sequence[str]) -> str:
     )
 
 
-def is_json_object(dialect: str, name: str) -> str:
-    """Return the condition that a column holds a JSON object."""
-    if dialect == SQLITE:
-        return f"CASE WHEN json_valid({name}) THEN json_type({name}) = 'object' ELSE 0 END"
-    return f"jsonb_typeof({name}) = 'object'"
-
-
-def _job(dialect: str) -> str:
+def _is_readable(dialect: str) -> str:
+    is_object = (
+        "CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END"
+        if dialect == SQLITE
+        else "jsonb_typeof(meta) = 'object'"
+    )
     names = ("run_at", "created_at", "updated_at", "started_at", "finished_at", "nominal_time")
-    return f"{COUNTS} AND {is_json_object(dialect, 'meta')} AND {moments_in_range(dialect, names)}"
+    return (
+        f"lease < {MOST_LEASES} AND attempt < {MOST_ATTEMPTS} AND {is_object} AND"
+        f" {_are_in_range(dialect, *names)}"
+    )
 
 
-JOB_IS_READABLE: Final = condition_per_dialect(_job(POSTGRESQL), _job(SQLITE))
-EXPIRY_IS_READABLE: Final = condition_per_dialect(
-    moments_in_range(POSTGRESQL, ["expires_at"]), moments_in_range(SQLITE, ["expires_at"])
+JOB_IS_READABLE: Final = condition(_is_readable(POSTGRESQL), _is_readable(SQLITE))
+EXPIRY_IS_READABLE: Final = condition(
+    _are_in_range(POSTGRESQL, "expires_at"), _are_in_range(SQLITE, "expires_at")
 )
-AUDIT_IS_READABLE: Final = condition_per_dialect(
-    moments_in_range(POSTGRESQL, ["at"]), moments_in_range(SQLITE, ["at"])
-)
+AUDIT_IS_READABLE: Final = condition(_are_in_range(POSTGRESQL, "at"), _are_in_range(SQLITE, "at"))
+
+
+def and_readable(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Add the condition that no CHECK rejects the job; SQLite lets CHECKs be switched off."""
+    # The CHECK accepts null.
+    readable = literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())
+    return PerDatabase(condition, and_(condition, readable))

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import Any, Final, NamedTuple
 from typing import cast as cast_type
 
@@ -30,7 +29,6 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    literal_column,
     or_,
     select,
     true,
@@ -41,15 +39,12 @@ from sqlalchemy import (
 
 from horae.domain.jobs import OWN_BACKEND, Claim, JobEvent, JobId, JobState, NodeId, state_after
 from horae.storage.engine import (
-    JOB_IS_READABLE,
     MOST_ATTEMPTS,
     MOST_LEASES,
-    SQLITE,
-    IdList,
-    Json,
     PerDialect,
-    among,
+    and_readable,
     database_now,
+    json_list,
     json_rows,
     member_of,
     microseconds_of,
@@ -116,15 +111,7 @@ STARTED: Final = {
 }
 
 
-def is_readable(dialect: str) -> ColumnElement[bool]:
-    """Return the condition that no CHECK rejects a row; SQLite lets CHECKs be switched off."""
-    if dialect != SQLITE:
-        return true()
-    # The CHECK accepts null.
-    return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())
-
-
-def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
+def due_jobs(closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
     """Select the due jobs that a node may claim, in order.
 
     `closed`: names of queues to leave out.
@@ -137,13 +124,12 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
             has_not_expired(),
             jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
             jobs.c.attempt < MOST_ATTEMPTS,
-            member_of(dialect, jobs.c.type, "types"),
+            member_of(jobs.c.type, "types"),
             or_(
                 bindparam("every_queue", type_=Boolean()),
-                member_of(dialect, jobs.c.queue, "queues"),
+                member_of(jobs.c.queue, "queues"),
             ),
-            jobs.c.queue.not_in(closed),
-            is_readable(dialect),
+            and_readable(jobs.c.queue.not_in(closed)),
         )
         .order_by(*ready_order)
         # The limit is a subquery, so that the plan does not depend on its value: PostgreSQL then
@@ -159,15 +145,16 @@ def start(*where: ColumnElement[bool], **changes: Any) -> Update:
     return update(jobs).where(*where).values({**STARTED, **changes})
 
 
-def start_in_order(dialect: str, chosen: Select[Any]) -> Executable:
+def start_in_order(chosen: Select[Any]) -> PerDialect[Executable]:
     """Start the jobs with the chosen ids, and return their claims in order."""
-    claimed = start(one_of(dialect, jobs.c.id, chosen))
-    if dialect == SQLITE:  # SQLite cannot order the rows of RETURNING; `execute_claim` does
-        return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
+    claimed = start(one_of(jobs.c.id, chosen))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
-    return select(*(rows.c[name] for name in Claim._fields)).order_by(
+    in_order = select(*(rows.c[name] for name in Claim._fields)).order_by(
         rows.c.priority.desc(), rows.c.run_at, rows.c.id
     )
+    # SQLite cannot order the rows of RETURNING; `execute_claim` does.
+    run_at = type_coerce(jobs.c.run_at, BigInteger()).label("run_at")
+    return PerDialect(in_order, claimed.returning(*CLAIMED, run_at))
 
 
 _last = jobs.alias("last")
@@ -196,17 +183,13 @@ _IN_PART: Final[Mapping[Part, ColumnElement[bool]]] = {
 }
 
 
-def _claim(dialect: str, part: Part = Part.ALL) -> Executable:
-    # Queues with a limit are left to `limited_claims`, which counts their running jobs.
-    closed = select(queues.c.name).where(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
-    due = due_jobs(dialect, closed, jobs.c.id).where(_IN_PART[part])
-    # Other nodes skip rows that are locked here instead of waiting for them.
-    return start_in_order(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
-
-
-CLAIM: Final = PerDialect(_claim)
-CLAIM_PART: Final[Mapping[Part, PerDialect[Executable]]] = {
-    part: PerDialect(partial(_claim, part=part)) for part in Part if part is not Part.ALL
+# Queues with a limit are left to `limited_claims`, which counts their running jobs.
+_closed = select(queues.c.name).where(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
+# Other nodes skip rows that are locked here instead of waiting for them.
+_due = due_jobs(_closed, jobs.c.id).with_for_update(skip_locked=True)
+CLAIM: Final[Mapping[Part, PerDialect[Executable]]] = {
+    part: start_in_order(select(_due.where(condition).cte("due").c.id))
+    for part, condition in _IN_PART.items()
 }
 EXISTS: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id"))
 
@@ -225,51 +208,37 @@ MOST_SCANNED: Final = 1000
 _waiting = select(jobs.c.run_at).where(IS_READY).limit(MOST_SCANNED).subquery("waiting")
 
 
-def _next_work(dialect: str) -> Executable:
-    together = func.json_group_array if dialect == SQLITE else func.json_agg
-    limited = select(type_coerce(together(queues.c.name), Json())).where(
-        queues.c.concurrency_limit.is_not(None)
+_first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
+NEXT_WORK: Final = select(
+    func.count(),
+    -seconds_since(_first),
+    select(json_list(queues.c.name))
+    .where(queues.c.concurrency_limit.is_not(None))
+    .scalar_subquery(),
+    select(jobs.c.id).where(WAITS_FOR_LIMIT).exists(),
+    microseconds_of(_first),
+).select_from(_waiting)
+_held = json_rows("claims", id=BigInteger(), lease=BigInteger())
+HAND_BACK: Final = (
+    update(jobs)
+    .where(jobs.c.id == _held.c.id, jobs.c.lease == _held.c.lease, jobs.c.state == JobState.STARTED)
+    .values(
+        state=state_after(JobEvent.HAND_BACK),
+        attempt=jobs.c.attempt - 1,
+        node_id=None,
+        lane_id=None,  # a job with limits is put into its lane again
+        started_at=None,
+        updated_at=now_or_later(jobs.c.updated_at),
     )
-    first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
-    in_lanes = select(jobs.c.id).where(WAITS_FOR_LIMIT).exists()
-    return select(
-        func.count(),
-        -seconds_since(first),
-        limited.scalar_subquery(),
-        in_lanes,
-        microseconds_of(first),
-    ).select_from(_waiting)
-
-
-NEXT_WORK: Final = PerDialect(_next_work)
-
-
-def _hand_back(dialect: str) -> Update:
-    held = json_rows(dialect, "claims", id=BigInteger(), lease=BigInteger())
-    return (
-        update(jobs)
-        .where(
-            jobs.c.id == held.c.id, jobs.c.lease == held.c.lease, jobs.c.state == JobState.STARTED
-        )
-        .values(
-            state=state_after(JobEvent.HAND_BACK),
-            attempt=jobs.c.attempt - 1,
-            node_id=None,
-            lane_id=None,  # a job with limits is put into its lane again
-            started_at=None,
-            updated_at=now_or_later(jobs.c.updated_at),
-        )
-        .returning(jobs.c.id)
-    )
-
-
-HAND_BACK: Final = PerDialect(_hand_back)
-_postpone = update(jobs).values(run_at=seconds_from_now("seconds"))
-POSTPONE: Final = among(_postpone.where(jobs.c.state == JobState.PENDING), jobs.c.id)
-ORPHANED: Final = PerDialect(
-    lambda dialect: select(*CLAIMED).where(
-        jobs.c.node_id == bindparam("node"), ~member_of(dialect, jobs.c.id, "known", of=IdList)
-    )
+    .returning(jobs.c.id)
+)
+POSTPONE: Final = (
+    update(jobs)
+    .where(jobs.c.state == JobState.PENDING, member_of(jobs.c.id, "ids"))
+    .values(run_at=seconds_from_now("seconds"))
+)
+ORPHANED: Final = select(*CLAIMED).where(
+    jobs.c.node_id == bindparam("node"), ~member_of(jobs.c.id, "known")
 )
 
 
@@ -285,9 +254,9 @@ def claim(
     `part`: the part of the due jobs to claim from, relative to the job `last`.
     """
     parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope)}
-    if part is Part.ALL:
-        return execute_claim(connection, CLAIM, parameters)
-    return execute_claim(connection, CLAIM_PART[part], {**parameters, "last": last})
+    if part is not Part.ALL:
+        parameters["last"] = last
+    return execute_claim(connection, CLAIM[part], parameters)
 
 
 def exists(connection: Connection, job_id: JobId) -> bool:
@@ -305,17 +274,16 @@ def execute_claim(
 ) -> list[Claim]:
     """Execute a statement made by `start_in_order`, and return its claims in order."""
     rows = connection.execute(statement.on(connection), parameters).all()
-    if connection.dialect.name != SQLITE:
-        return [Claim._make(row) for row in rows]
-    return [
-        Claim._make(row[:-1])
-        for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))
-    ]
+    # The form for SQLite also returns `run_at`, and its rows are in no order.
+    if rows and len(rows[0]) > len(Claim._fields):
+        rows = sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))
+        return [Claim._make(row[:-1]) for row in rows]
+    return [Claim._make(row) for row in rows]
 
 
 def next_work(connection: Connection) -> NextWork:
     """Return when the next job is due, which queues have limits, and whether lanes have jobs."""
-    row = connection.execute(NEXT_WORK.on(connection)).one()
+    row = connection.execute(NEXT_WORK).one()
     waiting, seconds, limited, lanes, due_at = cast_type(
         "tuple[int, float | None, list[str] | None, bool, int | None]", row
     )
@@ -334,18 +302,18 @@ def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | No
 def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
     """Hand back jobs that have not begun, uncounted; return those that are pending again."""
     held = json.dumps([{"id": claim.id, "lease": claim.lease} for claim in claims])
-    rows = connection.execute(HAND_BACK.on(connection), {"claims": held})
+    rows = connection.execute(HAND_BACK, {"claims": held})
     return {JobId(id_) for id_ in rows.scalars()}
 
 
 def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) -> set[JobId]:
     """Hand back jobs that have not begun; they become due again after some seconds."""
     returned = hand_back(connection, claims)
-    connection.execute(POSTPONE.on(connection), {"ids": list(returned), "seconds": seconds})
+    connection.execute(POSTPONE, {"ids": list(returned), "seconds": seconds})
     return returned
 
 
 def orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
     """Return the node's claims that it does not know of, because the reply to a claim was lost."""
-    rows = connection.execute(ORPHANED.on(connection), {"node": node, "known": known})
+    rows = connection.execute(ORPHANED, {"node": node, "known": known})
     return [Claim._make(row) for row in rows]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -22,25 +21,22 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    insert,
     literal,
     literal_column,
     select,
-    text,
 )
 
 from horae.domain.jobs import AWAITED_BY_GROUP, OWN_BACKEND, GroupId, JobId
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine import (
-    INSERT,
-    POSTGRESQL,
-    SEES_COMMITTED,
     Instant,
     Json,
     PerDialect,
     database_now,
+    insert,
     seconds_after,
     seconds_from_now,
+    try_lock,
 )
 from horae.storage.jobs.search import tags
 from horae.storage.jobs.tables import HAS_LANES, IS_OPEN, UNIQUE_WHERE, jobs, queues
@@ -84,11 +80,6 @@ class JobRow:
             or self.expires_after is not None
             or self.retry_of is not None
         )
-
-
-_ONE_AT_A_TIME: Final = "serializable, one at a time"
-"""SQLite's isolation: a transaction that writes holds the only write lock."""
-_SEES_COMMITTED_ROWS: Final = (*SEES_COMMITTED, _ONE_AT_A_TIME)
 
 
 class Contended(DatabaseBusy):
@@ -192,23 +183,6 @@ COUNT_OPEN: Final = select(func.count()).where(
     jobs.c.type == bindparam("type"),
     IS_OPEN,
 )
-# The lock is not waited for: the other transaction belongs to a caller, and may stay open for any
-# time.
-TRY_LOCK: Final = select(
-    func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label(
-        "taken"
-    ),
-    func.current_setting("transaction_isolation").label("isolation"),
-)
-# A virtual transaction identifies the holder, because all roles may see it. Two columns hold the
-# halves of the key.
-LOCK_HOLDER: Final = text("""
-    SELECT virtualtransaction FROM pg_locks
-    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND ((classid::bigint << 32) | objid::bigint) = hashtextextended(:key, 0)
-""")
-
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = (
@@ -227,7 +201,7 @@ ADD_LIMITED: Final = (
 _EXPIRES_AT: Final = {"expires_at": expiry(RUN_AT)}
 
 
-def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
+def _guarded(more: Mapping[str, Any]) -> Any:
     room: Any = bindparam("max_count", type_=Integer())
     has_room = cast(room, Integer()).is_(None) | (COUNT_OPEN.scalar_subquery() < room)
     values = {
@@ -237,72 +211,75 @@ def _guarded(dialect: str, more: Mapping[str, Any]) -> Any:
         **more,
     }
     source = select(*values.values()).where(has_room)
-    statement = INSERT[dialect](jobs).from_select(list(values), source, include_defaults=False)
-    keyed = statement.on_conflict_do_nothing(
-        index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE
+    return (
+        insert(jobs)
+        .from_select(list(values), source, include_defaults=False)
+        .on_conflict_do_nothing(
+            index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE
+        )
+        .returning(*_INSERTED, jobs.c.expires_at)
     )
-    return keyed.returning(*_INSERTED, jobs.c.expires_at)
 
 
-ADD_GUARDED: Final = PerDialect(partial(_guarded, more={}))
+ADD_GUARDED: Final = _guarded({})
 # A role that may only start jobs may not write these columns: a row with `retry_of` would block the
 # real retry.
-ADD_RETRY: Final = PerDialect(
-    partial(_guarded, more={name: value_of(name) for name in _OF_RETRIES})
+ADD_RETRY: Final = _guarded({name: value_of(name) for name in _OF_RETRIES})
+_batch = bindparam("batch", type_=Text())
+_has_limits = cast(bindparam("has_limits", type_=Boolean()), Boolean())
+_array: Any = (
+    func.jsonb_array_elements(cast(_batch, Json()))
+    .table_valued("value", with_ordinality="position")
+    .render_derived()
 )
+_list: Any = func.json_each(_batch).table_valued("value", "key")
 
 
-def _many(dialect: str, more: Mapping[str, Any]) -> Any:
+def _many(more: Mapping[str, Any]) -> PerDialect[Any]:
     """Insert one job for each element of a JSON array of parameters.
 
     If the parameter `has_limits` is true, each element is a pair of a job's parameters and its
     limits. `more`: columns that other jobs do not have.
     """
-    batch = bindparam("batch", type_=Text())
+
+    def insert_each(order: Any, params: ColumnElement[Any], limits: ColumnElement[Any]) -> Any:
+        values: dict[str, Any] = {
+            **_VALUES,
+            **_EXPIRES_AT,
+            **more,
+            "params": params,
+            "limits": limits,
+            "waits_for": waits_for(limits, _given_queue),
+        }
+        source = select(*values.values()).order_by(order)
+        added = insert(jobs).from_select(list(values), source, include_defaults=False)
+        return added.returning(jobs.c.id)
+
     # Taking a pair apart costs a fifth of the statement, so only jobs with limits come as pairs.
-    has_limits = cast(bindparam("has_limits", type_=Boolean()), Boolean())
-    first: ColumnElement[Any]
-    second: ColumnElement[Any]
-    params: ColumnElement[Any]
-    limits: ColumnElement[Any]
-    if dialect != POSTGRESQL:
-        each = func.json_each(batch).table_valued("value", "key")
-        order = each.c.key
-        first, second = (func.json_extract(each.c.value, f"$[{index}]") for index in (0, 1))
-        params, limits = case((has_limits, first), else_=each.c.value), case((has_limits, second))
-    else:
-        elements = func.jsonb_array_elements(cast(batch, Json()))
-        each = elements.table_valued("value", with_ordinality="position").render_derived()
-        order = each.c.position
-        # A JSON null would be an entry in the index of parameters, for each job without parameters.
-        null: ColumnElement[Any] = literal_column("'null'::jsonb")
-        first, second = (each.c.value.op("->")(literal_column(f"{index}")) for index in (0, 1))
-        params = func.nullif(case((has_limits, first), else_=each.c.value), null)
-        limits = func.nullif(case((has_limits, second)), null)
-    values: dict[str, Any] = {
-        **_VALUES,
-        **_EXPIRES_AT,
-        **more,
-        "params": params,
-        "limits": limits,
-        "waits_for": waits_for(limits, _given_queue),
-    }
-    source = select(*values.values()).order_by(order)
-    return (
-        insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
+    first, second = (_array.c.value.op("->")(literal_column(f"{index}")) for index in (0, 1))
+    # A JSON null would be an entry in the index of parameters, for each job without parameters.
+    null: ColumnElement[Any] = literal_column("'null'::jsonb")
+    of_array = insert_each(
+        _array.c.position,
+        func.nullif(case((_has_limits, first), else_=_array.c.value), null),
+        func.nullif(case((_has_limits, second)), null),
     )
+    first, second = (func.json_extract(_list.c.value, f"$[{index}]") for index in (0, 1))
+    of_list = insert_each(
+        _list.c.key,
+        case((_has_limits, first), else_=_list.c.value),
+        case((_has_limits, second)),
+    )
+    return PerDialect(of_array, of_list)
 
 
-ADD_MANY: Final = PerDialect(partial(_many, more={}))
+ADD_MANY: Final = _many({})
 # A role that may only start jobs may not write these columns either.
-ADD_MEMBERS: Final = PerDialect(
-    partial(
-        _many,
-        more={
-            "group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()),
-            "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
-        },
-    )
+ADD_MEMBERS: Final = _many(
+    {
+        "group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()),
+        "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
+    }
 )
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
@@ -359,7 +336,7 @@ def add_guarded(
         lock_key(connection, job.type, job.unique_key)
     parameters = {**parameters_of(job), "max_count": max_count}
     statement = ADD_GUARDED if job.retry_of is None else ADD_RETRY
-    row = connection.execute(statement.on(connection), parameters).one_or_none()
+    row = connection.execute(statement, parameters).one_or_none()
     if row is None:
         return None
     inserted = Inserted(*row)
@@ -374,15 +351,9 @@ def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None
     SQLite has only one writer anyway. Raises `Contended`, and `InvalidRequest` for a transaction
     that does not see what others have committed since it began.
     """
-    isolation = _try_lock(
-        connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}"
-    )
-    if isolation not in _SEES_COMMITTED_ROWS:
-        raise InvalidRequest(
-            f"jobs of type {job_type!r} are counted, and a {isolation} transaction does not see"
-            " those that others have started since it began; start this job in a read committed"
-            " transaction, or without `session`"
-        )
+    hides = _try_lock(connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}")
+    if hides is not None:
+        raise _hidden(f"jobs of type {job_type!r} are counted", hides)
 
 
 def lock_key(
@@ -395,28 +366,30 @@ def lock_key(
     `latest_rows`: whether the decision depends on rows that no index guards; raises
     `InvalidRequest` for a transaction that does not see the latest ones.
     """
-    key, about = (
-        f"horae:{job_type}:key:{unique_key}",
-        f"a {job_type!r} job with unique key {unique_key!r}",
+    about = f"a {job_type!r} job with unique key {unique_key!r}"
+    hides = _try_lock(connection, f"horae:{job_type}:key:{unique_key}", about)
+    if latest_rows and hides is not None:
+        raise _hidden(f"jobs of type {job_type!r} are unique", hides)
+
+
+def _try_lock(connection: Connection, key: str, about: str) -> str | None:
+    """Take a lock until the end of the transaction.
+
+    Returns the isolation level if the transaction does not see what others commit.
+    """
+    # The lock is not waited for: the other transaction belongs to a caller, and may stay open for
+    # any time.
+    tried = try_lock(connection, key)
+    if not tried.taken:
+        raise Contended(f"another transaction has started {about}", tried.holder)
+    return tried.hides
+
+
+def _hidden(why: str, isolation: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{why}, and a {isolation} transaction does not see those that others have started since it"
+        " began; start this job in a read committed transaction, or without `session`"
     )
-    isolation = _try_lock(connection, key, about)
-    if latest_rows and isolation not in _SEES_COMMITTED_ROWS:
-        raise InvalidRequest(
-            f"jobs of type {job_type!r} are unique, and a {isolation} transaction does not see"
-            " those that others have started since it began; start this job in a read committed"
-            " transaction, or without `session`"
-        )
-
-
-def _try_lock(connection: Connection, key: str, about: str) -> str:
-    """Take a lock until the end of the transaction, and return the isolation level."""
-    if connection.dialect.name != POSTGRESQL:
-        return _ONE_AT_A_TIME
-    taken, isolation = connection.execute(TRY_LOCK, {"key": key}).one()
-    if not taken:
-        holder = connection.execute(LOCK_HOLDER, {"key": key}).scalar_one_or_none()
-        raise Contended(f"another transaction has started {about}", holder)
-    return str(isolation)
 
 
 def count_open(connection: Connection, owner: str | None, job_type: str) -> int:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Executable,
     Integer,
@@ -28,15 +27,14 @@ from horae.domain.jobs import OWN_BACKEND, Claim, JobId, NodeId, SentScope
 from horae.storage.engine import (
     MOST_ATTEMPTS,
     MOST_LEASES,
-    PerDialect,
-    among,
+    and_readable,
     database_now,
     member_of,
     one_of,
     seconds_ago,
     seconds_since,
 )
-from horae.storage.jobs.claims import CLAIMED, STARTED, is_readable
+from horae.storage.jobs.claims import CLAIMED, STARTED
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, queues, ready_order
 
@@ -70,44 +68,32 @@ _startable: Final = (
 )
 _paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
 _limited = select(queues.c.name).where(queues.c.concurrency_limit.is_not(None))
-_RETURNED: Final = (jobs.c.id, jobs.c.type, jobs.c.queue, jobs.c.max_runtime)
 
 
-def _in_scope(dialect: str) -> ColumnElement[bool]:
-    by_queue = and_(
-        member_of(dialect, jobs.c.queue, "queues"), ~member_of(dialect, jobs.c.type, "other_types")
-    )
-    return or_(member_of(dialect, jobs.c.type, "types"), by_queue)
+_in_scope = or_(
+    member_of(jobs.c.type, "types"),
+    and_(member_of(jobs.c.queue, "queues"), ~member_of(jobs.c.type, "other_types")),
+)
+_due = (
+    select(jobs.c.id)
+    .where(IS_READY, *_startable, jobs.c.queue.not_in(_paused), and_readable(_in_scope))
+    .order_by(*ready_order)
+)
 
 
-def _send_chosen(dialect: str, chosen: Select[Any]) -> Executable:
+def _send(chosen: Select[Any]) -> Update:
     due = chosen.limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
     ids = select(due.with_for_update(skip_locked=True).cte("due").c.id)
     return (
         update(jobs)
-        .where(one_of(dialect, jobs.c.id, ids))
+        .where(one_of(jobs.c.id, ids))
         .values(sent_at=database_now())
-        .returning(*_RETURNED)
+        .returning(jobs.c.id, jobs.c.type, jobs.c.queue, jobs.c.max_runtime)
     )
 
 
-def _due(dialect: str, *where: ColumnElement[bool]) -> Select[Any]:
-    conditions = (
-        IS_READY,
-        *_startable,
-        is_readable(dialect),
-        jobs.c.queue.not_in(_paused),
-        _in_scope(dialect),
-    )
-    return select(jobs.c.id).where(*conditions, *where).order_by(*ready_order)
-
-
-SEND: Final = PerDialect(
-    lambda dialect: _send_chosen(dialect, _due(dialect, jobs.c.queue.not_in(_limited)))
-)
-SEND_OF_QUEUE: Final = PerDialect(
-    lambda dialect: _send_chosen(dialect, _due(dialect, jobs.c.queue == bindparam("of_queue")))
-)
+SEND: Final = _send(_due.where(jobs.c.queue.not_in(_limited)))
+SEND_OF_QUEUE: Final = _send(_due.where(jobs.c.queue == bindparam("of_queue")))
 _occupied = (
     select(func.count())
     .where(jobs.c.queue == queues.c.name, or_(jobs.c.node_id.is_not(None), IS_SENT))
@@ -115,16 +101,15 @@ _occupied = (
     .scalar_subquery()
 )
 _room = queues.c.concurrency_limit - _occupied
-LIMITED_AND_DUE: Final = PerDialect(
-    lambda dialect: (
-        select(queues.c.name, _room.label("room"))
-        .where(
-            queues.c.concurrency_limit.is_not(None),
-            queues.c.paused_at.is_(None),
-            _due(dialect, jobs.c.queue == queues.c.name).order_by(None).correlate(queues).exists(),
-        )
-        .order_by(queues.c.name)
+_due_in_queue = _due.where(jobs.c.queue == queues.c.name).order_by(None).correlate(queues)
+LIMITED_AND_DUE: Final = (
+    select(queues.c.name, _room.label("room"))
+    .where(
+        queues.c.concurrency_limit.is_not(None),
+        queues.c.paused_at.is_(None),
+        _due_in_queue.exists(),
     )
+    .order_by(queues.c.name)
 )
 LOCK_LIMITED: Final = (
     select(queues.c.name).where(queues.c.name == bindparam("queue")).with_for_update()
@@ -132,22 +117,22 @@ LOCK_LIMITED: Final = (
 ROOM: Final = select(_room).where(queues.c.name == bindparam("queue"))
 
 
-SEND_AGAIN: Final = PerDialect(
-    lambda dialect: _send_chosen(
-        dialect,
-        select(jobs.c.id)
-        .where(
-            IS_SENT,
-            jobs.c.sent_at < seconds_ago("seconds"),
-            *_startable,
-            jobs.c.queue.not_in(_paused),
-            _in_scope(dialect),
-        )
-        .order_by(jobs.c.sent_at, jobs.c.id),
+SEND_AGAIN: Final = _send(
+    select(jobs.c.id)
+    .where(
+        IS_SENT,
+        jobs.c.sent_at < seconds_ago("seconds"),
+        *_startable,
+        jobs.c.queue.not_in(_paused),
+        _in_scope,
     )
+    .order_by(jobs.c.sent_at, jobs.c.id)
 )
-WITHDRAW: Final = among(
-    update(jobs).where(IS_SENT).values(sent_at=null()).returning(jobs.c.id), jobs.c.id
+WITHDRAW: Final = (
+    update(jobs)
+    .where(IS_SENT, member_of(jobs.c.id, "ids"))
+    .values(sent_at=null())
+    .returning(jobs.c.id)
 )
 WITHDRAW_OF: Final = (
     update(jobs)
@@ -170,33 +155,26 @@ SENT: Final = (
 
 
 _foreign = select(queues.c.name).where(queues.c.backend != OWN_BACKEND)
-HELD_IN_LANES: Final = PerDialect(
-    lambda dialect: (
-        select(jobs.c.type, jobs.c.queue, func.count())
-        .where(WAITS_FOR_LIMIT, or_(_in_scope(dialect), jobs.c.queue.in_(_foreign)))
-        .group_by(jobs.c.type, jobs.c.queue)
-        .order_by(jobs.c.type, jobs.c.queue)
-    )
+HELD_IN_LANES: Final = (
+    select(jobs.c.type, jobs.c.queue, func.count())
+    .where(WAITS_FOR_LIMIT, or_(_in_scope, jobs.c.queue.in_(_foreign)))
+    .group_by(jobs.c.type, jobs.c.queue)
+    .order_by(jobs.c.type, jobs.c.queue)
 )
-
-
-def _claiming(dialect: str, *closed: Select[Any]) -> Update:
-    return (
-        update(jobs)
-        .where(
-            jobs.c.id == bindparam("job_id"),
-            IS_SENT,
-            *_startable,
-            member_of(dialect, jobs.c.type, "types"),
-            *(jobs.c.queue.not_in(names) for names in closed),
-        )
-        .values({**STARTED, "sent_at": null()})
-        .returning(*CLAIMED)
+_claim = (
+    update(jobs)
+    .where(
+        jobs.c.id == bindparam("job_id"),
+        IS_SENT,
+        *_startable,
+        member_of(jobs.c.type, "types"),
+        jobs.c.queue.not_in(_paused),
     )
-
-
-CLAIM_SENT: Final = PerDialect(lambda dialect: _claiming(dialect, _paused, _limited))
-CLAIM_LIMITED: Final = PerDialect(lambda dialect: _claiming(dialect, _paused))
+    .values({**STARTED, "sent_at": null()})
+    .returning(*CLAIMED)
+)
+CLAIM_SENT: Final = _claim.where(jobs.c.queue.not_in(_limited))
+CLAIM_LIMITED: Final = _claim
 LOCK_QUEUE: Final = (
     select(queues.c.name, queues.c.concurrency_limit)
     .select_from(queues.join(jobs, jobs.c.queue == queues.c.name))
@@ -215,7 +193,7 @@ def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatche
 
 def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
     """Return the limited queues in which due jobs wait, each with the number it has room for."""
-    found = connection.execute(LIMITED_AND_DUE.on(connection), _parameters(scope))
+    found = connection.execute(LIMITED_AND_DUE, _parameters(scope))
     return {row.name: row.room for row in found}
 
 
@@ -243,7 +221,7 @@ def send_again(
 
 def withdraw_messages(connection: Connection, job_ids: Collection[JobId]) -> int:
     """Unmark jobs as sent, for example after an error; return how many are still pending."""
-    return len(connection.execute(WITHDRAW.on(connection), {"ids": list(job_ids)}).all())
+    return len(connection.execute(WITHDRAW, {"ids": list(job_ids)}).all())
 
 
 def withdraw_messages_of(connection: Connection, job_type: str, queue: str) -> int:
@@ -267,9 +245,7 @@ def held_in_lanes(connection: Connection, scope: SentScope) -> list[tuple[str, s
     """
     return [
         (type_, queue, number)
-        for type_, queue, number in connection.execute(
-            HELD_IN_LANES.on(connection), _parameters(scope)
-        )
+        for type_, queue, number in connection.execute(HELD_IN_LANES, _parameters(scope))
     ]
 
 
@@ -298,27 +274,25 @@ def claim_limited(
 
 def _claim_by(
     connection: Connection,
-    statement: PerDialect[Update],
+    statement: Executable,
     job_id: JobId,
     node: NodeId,
     types: Sequence[str],
 ) -> Claim | None:
     parameters = {"job_id": job_id, "node": node, "types": types}
-    row = connection.execute(statement.on(connection), parameters).one_or_none()
+    row = connection.execute(statement, parameters).one_or_none()
     return None if row is None else Claim._make(row)
 
 
 def _mark_sent(
     connection: Connection,
-    statement: PerDialect[Executable],
+    statement: Executable,
     scope: SentScope,
     limit: int,
     **more: Any,
 ) -> list[Dispatched]:
     parameters = {**_parameters(scope), "limit": limit, **more}
-    return [
-        Dispatched._make(row) for row in connection.execute(statement.on(connection), parameters)
-    ]
+    return [Dispatched._make(row) for row in connection.execute(statement, parameters)]
 
 
 def _parameters(scope: SentScope) -> dict[str, Any]:

@@ -4,14 +4,13 @@ Both run while the transaction holds the lock of the key, so that no other trans
 with it in the meantime.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Float, Update, and_, bindparam, case, cast, or_, select, update
+from sqlalchemy import Connection, Float, and_, bindparam, case, cast, or_, select, update
 from sqlalchemy.sql.functions import func
 
 from horae.domain.jobs import Debounce, Job, JobId, JobState, UniqueKey, WaitsFor
 from horae.storage.engine import (
-    PerDialect,
     earlier_of,
     member_of,
     now_or_later,
@@ -44,35 +43,25 @@ class Duplicate(NamedTuple):
     state: JobState
 
 
-def _duplicates(dialect: str) -> Any:
-    within = cast(bindparam("within", type_=Float()), Float())
-    recent = or_(
-        jobs.c.finished_at.is_(None),
-        within.is_(None),
-        jobs.c.created_at > seconds_from_now(-within),
+_within = cast(bindparam("within", type_=Float()), Float())
+DUPLICATES: Final = (
+    select(jobs.c.id, jobs.c.state)
+    .where(
+        jobs.c.type == bindparam("type"),
+        jobs.c.unique_key == bindparam("unique_key"),
+        member_of(jobs.c.state, "states"),
+        or_(
+            jobs.c.finished_at.is_(None),
+            _within.is_(None),
+            jobs.c.created_at > seconds_from_now(-_within),
+        ),
     )
-    return (
-        select(jobs.c.id, jobs.c.state)
-        .where(
-            jobs.c.type == bindparam("type"),
-            jobs.c.unique_key == bindparam("unique_key"),
-            member_of(dialect, jobs.c.state, "states"),
-            recent,
-        )
-        .order_by(jobs.c.id.desc())
-        .limit(MOST_READ)
-    )
-
-
-DUPLICATES: Final = PerDialect(_duplicates)
-
-
-def _move() -> Update:
-    run_at = earlier_of(
-        seconds_from_now("wait"),
-        seconds_after(jobs.c.created_at, bindparam("max_wait", type_=Float())),
-    )
-    same = (
+    .order_by(jobs.c.id.desc())
+    .limit(MOST_READ)
+)
+_newest = (
+    select(func.max(jobs.c.id))
+    .where(
         jobs.c.type == bindparam("of_type"),
         jobs.c.unique_key == bindparam("of_key"),
         jobs.c.owner.is_not_distinct_from(bindparam("of_owner")),
@@ -80,28 +69,30 @@ def _move() -> Update:
         jobs.c.attempt == 0,
         jobs.c.started_at.is_(None),
     )
-    is_limited = and_(jobs.c.waits_for.is_(None), value_of("limits").is_not(None))
-    newest = select(func.max(jobs.c.id)).where(*same).scalar_subquery()
-    return (
-        update(jobs)
-        # Check the state again: if a node has claimed the row in the meantime, it runs with the old
-        # parameters.
-        .where(jobs.c.id == newest, jobs.c.state == JobState.PENDING)
-        .values(
-            {
-                **{name: value_of(name) for name in REPLACED_COLUMNS},
-                "lane_id": None,  # the keys of the lane follow from the new parameters
-                "waits_for": case((is_limited, WaitsFor.LIMIT.value), else_=jobs.c.waits_for),
-                "run_at": run_at,
-                "expires_at": expiry(run_at),
-                "updated_at": now_or_later(jobs.c.updated_at),
-            }
-        )
-        .returning(*COLUMNS)
+    .scalar_subquery()
+)
+_run_at = earlier_of(
+    seconds_from_now("wait"),
+    seconds_after(jobs.c.created_at, bindparam("max_wait", type_=Float())),
+)
+_is_limited = and_(jobs.c.waits_for.is_(None), value_of("limits").is_not(None))
+MOVE: Final = (
+    update(jobs)
+    # Check the state again: if a node has claimed the row in the meantime, it runs with the old
+    # parameters.
+    .where(jobs.c.id == _newest, jobs.c.state == JobState.PENDING)
+    .values(
+        {
+            **{name: value_of(name) for name in REPLACED_COLUMNS},
+            "lane_id": None,  # the keys of the lane follow from the new parameters
+            "waits_for": case((_is_limited, WaitsFor.LIMIT.value), else_=jobs.c.waits_for),
+            "run_at": _run_at,
+            "expires_at": expiry(_run_at),
+            "updated_at": now_or_later(jobs.c.updated_at),
+        }
     )
-
-
-MOVE: Final = _move()
+    .returning(*COLUMNS)
+)
 
 
 def duplicates(connection: Connection, job_type: str, key: UniqueKey) -> list[Duplicate]:
@@ -112,7 +103,7 @@ def duplicates(connection: Connection, job_type: str, key: UniqueKey) -> list[Du
         "states": [state.value for state in key.states],
         "within": key.within,
     }
-    rows = connection.execute(DUPLICATES.on(connection), parameters)
+    rows = connection.execute(DUPLICATES, parameters)
     return [Duplicate(JobId(row.id), JobState(row.state)) for row in rows]
 
 

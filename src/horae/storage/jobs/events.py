@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BindParameter, Connection, bindparam, func, select
 
 from horae.domain.jobs import JobId, JobState
-from horae.storage.engine import Instant, among, database_now
+from horae.storage.engine import Instant, database_now, member_of
 from horae.storage.jobs.tables import jobs
 
 
@@ -45,7 +45,7 @@ ENDED: Final = (
     .order_by(jobs.c.finished_at)
     .limit(_limit)
 )
-VERSIONS_OF: Final = among(select(*_VERSION), jobs.c.id)
+VERSIONS_OF: Final = select(*_VERSION).where(member_of(jobs.c.id, "ids"))
 
 
 def scan_start(connection: Connection) -> tuple[datetime, JobId]:
@@ -70,7 +70,7 @@ def scan(connection: Connection, *, after: JobId, since: datetime, limit: int) -
 
 def versions_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobVersion]:
     """Return the versions of these jobs; jobs that do not exist are left out."""
-    return _versions(connection.execute(VERSIONS_OF.on(connection), {"ids": list(job_ids)}))
+    return _versions(connection.execute(VERSIONS_OF, {"ids": list(job_ids)}))
 
 
 def _versions(rows: Any) -> dict[JobId, JobVersion]:

@@ -21,13 +21,11 @@ from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs import JobId, LogLine
 from horae.storage.engine import (
-    INSERT,
-    IdList,
     Instant,
-    PerDialect,
-    among,
+    insert,
     json_moment,
     json_rows,
+    member_of,
     seconds_ago,
 )
 from horae.storage.jobs.log_tables import job_logs
@@ -46,21 +44,19 @@ _COLUMNS: Final[dict[str, TypeEngine[Any]]] = {
 }
 
 
-def _write(dialect: str) -> Any:
-    rows = json_rows(dialect, "lines", **_COLUMNS)
+_given = json_rows("lines", **_COLUMNS)
+_write = insert(job_logs).from_select(
+    list(_COLUMNS),
     # Lines of a job that was deleted in the meantime are not written: nothing would ever delete
     # them.
-    kept = select(*(rows.c[name] for name in _COLUMNS)).where(
-        exists().where(jobs.c.id == rows.c.job_id)
-    )
-    insert = INSERT[dialect](job_logs).from_select(list(_COLUMNS), kept)
-    key = [job_logs.c.job_id, job_logs.c.lease, job_logs.c.line]
-    return insert.on_conflict_do_update(
-        index_elements=key, set_={"dropped": insert.excluded.dropped}
-    )
-
-
-WRITE: Final = PerDialect(_write)
+    select(*(_given.c[name] for name in _COLUMNS)).where(
+        exists().where(jobs.c.id == _given.c.job_id)
+    ),
+)
+WRITE: Final = _write.on_conflict_do_update(
+    index_elements=[job_logs.c.job_id, job_logs.c.lease, job_logs.c.line],
+    set_={"dropped": _write.excluded.dropped},
+)
 _lease, _line = bindparam("lease", type_=BigInteger()), bindparam("line", type_=Integer())
 READ: Final = (
     select(job_logs)
@@ -75,7 +71,7 @@ READ: Final = (
 DROPPED: Final = select(func.coalesce(func.sum(job_logs.c.dropped), 0)).where(
     job_logs.c.job_id == bindparam("job_id")
 )
-DELETE: Final = among(delete(job_logs), job_logs.c.job_id, of=IdList)
+DELETE: Final = delete(job_logs).where(member_of(job_logs.c.job_id, "ids"))
 _old: Final = (
     select(job_logs.c.job_id, job_logs.c.lease, job_logs.c.line)
     .where(job_logs.c.at < seconds_ago("seconds"))
@@ -89,15 +85,14 @@ FORGET: Final = delete(job_logs).where(
 
 def write(connection: Connection, lines: Sequence[LogLine]) -> None:
     """Write lines; of lines that exist already, only the number of dropped lines changes."""
-    dialect = connection.dialect.name
     latest = {
         (line.job_id, line.lease, line.line): line for line in lines
     }  # PostgreSQL refuses two updates of one row
     rows = [
-        {**line._asdict(), "at": json_moment(dialect, line.at), "dropped": line.dropped or None}
+        {**line._asdict(), "at": json_moment(connection, line.at), "dropped": line.dropped or None}
         for line in latest.values()
     ]
-    connection.execute(WRITE.on(connection), {"lines": json.dumps(rows)})
+    connection.execute(WRITE, {"lines": json.dumps(rows)})
 
 
 def read(
@@ -117,7 +112,7 @@ def dropped(connection: Connection, job_id: JobId) -> int:
 
 def delete_logs(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Delete the lines of these jobs."""
-    connection.execute(DELETE.on(connection), {"ids": list(job_ids)})
+    connection.execute(DELETE, {"ids": list(job_ids)})
 
 
 def forget(connection: Connection, seconds: float, limit: int) -> int:

@@ -1,6 +1,6 @@
 """Read jobs: one by its id, several, or pages of them; also their states, leases and attempts."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import chain
@@ -30,9 +30,6 @@ from horae.domain.jobs import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, No
 from horae.storage.engine import (
     MOST_ATTEMPTS,
     MOST_LEASES,
-    IdList,
-    TextList,
-    among,
     longer_than,
     member_of,
     read,
@@ -52,29 +49,28 @@ from horae.storage.jobs.tables import (
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
-GET_MANY: Final = among(select(*COLUMNS), jobs.c.id)
+GET_MANY: Final = select(*COLUMNS).where(member_of(jobs.c.id, "ids"))
 ATTEMPTS: Final = (
     select(job_attempts)
     .where(job_attempts.c.job_id == bindparam("job_id"))
     .order_by(job_attempts.c.lease)
 )
-LEASES: Final = among(select(jobs.c.id, jobs.c.state, jobs.c.lease), jobs.c.id)
-OCCUPIED: Final = among(select(jobs.c.id).where(IS_OPEN), jobs.c.id)
+LEASES: Final = select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(jobs.c.id, "ids"))
+OCCUPIED: Final = select(jobs.c.id).where(IS_OPEN, member_of(jobs.c.id, "ids"))
 BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
 LIMITS: Final = select(cast(jobs.c.limits, Text())).where(jobs.c.id == bindparam("job_id"))
 _LONG: Final = ("params", "result", "meta")
 _longest = bindparam("longest", type_=BigInteger())
 
 
-def _unless_longer(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    shown = case((longer_than(column, _longest), None), else_=column)
-    return type_coerce(shown, column.type).label(column.key)
-
-
+_is_longer = {name: longer_than(jobs.c[name], _longest) for name in _LONG}
 _LISTED: Final[Sequence[ColumnElement[Any]]] = (
     *(column for column in COLUMNS if column.name not in _LONG),
-    *(_unless_longer(jobs.c[name]) for name in _LONG),
-    *(longer_than(jobs.c[name], _longest).label(f"{name}_is_longer") for name in _LONG),
+    *(
+        type_coerce(case((is_longer, None), else_=jobs.c[name]), jobs.c[name].type).label(name)
+        for name, is_longer in _is_longer.items()
+    ),
+    *(is_longer.label(f"{name}_is_longer") for name, is_longer in _is_longer.items()),
 )
 _LISTS: Final = {
     "states": jobs.c.state,
@@ -183,9 +179,7 @@ def limits(connection: Connection, job_id: JobId) -> str | None:
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
     """Return these jobs in no particular order; jobs that do not exist are left out."""
-    return readable(
-        jobs.name, connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)}), job_from
-    )
+    return readable(jobs.name, connection.execute(GET_MANY, {"ids": list(job_ids)}), job_from)
 
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
@@ -195,67 +189,49 @@ def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Jo
 
 def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:
     """Return the states and leases of these jobs; jobs that do not exist are left out."""
-    rows = connection.execute(LEASES.on(connection), {"ids": list(job_ids)})
+    rows = connection.execute(LEASES, {"ids": list(job_ids)})
     return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
 
 
 def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
     """Return those of these jobs that are active, or whose bodies have not stopped."""
-    return {
-        JobId(id_)
-        for id_ in connection.execute(OCCUPIED.on(connection), {"ids": list(job_ids)}).scalars()
-    }
+    return {JobId(id_) for id_ in connection.execute(OCCUPIED, {"ids": list(job_ids)}).scalars()}
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
     """Return a page of jobs, the newest first; `before` is the last id of the previous page."""
-    lists = lists_of(wanted)
-    longest = wanted.longest
-
-    def fetch(before: JobId | None) -> Sequence[Row[Any]]:
-        chosen = _page(connection.dialect.name, replace(wanted, before=before))
-        return connection.execute(
-            chosen, lists if longest is None else {**lists, "longest": longest}
-        ).all()
-
-    make = job_from if longest is None else _listed_from
-    if wanted.is_open_only and wanted.limit is not None and wanted.ids is None:
-        return _open_page(connection, wanted, make)
-    return readable_page(
-        jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit
-    )
-
-
-def _open_page(
-    connection: Connection, wanted: JobFilter, make: Callable[[Row[Any]], Job]
-) -> list[Job]:
-    """Return a page of open jobs without reading those that have ended.
-
-    If most jobs are open, the newest ids contain enough of them; if few are open, the small indexes
-    of open jobs contain all.
-    """
-    lists, longest = lists_of(wanted), wanted.longest
-    given: dict[str, Any] = lists if longest is None else {**lists, "longest": longest}
-    among_newest = True
+    given: dict[str, Any] = lists_of(wanted)
+    if wanted.longest is not None:
+        given["longest"] = wanted.longest
+    # Open jobs are read without reading those that have ended. If most jobs are open, the newest
+    # ids contain enough of them; if few are open, the small indexes of open jobs contain all.
+    from_open = wanted.is_open_only and wanted.limit is not None and wanted.ids is None
+    among_newest = from_open
 
     def fetch(before: JobId | None) -> Sequence[Row[Any]]:
         nonlocal among_newest
         asked = replace(wanted, before=before)
+        if not from_open:
+            return connection.execute(_page(asked), given).all()
         if among_newest:
             last = func.coalesce(select(func.max(jobs.c.id)).scalar_subquery(), 0)
             highest = last if before is None else literal(before, BigInteger())
-            newest_ids = _page(connection.dialect.name, asked).where(jobs.c.id > highest - NEWEST)
+            newest_ids = _page(asked).where(jobs.c.id > highest - NEWEST)
             rows = connection.execute(newest_ids, given).all()
             if len(rows) == wanted.limit:
                 return rows
             among_newest = False
-        dialect = connection.dialect.name
-        newest = _newest_of(open_jobs(conditions_of(dialect, asked))).limit(asked.limit)
-        of_open = _page(dialect, replace(asked, before=None)).where(jobs.c.id.in_(newest))
+        newest = _newest_of(open_jobs(conditions_of(asked))).limit(asked.limit)
+        of_open = _page(replace(asked, before=None)).where(jobs.c.id.in_(newest))
         return connection.execute(of_open, given).all()
 
     return readable_page(
-        jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit
+        jobs.name,
+        fetch,
+        job_from if wanted.longest is None else _listed_from,
+        start=wanted.before,
+        place=lambda row: row.id,
+        limit=wanted.limit,
     )
 
 
@@ -285,7 +261,12 @@ def newest(connection: Connection, states: Collection[JobState] | None, limit: i
 def attempts(connection: Connection, job_id: JobId) -> list[PastAttempt]:
     """Return the ended attempts of a job, the oldest first."""
     rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
-    return readable(job_attempts.name, rows, _attempt)
+
+    def attempt(row: Mapping[Any, Any]) -> PastAttempt:
+        values: dict[str, Any] = {**row, "outcome": AttemptOutcome(row["outcome"])}
+        return PastAttempt(**values)
+
+    return readable(job_attempts.name, rows, attempt)
 
 
 def counts(connection: Connection) -> dict[JobState, int]:
@@ -297,15 +278,15 @@ def counts(connection: Connection) -> dict[JobState, int]:
     return {state: found[state] for state in JobState if found[state]}
 
 
-def job_from(row: Row[Any]) -> Job:
-    """Return a row of `COLUMNS` as a job."""
-    # `_mapping` is the public name of a row's mapping.
-    return job_of(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+def job_from(row: Row[Any], besides: Sequence[str] = ()) -> Job:
+    """Return a row of `COLUMNS` as a job; `besides`: further columns, which are ignored."""
+    values = dict(row._mapping)  # pyright: ignore[reportPrivateUsage]
+    for name in besides:
+        del values[name]
+    return _job_of(values)
 
 
-def job_of(row: Mapping[Any, Any]) -> Job:
-    """Return a job from the mapping of a row of `COLUMNS`."""
-    values = dict(row)
+def _job_of(values: dict[str, Any]) -> Job:
     values["state"] = JobState(values["state"])
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is not a JSON object")
@@ -322,12 +303,13 @@ def job_of(row: Mapping[Any, Any]) -> Job:
 
 
 def _listed_from(row: Row[Any]) -> Job:
-    values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as above
+    """Return a row of `_LISTED` as a job without the values that are too long."""
+    values = dict(row._mapping)  # pyright: ignore[reportPrivateUsage]
     longer = [name for name in _LONG if values.pop(f"{name}_is_longer")]
     if "meta" in longer:
         values["meta"] = {}
     left_out: dict[str, Any] = dict.fromkeys(longer, LEFT_OUT)
-    return replace(job_of(values), **left_out)
+    return replace(_job_of(values), **left_out)
 
 
 def lists_of(wanted: JobFilter) -> dict[str, list[Any]]:
@@ -335,10 +317,10 @@ def lists_of(wanted: JobFilter) -> dict[str, list[Any]]:
     return {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
 
 
-def conditions_of(dialect: str, wanted: JobFilter) -> list[ColumnElement[bool]]:
+def conditions_of(wanted: JobFilter) -> list[ColumnElement[bool]]:
     """Return the conditions of a filter."""
     conditions = [
-        member_of(dialect, column, name, of=IdList if name == "ids" else TextList)
+        member_of(column, name)
         for name, column in _LISTS.items()
         if getattr(wanted, name) is not None
     ]
@@ -356,16 +338,11 @@ def conditions_of(dialect: str, wanted: JobFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _page(dialect: str, wanted: JobFilter) -> Select[Any]:
+def _page(wanted: JobFilter) -> Select[Any]:
     columns = COLUMNS if wanted.longest is None else _LISTED
     return (
         select(*columns)
-        .where(*conditions_of(dialect, wanted))
+        .where(*conditions_of(wanted))
         .order_by(jobs.c.id.desc())
         .limit(wanted.limit)
     )
-
-
-def _attempt(row: Mapping[Any, Any]) -> PastAttempt:
-    values: dict[str, Any] = {**row, "outcome": AttemptOutcome(row["outcome"])}
-    return PastAttempt(**values)

@@ -4,7 +4,6 @@ CHECKs list the states, and constraints hold all invariants that SQL can express
 with `horae_`, because they are in the application's own database (ADR 0002).
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -33,23 +32,21 @@ from horae.domain.jobs import JobState
 from horae.storage.engine import (
     EXPIRY_IS_READABLE,
     JOB_IS_READABLE,
-    POSTGRESQL,
-    SQLITE,
     Instant,
     Json,
     Keyword,
-    condition_per_dialect,
+    condition,
     database_now,
     now_or_later,
 )
 
 SLOW_SECONDS: Final = 1
 """Minimum seconds of a run in the index for searches of long runs; most runs are shorter."""
-IS_SLOW: Final[Mapping[str, str]] = {
-    POSTGRESQL: f"finished_at - started_at > interval '{SLOW_SECONDS} seconds'",
-    SQLITE: f"finished_at - started_at > {SLOW_SECONDS * 1_000_000}",
-}
-"""The condition of that index for each database; a statement that is to use it repeats the text."""
+IS_SLOW: Final = condition(
+    f"finished_at - started_at > interval '{SLOW_SECONDS} seconds'",
+    f"finished_at - started_at > {SLOW_SECONDS * 1_000_000}",
+)
+"""The condition of that index; a statement that is to use it repeats its text."""
 
 metadata = MetaData(
     naming_convention={
@@ -245,7 +242,7 @@ partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)
 # `state IN (…)`.
 _unsuccessful = text("state = 'failed' OR state = 'cancelled'")
 partial_index("horae_jobs_unsuccessful", jobs.c.state, jobs.c.id, where=_unsuccessful)
-partial_index("horae_jobs_slow", jobs.c.id, where=condition_per_dialect(**IS_SLOW))
+partial_index("horae_jobs_slow", jobs.c.id, where=IS_SLOW)
 Index(
     "horae_jobs_params",
     jobs.c.params,

@@ -61,15 +61,35 @@ def waiting_reason(connection: Connection, job: Job) -> str | None:
     if job.state is not JobState.PENDING:
         return None
     if job.waits_for is WaitsFor.JOBS:
-        return _of_dependencies(connection, job.id)
+        return _waits_for_jobs(connection, job.id)
     facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
     if facts is None:
         return None
-    return (
-        _held_back(connection, job, facts)
-        or _dispatched(job, facts)
-        or _next_in_line(connection, job, facts)
-    )
+    queue = f"queue {quoted(job.queue)}"
+    runs_elsewhere = facts.backend not in {None, OWN_BACKEND}
+    if not facts.is_due:
+        reason = f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
+    elif facts.paused_at is not None:
+        reason = f"Queue {quoted(job.queue)} is paused."
+    elif job.waits_for is WaitsFor.LIMIT and runs_elsewhere:
+        reason = (
+            f"It cannot start: its limits hold only on Horae's nodes, and {queue} has the backend"
+            f" {quoted(facts.backend)}."
+        )
+    elif facts.limit_name is not None:
+        reason = _held_by_limit(connection, facts)
+    elif facts.sent is not None:
+        reason = (
+            f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type"
+            " has claimed it yet."
+        )
+    elif runs_elsewhere:
+        reason = (
+            f"No message about it was sent yet: {queue} has the backend {quoted(facts.backend)}."
+        )
+    else:
+        reason = _next_in_line(connection, job, facts)
+    return reason
 
 
 def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None:
@@ -79,35 +99,6 @@ def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None
         return "no node that runs knows its type"
     if not any(node.can_run(job_type, queue) for node in registered):
         return "no node that runs and knows its type serves its queue"
-    return None
-
-
-def _held_back(connection: Connection, job: Job, facts: Any) -> str | None:
-    """Return what keeps the job from being claimed, or None."""
-    if not facts.is_due:
-        return f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
-    if facts.paused_at is not None:
-        return f"Queue {quoted(job.queue)} is paused."
-    if job.waits_for is WaitsFor.LIMIT and facts.backend not in {None, OWN_BACKEND}:
-        return (
-            f"It cannot start: its limits hold only on Horae's nodes, and queue {quoted(job.queue)}"
-            f" has the backend {quoted(facts.backend)}."
-        )
-    return None if facts.limit_name is None else _of_limit(connection, facts)
-
-
-def _dispatched(job: Job, facts: Any) -> str | None:
-    """Return what a job that a backend runs waits for."""
-    if facts.sent is not None:
-        return (
-            f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type"
-            " has claimed it yet."
-        )
-    if facts.backend not in {None, OWN_BACKEND}:
-        return (
-            f"No message about it was sent yet: queue {quoted(job.queue)} has the backend"
-            f" {quoted(facts.backend)}."
-        )
     return None
 
 
@@ -130,21 +121,17 @@ def _next_in_line(connection: Connection, job: Job, facts: Any) -> str:
     return "No node that knows its type and serves its queue has a free slot."
 
 
-def _of_limit(connection: Connection, facts: Any) -> str:
+def _held_by_limit(connection: Connection, facts: Any) -> str:
     numbers = LimitNumbers.from_json(facts.declared if facts.changed is None else facts.changed)
-    key = f" for key {quoted(_shown_key(facts))}" if facts.key else ""
+    # Of a queue's limit the format is shown, because values may be secret.
+    of_queue = (facts.queue_limits or {}).get(facts.limit_name)
+    shown: str = facts.key if of_queue is None else of_queue["key"]
+    key = f" for key {quoted(MASK if shown.startswith(MASK) else shown)}" if facts.key else ""
     if facts.opens_at is None:
         until = _needed(connection, facts, numbers)
     else:
         until = f"{EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
     return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, until {until}."
-
-
-def _shown_key(facts: Any) -> str:
-    """Return a key without secrets: of a queue's limit the format, because values may be secret."""
-    of_queue = (facts.queue_limits or {}).get(facts.limit_name)
-    shown: str = facts.key if of_queue is None else of_queue["key"]
-    return MASK if shown.startswith(MASK) else shown
 
 
 def _needed(connection: Connection, facts: Any, numbers: LimitNumbers) -> str:
@@ -161,14 +148,12 @@ def _needed(connection: Connection, facts: Any, numbers: LimitNumbers) -> str:
     )
 
 
-def _of_dependencies(connection: Connection, job_id: JobId) -> str:
+def _waits_for_jobs(connection: Connection, job_id: JobId) -> str:
     group = connection.execute(GROUP, {"job_id": job_id}).scalar_one_or_none()
     if group is not None:
         return f"It waits for the members of group {group} to end."
     awaited = [str(id_) for id_ in connection.execute(AWAITED, {"job_id": job_id}).scalars()]
-    named = ", ".join(awaited[:MOST_NAMED]) + (" and others" if len(awaited) > MOST_NAMED else "")
-    return (
-        f"It waits for other jobs to end: {named}."
-        if awaited
-        else "It waits for other jobs to end."
-    )
+    if not awaited:
+        return "It waits for other jobs to end."
+    others = " and others" if len(awaited) > MOST_NAMED else ""
+    return f"It waits for other jobs to end: {', '.join(awaited[:MOST_NAMED])}{others}."

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Boolean,
-    ClauseElement,
     Connection,
+    Select,
     Text,
     bindparam,
     cast,
@@ -23,17 +23,16 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql
 
 from horae.domain.cluster import Capabilities
 from horae.domain.jobs import NodeId
 from horae.storage.engine import (
-    INSERT,
-    POSTGRESQL,
-    PerDialect,
-    TextList,
-    among,
+    PerDatabase,
+    RawStatement,
     database_now,
+    insert,
+    member_of,
+    raw_statement,
     readable,
     seconds_from_now,
     seconds_since,
@@ -43,8 +42,6 @@ from horae.storage.operations import change_log
 
 SUSPECT_AFTER: Final = 1.2
 """Seconds without a heartbeat, sent each second, after which other nodes check a node."""
-
-_NUMBERED: Final = postgresql.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +113,12 @@ DIED_ENTRY: Final = {
 _change = update(nodes).where(nodes.c.id == bindparam("node"))
 SET_TYPES: Final = _change.values(types=bindparam("known"))
 # The row may exist already: a process that got no answer to its first registration registers again.
-REGISTER: Final = PerDialect(
-    lambda dialect: (
-        INSERT[dialect](nodes)
-        .values({name: bindparam(name) for name in NodeRecord.__annotations__})
-        .values(started_at=database_now(), heartbeat_at=database_now())
-        .on_conflict_do_nothing(index_elements=[nodes.c.id])
-    )
+REGISTER: Final = (
+    insert(nodes)
+    .values({name: bindparam(name) for name in NodeRecord.__annotations__})
+    .values(started_at=database_now(), heartbeat_at=database_now())
+    .on_conflict_do_nothing(index_elements=[nodes.c.id])
 )
-
 _other = nodes.alias("other")
 _suspects = select(func.count()).where(
     _other.c.id != nodes.c.id,
@@ -148,22 +142,20 @@ lock_key IS NOT NULL AND NOT EXISTS (
 """
 
 
-def _view(dialect: str) -> Any:
-    lock_free = literal_column(_LOCK_FREE, Boolean()) if dialect == POSTGRESQL else null()
-    running = select(func.count()).where(jobs.c.node_id == nodes.c.id).scalar_subquery()
-    return select(
-        nodes,
-        seconds_since(nodes.c.heartbeat_at).label("silence"),
-        lock_free.label("lock_free"),
-        running.label("running"),
-    ).order_by(nodes.c.started_at, nodes.c.id)
-
-
-VIEW: Final = PerDialect(_view)
-REMOVE: Final = among(delete(nodes).returning(nodes.c.id), nodes.c.id, of=TextList)
-_jobless = delete(nodes).where(~select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists())
-REMOVE_DEAD: Final = among(
-    _jobless.returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid), nodes.c.id, of=TextList
+_running = select(func.count()).where(jobs.c.node_id == nodes.c.id).scalar_subquery()
+_lock_free: Any = PerDatabase(literal_column(_LOCK_FREE, Boolean()), null())
+VIEW: Final[Select[Any]] = select(
+    nodes,
+    seconds_since(nodes.c.heartbeat_at).label("silence"),
+    _lock_free.label("lock_free"),
+    _running.label("running"),
+).order_by(nodes.c.started_at, nodes.c.id)
+REMOVE: Final = delete(nodes).where(member_of(nodes.c.id, "ids")).returning(nodes.c.id)
+_has_jobs = select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists()
+REMOVE_DEAD: Final = (
+    delete(nodes)
+    .where(~_has_jobs, member_of(nodes.c.id, "ids"))
+    .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid)
 )
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
 
@@ -187,7 +179,7 @@ def schedulers(connection: Connection) -> list[NodeId]:
 
 def register(connection: Connection, record: NodeRecord) -> None:
     """Add the row of a new incarnation."""
-    connection.execute(REGISTER.on(connection), asdict(record))
+    connection.execute(REGISTER, asdict(record))
 
 
 def set_types(connection: Connection, node: NodeId, types: Collection[str]) -> None:
@@ -204,13 +196,6 @@ def heartbeat(connection: Connection, node: NodeId) -> int | None:
     return connection.execute(HEARTBEAT, {"node": node}).scalar_one_or_none()
 
 
-class RawStatement(NamedTuple):
-    """A PostgreSQL statement with its values as text, for a connection without SQLAlchemy."""
-
-    text: str
-    values: list[str]
-
-
 class HelperStatements(NamedTuple):
     """The statements of a node's helper process.
 
@@ -225,23 +210,15 @@ class HelperStatements(NamedTuple):
 def helper_statements(record: NodeRecord, channel: str, news: str) -> HelperStatements:
     """Return the helper's statements; it sends `news` on the channel when the node has ended."""
     return HelperStatements(
-        heartbeat=_raw_statement(HEARTBEAT, node=record.id),
-        ended=_raw_statement(PROCESS_ENDED, node=record.id, channel=channel, news=news),
-        lock=None if record.lock_key is None else _raw_statement(TAKE_LOCK, key=record.lock_key),
-    )
-
-
-def _raw_statement(statement: ClauseElement, **values: Any) -> RawStatement:
-    compiled = statement.compile(dialect=_NUMBERED)
-    given = compiled.construct_params(values) or {}
-    return RawStatement(
-        str(compiled), [str(given[name]) for name in getattr(compiled, "positiontup", None) or ()]
+        heartbeat=raw_statement(HEARTBEAT, node=record.id),
+        ended=raw_statement(PROCESS_ENDED, node=record.id, channel=channel, news=news),
+        lock=None if record.lock_key is None else raw_statement(TAKE_LOCK, key=record.lock_key),
     )
 
 
 def view(connection: Connection) -> list[NodeView]:
     """Return all nodes, the oldest first."""
-    return readable(nodes.name, connection.execute(VIEW.on(connection)).mappings(), _node)
+    return readable(nodes.name, connection.execute(VIEW).mappings(), _node)
 
 
 def _node(row: Mapping[str, Any]) -> NodeView:
@@ -265,10 +242,7 @@ def _node(row: Mapping[str, Any]) -> NodeView:
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
     """Delete the rows of nodes, even if they hold jobs, and return the nodes that were deleted."""
-    return {
-        NodeId(id_)
-        for id_ in connection.execute(REMOVE.on(connection), {"ids": list(ids)}).scalars()
-    }
+    return {NodeId(id_) for id_ in connection.execute(REMOVE, {"ids": list(ids)}).scalars()}
 
 
 def remove_dead(
@@ -282,7 +256,7 @@ def remove_dead(
     rescued with the next check, which is soon as long as the node has a row. `job_states`: the new
     states of the jobs that they held, with their numbers.
     """
-    gone = connection.execute(REMOVE_DEAD.on(connection), {"ids": list(dead)}).all()
+    gone = connection.execute(REMOVE_DEAD, {"ids": list(dead)}).all()
     for row in gone:
         before, after = (
             json.dumps(row._asdict()),

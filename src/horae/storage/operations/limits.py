@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Integer, Text, bindparam, case, cast, func, null, select, update
 
 from horae.domain.limits import LimitNumbers
-from horae.storage.engine import INSERT, Json, PerDialect, database_now, microseconds_now, readable
+from horae.storage.engine import Json, database_now, insert, microseconds_now, readable
 from horae.storage.jobs import WAITS_IN_LANE, buckets, jobs, lanes
 from horae.storage.jobs.limit_tables import limits
 
@@ -70,20 +70,15 @@ SETTINGS: Final = select(limits.c.declared, limits.c.changed).where(
 )
 
 
-def _declare(dialect: str) -> Any:
-    values = {
-        "name": bindparam("name"),
-        "declared": cast(bindparam("numbers", type_=Text()), Json()),
-        "concurrency": bindparam("most", type_=Integer()),
-    }
-    return (
-        INSERT[dialect](limits)
-        .values(**values)
-        .on_conflict_do_nothing(index_elements=[limits.c.name])
+DECLARE: Final = (
+    insert(limits)
+    .values(
+        name=bindparam("name"),
+        declared=cast(bindparam("numbers", type_=Text()), Json()),
+        concurrency=bindparam("most", type_=Integer()),
     )
-
-
-DECLARE: Final = PerDialect(_declare)
+    .on_conflict_do_nothing(index_elements=[limits.c.name])
+)
 CHANGE: Final = (
     update(limits)
     .where(limits.c.name == bindparam("limit_name"))
@@ -102,7 +97,15 @@ REOPEN: Final = (
 
 def view(connection: Connection) -> list[LimitView]:
     """Return every limit that a job was created under, or that was changed, by name."""
-    return readable(limits.name, connection.execute(VIEW).mappings(), _view)
+
+    def limit(row: Mapping[str, Any]) -> LimitView:
+        numbers = {
+            name: None if row[name] is None else LimitNumbers.from_json(row[name])
+            for name in ("declared", "changed")
+        }
+        return LimitView(**{**row, **numbers})
+
+    return readable(limits.name, connection.execute(VIEW).mappings(), limit)
 
 
 def settings(connection: Connection, name: str) -> Mapping[str, Any] | None:
@@ -124,7 +127,7 @@ def change(
             "numbers": json.dumps(declared.to_json()),
             "most": declared.concurrency,
         }
-        connection.execute(DECLARE.on(connection), values)
+        connection.execute(DECLARE, values)
     stored = settings(connection, name) or {}
     in_force = changed or (
         LimitNumbers.from_json(stored["declared"]) if stored.get("declared") else declared
@@ -133,10 +136,3 @@ def change(
     most = None if in_force is None else in_force.concurrency
     connection.execute(CHANGE, {"limit_name": name, "numbers": numbers, "most": most})
     connection.execute(REOPEN, {"of_limit": name})
-
-
-def _view(row: Mapping[str, Any]) -> LimitView:
-    given = dict(row)
-    for name in ("declared", "changed"):
-        given[name] = None if given[name] is None else LimitNumbers.from_json(given[name])
-    return LimitView(**given)

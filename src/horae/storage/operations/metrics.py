@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
@@ -87,30 +87,26 @@ def horizon(connection: Connection, seconds: float) -> datetime:
 
 def tallies(connection: Connection, since: datetime, until: datetime) -> list[Tally]:
     """Return the figures of the jobs that ended after `since` and up to `until`."""
-    return [_tally(row) for row in connection.execute(TALLIES, {"since": since, "until": until})]
+    middle = len(PICK_UP_BOUNDS)
+    rows = connection.execute(TALLIES, {"since": since, "until": until})
+    return [
+        Tally(
+            kind,
+            JobState(state),
+            count,
+            started,
+            pick_up,
+            tuple(counts[:middle]),
+            duration,
+            tuple(counts[middle:]),
+        )
+        for kind, state, count, started, pick_up, duration, *counts in rows
+    ]
 
 
 def lateness(connection: Connection, since: datetime, until: datetime) -> list[LatenessTally]:
     """Return how late the runs were fired that ended after `since` and up to `until`."""
     rows = connection.execute(LATENESS, {"since": since, "until": until})
-    return [_late(row) for row in rows]
-
-
-def _late(row: Any) -> LatenessTally:
-    kind, count, total, *counts = row
-    return LatenessTally(kind, count, total, tuple(counts))
-
-
-def _tally(row: Any) -> Tally:
-    kind, state, count, started, pick_up, duration, *counts = row
-    middle = len(PICK_UP_BOUNDS)
-    return Tally(
-        kind,
-        JobState(state),
-        count,
-        started,
-        pick_up,
-        tuple(counts[:middle]),
-        duration,
-        tuple(counts[middle:]),
-    )
+    return [
+        LatenessTally(kind, count, total, tuple(counts)) for kind, count, total, *counts in rows
+    ]

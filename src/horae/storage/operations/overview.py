@@ -2,26 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
     bindparam,
     case,
     func,
-    literal_column,
     select,
-    type_coerce,
 )
 
 from horae.domain.jobs import JobState
 from horae.domain.schedules import Reason
 from horae.storage.engine import (
-    POSTGRESQL,
-    Instant,
-    PerDialect,
+    minute_of,
     readable,
     seconds_between,
     seconds_from_now,
@@ -33,7 +28,6 @@ HOUR: Final = 3600.0
 """The period of the figures in seconds."""
 SAMPLE_SIZE: Final = 1000
 """Number of the last ended jobs from which a percentile is computed."""
-MINUTE_IN_MICROSECONDS: Final = "60000000"
 TICK_OF_JOB: Final = (
     (ticks.c.schedule_id == jobs.c.schedule_id)
     & (ticks.c.nominal_time == jobs.c.nominal_time)
@@ -83,33 +77,20 @@ def _count(state: JobState) -> ColumnElement[int]:
     return func.count(case((jobs.c.state == state, 1)))
 
 
-def _minute(dialect: str) -> ColumnElement[datetime]:
-    if dialect == POSTGRESQL:
-        return func.date_trunc("minute", jobs.c.finished_at, type_=Instant())
-    microseconds = type_coerce(jobs.c.finished_at, BigInteger())
-    return type_coerce(
-        microseconds - microseconds % literal_column(MINUTE_IN_MICROSECONDS), Instant()
+_minute = minute_of(jobs.c.finished_at).label("minute")
+THROUGHPUT: Final = (
+    select(
+        _minute,
+        _count(JobState.FINISHED).label("finished"),
+        _count(JobState.FAILED).label("failed"),
+        _count(JobState.CANCELLED).label("cancelled"),
+        func.avg(PICK_UP).label("mean_pick_up"),
+        func.max(PICK_UP).label("longest_pick_up"),
     )
-
-
-def _throughput(dialect: str) -> Any:
-    minute = _minute(dialect).label("minute")
-    return (
-        select(
-            minute,
-            _count(JobState.FINISHED).label("finished"),
-            _count(JobState.FAILED).label("failed"),
-            _count(JobState.CANCELLED).label("cancelled"),
-            func.avg(PICK_UP).label("mean_pick_up"),
-            func.max(PICK_UP).label("longest_pick_up"),
-        )
-        .where(_lately)
-        .group_by(minute)
-        .order_by(minute)
-    )
-
-
-THROUGHPUT: Final = PerDialect(_throughput)
+    .where(_lately)
+    .group_by(_minute)
+    .order_by(_minute)
+)
 SAMPLES: Final = (
     select(PICK_UP.label("pick_up"), DURATION.label("duration"))
     .where(_lately, jobs.c.started_at.is_not(None))
@@ -137,7 +118,7 @@ LATENESS: Final = (
 
 def throughput(connection: Connection) -> list[Minute]:
     """Return the figures of each minute of the last hour in which a job ended, the oldest first."""
-    rows = connection.execute(THROUGHPUT.on(connection), {"since": -HOUR}).mappings()
+    rows = connection.execute(THROUGHPUT, {"since": -HOUR}).mappings()
     return readable("horae_jobs", rows, lambda row: Minute(**row))
 
 

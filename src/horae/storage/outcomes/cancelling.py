@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Integer, String, and_, bindparam, case, updat
 
 from horae.domain.jobs import Job, JobEvent, JobId, JobState, state_after, states_before
 from horae.domain.schedules import RunOutcome
-from horae.storage.engine import among
+from horae.storage.engine import member_of
 from horae.storage.jobs import COLUMNS, ENDED_NOW, ON_CANCELLED, job_from, jobs
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import FollowUps
@@ -45,7 +45,7 @@ _cancel_pending = (
     )
     .returning(jobs.c.id, jobs.c.schedule_id)
 )
-CANCEL_PENDING: Final = among(_cancel_pending, jobs.c.id)
+CANCEL_PENDING: Final = _cancel_pending.where(member_of(jobs.c.id, "ids"))
 CANCEL_PENDING_OF: Final = _cancel_pending.where(jobs.c.schedule_id == bindparam("of_schedule"))
 
 
@@ -90,7 +90,7 @@ def cancel_pending(
 ) -> list[JobId]:
     """Cancel those of these jobs that no node has claimed, and return their ids."""
     values = {"ids": list(job_ids), "cancelled_by": cancelled_by}
-    rows = connection.execute(CANCEL_PENDING.on(connection), values).all()
+    rows = connection.execute(CANCEL_PENDING, values).all()
     if runs := [JobId(row.id) for row in rows if row.schedule_id is not None]:
         run_ending.end_runs(connection, dict.fromkeys(runs, RunOutcome.CANCELLED), None)
     ids = [JobId(row.id) for row in rows]

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Integer, Select, and_, bindparam, func, or_, select
 
 from horae.domain.jobs import AttemptOutcome, Claim, JobId, JobState, NodeId
-from horae.storage.engine import PerDialect, among, member_of
+from horae.storage.engine import member_of
 from horae.storage.jobs import CLAIMED, IS_HELD, job_attempts, jobs, nodes
 
 
@@ -19,50 +19,36 @@ class AbandonedJob(NamedTuple):
     crashes: int
 
 
-def _abandoned(dialect: str) -> Select[Any]:
-    listed = select(nodes.c.id).where(nodes.c.id == jobs.c.node_id).exists()
-    crashes = (
-        select(func.count())
-        .where(job_attempts.c.job_id == jobs.c.id, job_attempts.c.outcome == AttemptOutcome.CRASHED)
-        .scalar_subquery()
-    )
-    held = select(
+_crashed = job_attempts.c.outcome == AttemptOutcome.CRASHED
+_crashes = (
+    select(func.count()).where(job_attempts.c.job_id == jobs.c.id, _crashed).scalar_subquery()
+)
+_is_listed = select(nodes.c.id).where(nodes.c.id == jobs.c.node_id).exists()
+ABANDONED: Final[Select[Any]] = (
+    select(
         *CLAIMED,
         jobs.c.node_id.label("holder"),
         jobs.c.state.label("state"),
-        crashes.label("crashes"),
+        _crashes.label("crashes"),
     )
-    return (
-        held.where(
-            IS_HELD,
-            or_(
-                member_of(dialect, jobs.c.node_id, "dead"),
-                and_(
-                    member_of(dialect, jobs.c.node_id, "silent"),
-                    jobs.c.attempt < jobs.c.max_attempts,
-                ),
-                ~listed,
-            ),
-        )
-        .order_by(
-            jobs.c.node_id,
-            jobs.c.id,
-            # This is the order of the index; by id, SQLite would read the whole table.
-        )
-        .limit(bindparam("limit", type_=Integer()))
-        .with_for_update(skip_locked=True, of=jobs)
+    .where(
+        IS_HELD,
+        or_(
+            member_of(jobs.c.node_id, "dead"),
+            and_(member_of(jobs.c.node_id, "silent"), jobs.c.attempt < jobs.c.max_attempts),
+            ~_is_listed,
+        ),
     )
-
-
-ABANDONED: Final = PerDialect(_abandoned)
-
-_crashed = job_attempts.c.outcome == AttemptOutcome.CRASHED
-_crashes = (
+    # This is the order of the index; by id, SQLite would read the whole table.
+    .order_by(jobs.c.node_id, jobs.c.id)
+    .limit(bindparam("limit", type_=Integer()))
+    .with_for_update(skip_locked=True, of=jobs)
+)
+CRASHES: Final = (
     select(job_attempts.c.job_id, func.count().label("crashes"))
-    .where(_crashed)
+    .where(_crashed, member_of(job_attempts.c.job_id, "ids"))
     .group_by(job_attempts.c.job_id)
 )
-CRASHES: Final = among(_crashes, job_attempts.c.job_id)
 
 
 def abandoned_jobs(
@@ -74,7 +60,7 @@ def abandoned_jobs(
     may run again.
     """
     parameters = {"dead": list(dead), "silent": list(silent), "limit": limit}
-    rows = connection.execute(ABANDONED.on(connection), parameters).all()
+    rows = connection.execute(ABANDONED, parameters).all()
     width = len(Claim._fields)
     return [
         AbandonedJob(Claim._make(row[:width]), NodeId(row.holder), JobState(row.state), row.crashes)
@@ -84,5 +70,5 @@ def abandoned_jobs(
 
 def crashes_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, int]:
     """Return how often each of these jobs was running in a crash; others are left out."""
-    rows = connection.execute(CRASHES.on(connection), {"ids": list(job_ids)})
+    rows = connection.execute(CRASHES, {"ids": list(job_ids)})
     return {JobId(row.job_id): row.crashes for row in rows}

@@ -2,36 +2,29 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection, delete, or_
 
 from horae.domain.jobs import REPORTED, JobId
-from horae.storage.engine import IdList, PerDialect, member_of
+from horae.storage.engine import member_of
 from horae.storage.jobs import job_attempts, jobs, logs
 from horae.storage.jobs.groups import dependencies
 from horae.storage.jobs.search import tags
 from horae.storage.schedules import ticks
 
-
-def _delete(dialect: str) -> tuple[Any, Any]:
-    gone = member_of(dialect, jobs.c.id, "ids", of=IdList)
-    # A job is not deleted before those that wait for its end were notified of it.
-    ended = delete(jobs).where(
-        gone,
+# A job is not deleted before those that wait for its end were notified of it.
+DELETE: Final = (
+    delete(jobs)
+    .where(
+        member_of(jobs.c.id, "ids"),
         jobs.c.finished_at.is_not(None),
         jobs.c.node_id.is_(None),
         or_(jobs.c.awaited.is_(None), jobs.c.awaited == REPORTED),
     )
-    seen = ended.returning(
-        jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags
-    )
-    return seen, delete(job_attempts).where(
-        member_of(dialect, job_attempts.c.job_id, "ids", of=IdList)
-    )
-
-
-DELETE: Final = PerDialect(_delete)
+    .returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags)
+)
+DELETE_ATTEMPTS: Final = delete(job_attempts).where(member_of(job_attempts.c.job_id, "ids"))
 
 
 def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
@@ -40,10 +33,9 @@ def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId
     The decisions about the nominal times of a schedule are deleted with its oldest jobs, because
     otherwise they would pile up.
     """
-    jobs_statement, attempts_statement = DELETE.on(connection)
-    rows = connection.execute(jobs_statement, {"ids": list(job_ids)}).all()
+    rows = connection.execute(DELETE, {"ids": list(job_ids)}).all()
     gone = {JobId(row.id) for row in rows}
-    connection.execute(attempts_statement, {"ids": list(gone)})
+    connection.execute(DELETE_ATTEMPTS, {"ids": list(gone)})
     logs.delete_logs(connection, gone)
     if tagged := [JobId(row.id) for row in rows if row.tags is not None]:
         tags.delete_tags(connection, tagged)

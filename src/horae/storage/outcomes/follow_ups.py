@@ -119,7 +119,7 @@ def report_ids(
     """Report these jobs if they have ended and are still `awaited`; `followed` collects results."""
     if not job_ids:
         return FollowUps()
-    rows = connection.execute(MARK_REPORTED.on(connection), {"ids": list(job_ids)}).all()
+    rows = connection.execute(MARK_REPORTED, {"ids": list(job_ids)}).all()
     result = report(connection, ended_jobs(rows))
     if followed is not None:
         followed.add(result)
@@ -139,7 +139,7 @@ def ended_jobs(rows: Iterable[Any]) -> list[EndedJob]:
 
 def end_inserting(connection: Connection, group_id: GroupId) -> FollowUps:
     """Note that a group's starter has inserted all members; `then` may run if all have ended."""
-    [row] = connection.execute(LOCK_GROUPS.on(connection), {"ids": [group_id]}).all()
+    [row] = connection.execute(LOCK_GROUPS, {"ids": [group_id]}).all()
     group = replace(_group_from(row), inserting_at=None)
     advanced = end_if_complete(group, row.now, was_ended=group.ended_at is not None)
     _write(connection, [advanced], inserted=True)
@@ -176,7 +176,7 @@ def cancel_members(
     if not found:
         return [], FollowUps(), None
     values = {"ids": found, "by": by}
-    rows = connection.execute(CANCEL_MEMBERS.on(connection), values).all()
+    rows = connection.execute(CANCEL_MEMBERS, values).all()
     members = [CancelledMember(JobId(row.id), row.type, row.node_id is not None) for row in rows]
     return (
         members,
@@ -200,18 +200,18 @@ def resolve(
 def _count_finished(connection: Connection, finished: Mapping[int, int]) -> FollowUps:
     """Count finished members by one statement, which is enough until the last one of a group."""
     if len(finished) > 1:
-        # All transactions lock groups in the same order, so that they cannot deadlock
-        connection.execute(LOCK_GROUPS.on(connection), {"ids": list(finished)})
+        # All transactions lock groups in the same order, so that they cannot deadlock.
+        connection.execute(LOCK_GROUPS, {"ids": list(finished)})
     batch = json.dumps(
         [{"id": group_id, "finished": number} for group_id, number in finished.items()]
     )
-    rows = connection.execute(COUNT_FINISHED.on(connection), {"batch": batch}).all()
+    rows = connection.execute(COUNT_FINISHED, {"batch": batch}).all()
     complete = [
         group.id for group in map(group_from, rows) if group.is_complete and group.ended_at is None
     ]
     if not complete:
         return FollowUps()
-    locked = connection.execute(LOCK_GROUPS.on(connection), {"ids": complete}).all()
+    locked = connection.execute(LOCK_GROUPS, {"ids": complete}).all()
     advanced = [advance(_group_from(row), {}, row.now) for row in locked]
     _write(connection, advanced)
     return _follow(connection, (), advanced)
@@ -229,16 +229,13 @@ def _advance_groups(
                 first.setdefault(job.group_id, job.id)
     if not ends:
         return []
-    rows = connection.execute(LOCK_GROUPS.on(connection), {"ids": list(ends)}).all()
+    rows = connection.execute(LOCK_GROUPS, {"ids": list(ends)}).all()
+    causes = {group_id: f"the end of job {job_id}" for group_id, job_id in first.items()}
     advanced = [
-        advance(_group_from(row), ends[row.id], row.now, _cause(first.get(row.id))) for row in rows
+        advance(_group_from(row), ends[row.id], row.now, causes.get(row.id)) for row in rows
     ]
     _write(connection, advanced)
     return advanced
-
-
-def _cause(job_id: JobId | None) -> str | None:
-    return None if job_id is None else f"the end of job {job_id}"
 
 
 def _group_from(row: Any) -> Group:
@@ -259,7 +256,7 @@ def _write(connection: Connection, advanced: Sequence[Advanced], *, inserted: bo
         }
         for each in advanced
     ]
-    connection.execute(WRITE_GROUPS.on(connection), {"batch": json.dumps(batch)})
+    connection.execute(WRITE_GROUPS, {"batch": json.dumps(batch)})
 
 
 def _follow(
@@ -275,7 +272,7 @@ def _follow(
     failed = any(job.state is not JobState.FINISHED for job in ended) or bool(result.cancelled)
     causes = [job.id for job in ended] + list(thens)
     waiting = connection.execute(
-        LOCK_WAITING.on(connection),
+        LOCK_WAITING,
         {"ids": causes, "thens": list(thens), "levels": MOST_LEVELS if failed else 1},
     ).all()
     if not waiting:
@@ -291,7 +288,7 @@ def _follow(
         if not states:
             return result
         steps = {}
-    connection.execute(REPORT_LATER.on(connection), {"ids": list(states)})
+    connection.execute(REPORT_LATER, {"ids": list(states)})
     return result
 
 
@@ -301,11 +298,11 @@ def _dependents(
     """Return how the jobs that wait for these continue, and why."""
     if not ended:
         return {}
-    rows = connection.execute(END_DEPENDENCIES.on(connection), {"ids": list(ended)}).all()
+    rows = connection.execute(END_DEPENDENCIES, {"ids": list(ended)}).all()
     if not rows:
         return {}
     ids = {"ids": [row.job_id for row in rows]}
-    still_waiting = set(connection.execute(STILL_WAITING.on(connection), ids).scalars())
+    still_waiting = set(connection.execute(STILL_WAITING, ids).scalars())
     steps: dict[JobId, tuple[DependentStep, str]] = {}
     for row in sorted(rows, key=lambda row: (row.job_id, row.after_id)):
         states = [ended[row.after_id], *([JobState.PENDING] if row.job_id in still_waiting else [])]
@@ -322,7 +319,7 @@ def _apply(
     """Release, cancel or fail waiting jobs; return the ended ones that others wait for."""
     released = [job_id for job_id, (step, _) in steps.items() if step is DependentStep.RELEASE]
     if released:
-        found = connection.execute(RELEASE.on(connection), {"ids": released}).scalars()
+        found = connection.execute(RELEASE, {"ids": released}).scalars()
         result.released.extend(JobId(id_) for id_ in found)
     awaited: dict[JobId, JobState] = {}
     for statement, wanted in (
@@ -334,7 +331,7 @@ def _apply(
         ]
         if not batch:
             continue
-        rows = connection.execute(statement.on(connection), {"batch": json.dumps(batch)}).all()
+        rows = connection.execute(statement, {"batch": json.dumps(batch)}).all()
         result.ended.extend(EndedWaiting(JobId(row.id), row.type) for row in rows)
         awaited |= {JobId(row.id): JobState(row.state) for row in rows if row.awaited is not None}
     return awaited

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Integer, and_, bindparam, func, not_, select
 from horae.domain.jobs import JobId, JobState, NodeId
 from horae.domain.schedules import Overlap, Plan, Reason, RunEnded, RunOutcome
 from horae.domain.schedules.plan import plan
-from horae.storage.engine import among
+from horae.storage.engine import member_of
 from horae.storage.jobs import IS_OPEN, job_attempts, jobs
 from horae.storage.outcomes import bulk_run_ending
 from horae.storage.schedules import (
@@ -29,18 +29,18 @@ from horae.storage.schedules import (
     writing,
 )
 
-_ENDED_JOB: Final = (
+# A claimed job has not necessarily begun: one that was handed back, or ended while it waited for a
+# slot, has no attempt.
+_has_begun = select(job_attempts.c.job_id).where(job_attempts.c.job_id == jobs.c.id).exists()
+ENDED_JOBS: Final = select(
     jobs.c.id,
     jobs.c.schedule_id,
     jobs.c.created_at,
     jobs.c.run_reason,
     jobs.c.started_at,
     jobs.c.finished_at,
-    # A claimed job has not necessarily begun: one that was handed back, or ended while it waited
-    # for a slot, has no attempt.
-    select(job_attempts.c.job_id).where(job_attempts.c.job_id == jobs.c.id).exists().label("begun"),
-)
-ENDED_JOBS: Final = among(select(*_ENDED_JOB).where(jobs.c.schedule_id.is_not(None)), jobs.c.id)
+    _has_begun.label("begun"),
+).where(jobs.c.schedule_id.is_not(None), member_of(jobs.c.id, "ids"))
 OTHER_RUNS: Final = select(func.count()).where(
     jobs.c.schedule_id == bindparam("schedule_id"), jobs.c.id != bindparam("job_id"), IS_OPEN
 )
@@ -117,7 +117,7 @@ def end_unreported(connection: Connection, limit: int) -> list[AppliedPlan]:
 
 
 def _ends_of(connection: Connection, outcomes: Mapping[JobId, RunOutcome]) -> list[RunEnd]:
-    rows = connection.execute(ENDED_JOBS.on(connection), {"ids": list(outcomes)})
+    rows = connection.execute(ENDED_JOBS, {"ids": list(outcomes)})
     return [
         RunEnd(
             row.schedule_id,
@@ -146,15 +146,14 @@ def _end(
     locked = {row.id: row for row in rows if snapshot_if_readable(row) is not None}
     applied: list[AppliedPlan] = []
     waiting = list(ends)
-    while (
-        waiting
-    ):  # each round handles one end per schedule; only `allow_all` needs more than one round
+    # Each round handles one end per schedule; only `allow_all` needs more than one round.
+    while waiting:
         now = {ended.schedule_id: ended for ended in reversed(waiting)}
         waiting = [ended for ended in waiting if now[ended.schedule_id] is not ended]
         current = [
             (locked[key], ended)
             for key, ended in now.items()
-            if key in locked and _is_current(locked[key], ended)
+            if key in locked and (locked[key].run_token == ended.job_id or _allows_all(locked[key]))
         ]
         later = Counter(ended.schedule_id for ended in waiting)
         results = _end_one_each(connection, current, later, node, scheduler_age) if current else []
@@ -172,38 +171,30 @@ def _end_one_each(
 ) -> list[AppliedPlan]:
     plans: list[tuple[StoredSchedule, Plan]] = []
     for row, ended in current:
+        others = 0
+        if _allows_all(row):
+            # Other runs are open, or their end is written later in the batch.
+            given = {"schedule_id": row.id, "job_id": ended.job_id}
+            others = connection.execute(OTHER_RUNS, given).scalar_one() + later.get(row.id, 0)
         event = RunEnded(
             outcome=ended.outcome,
             started=row.started_at or ended.created_at,
             by_hand=ended.reason in _BESIDE,
             backfill=ended.reason == Reason.BACKFILL,
             took=ended.took,
-            others=_other_runs(connection, row, ended.job_id, later.get(row.id, 0)),
+            others=others,
             scheduler_started=row.now - (scheduler_age or timedelta(0)),
         )
         freed = row._replace(run_token=None if row.run_token == ended.job_id else row.run_token)
         plans.append((freed, plan(snapshot_of(row), event, max(row.now, event.started), JITTER)))
     results = apply_plans(connection, plans, node)
-    return [
-        replace(result, moved_earlier=_is_moved_earlier(row, result))
-        for result, (row, _) in zip(results, current, strict=True)
-    ]
+    applied: list[AppliedPlan] = []
+    for result, (row, _) in zip(results, current, strict=True):
+        after = result.schedule.next_start
+        earlier = after is not None and (row.next_start is None or after < row.next_start)
+        applied.append(replace(result, moved_earlier=earlier))
+    return applied
 
 
-def _is_moved_earlier(before: StoredSchedule, result: AppliedPlan) -> bool:
-    after = result.schedule.next_start
-    return after is not None and (before.next_start is None or after < before.next_start)
-
-
-def _is_current(row: StoredSchedule, ended: RunEnd) -> bool:
-    return row.run_token == ended.job_id or rules_of(row).overlap is Overlap.ALLOW_ALL
-
-
-def _other_runs(connection: Connection, row: StoredSchedule, job_id: JobId, later: int) -> int:
-    """Count the schedule's other runs that are open, or whose end is written later in the batch."""
-    if rules_of(row).overlap is not Overlap.ALLOW_ALL:
-        return 0
-    count: int = connection.execute(
-        OTHER_RUNS, {"schedule_id": row.id, "job_id": job_id}
-    ).scalar_one()
-    return count + later
+def _allows_all(row: StoredSchedule) -> bool:
+    return rules_of(row).overlap is Overlap.ALLOW_ALL

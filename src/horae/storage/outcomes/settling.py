@@ -20,7 +20,6 @@ from sqlalchemy import Connection
 from horae.domain.jobs import REPORTED, AttemptOutcome, JobId, JobState, NodeId, Settlement
 from horae.domain.schedules import RunOutcome
 from horae.domain.storable import storable
-from horae.storage.engine import POSTGRESQL
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import EndedJob, FollowUps
 from horae.storage.outcomes.settling_statements import (
@@ -115,7 +114,7 @@ def _settle_rest(
     rest = [item for item in settlements if item.id not in settled]
     if rest:
         # Their attempts prove that an earlier commit, whose answer was lost, took effect.
-        found = connection.execute(RECORDED.on(connection), {"batch": as_batch(rest, BATCH)})
+        found = connection.execute(RECORDED, {"batch": as_batch(rest, BATCH)})
         recorded = {JobId(row.job_id) for row in found}
         result.add(
             release(
@@ -138,12 +137,12 @@ def _finish(
     reports their ends.
     """
     batch = {"batch": as_batch(plain, PLAIN), "node": node}
-    if connection.dialect.name == POSTGRESQL:
-        [statement] = FINISH.on(connection)
-        row = connection.execute(statement, {**batch, "number": len(plain)}).one()
+    statements = FINISH.on(connection)
+    if len(statements) == 1:
+        row = connection.execute(statements[0], {**batch, "number": len(plain)}).one()
         number, awaited, some = row
     else:
-        keep, finish, finish_some = FINISH.on(connection)
+        keep, finish, finish_some = statements
         number, awaited = connection.execute(keep, batch).rowcount, REPORTED
         written = connection.execute(finish if number == len(plain) else finish_some, batch)
         some = written.scalars() if written.returns_rows else None
@@ -151,9 +150,8 @@ def _finish(
         ids = set(some or ())
         plain = [item for item in plain if item.id in ids]
     finished = {item.id for item in plain}
-    if (
-        awaited != REPORTED
-    ):  # all members have the same value, because it depends on the transaction
+    # All members have the same value, because it depends on the transaction.
+    if awaited != REPORTED:
         return finished, Counter()
     return finished, Counter(item.group_id for item in plain if item.group_id is not None)
 
@@ -171,13 +169,23 @@ def release(
     if not leases:
         return Settled()
     batch = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in leases])
-    rows = connection.execute(RELEASE.on(connection), {"batch": batch, "node": node}).all()
+    rows = connection.execute(RELEASE, {"batch": batch, "node": node}).all()
     kinds = {
         JobState.CANCELLED: AttemptOutcome.CANCELLED,
         JobState.FAILED: AttemptOutcome.TIMED_OUT,
     }
     attempts = [
-        _attempt(row, node, kinds[JobState(row.state)]) for row in rows if row.id not in unbegun
+        {
+            "job_id": row.id,
+            "lease": row.lease,
+            "attempt": row.attempt,
+            "node_id": node,
+            "started_at": row.started_at,
+            "finished_at": row.updated_at,
+            "outcome": kinds[JobState(row.state)],
+        }
+        for row in rows
+        if row.id not in unbegun
     ]
     if attempts:
         connection.execute(KEEP_ATTEMPT, attempts)
@@ -201,18 +209,6 @@ def _end_runs(
         if row.state != JobState.PENDING
     }
     return run_ending.end_runs(connection, outcomes, node, scheduler_age) if outcomes else []
-
-
-def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome) -> dict[str, Any]:
-    return {
-        "job_id": row.id,
-        "lease": row.lease,
-        "attempt": row.attempt,
-        "node_id": node,
-        "started_at": row.started_at,
-        "finished_at": row.updated_at,
-        "outcome": outcome,
-    }
 
 
 def as_batch(settlements: Sequence[Settlement], names: Collection[str]) -> str:

@@ -4,7 +4,6 @@ The statements touch only rows whose lease is still current, so each of them may
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -13,10 +12,8 @@ from sqlalchemy import (
     Executable,
     Float,
     Integer,
-    Select,
     String,
     Text,
-    Update,
     and_,
     bindparam,
     case,
@@ -36,7 +33,9 @@ from horae.domain.jobs import AWAITED_BY_GROUP, REPORTED, UNCOUNTED, AttemptOutc
 from horae.storage.engine import (
     POSTGRESQL,
     SEES_COMMITTED,
+    SQLITE,
     Json,
+    PerDatabase,
     PerDialect,
     json_rows,
     microseconds_before,
@@ -81,6 +80,22 @@ _SETTLED: Final = (
 )
 _LONGEST_REASON: Final = 500
 """Maximum characters of a reason in the job's row; the attempt has the whole text."""
+_sees_committed = func.current_setting("transaction_isolation").in_(
+    [literal_column(f"'{name}'") for name in SEES_COMMITTED]
+)
+_AWAITED: Final = PerDatabase(
+    case(
+        # The subquery makes PostgreSQL read the setting once, and not for each row.
+        (and_(jobs.c.awaited > REPORTED, select(_sees_committed).scalar_subquery()), REPORTED),
+        else_=jobs.c.awaited,
+    ),
+    case((jobs.c.awaited > REPORTED, REPORTED), else_=jobs.c.awaited),
+)
+"""`awaited` of a job that ends: `REPORTED` if this transaction notifies those that wait.
+
+A transaction that reads a snapshot does not see what others have committed, so it cannot know
+whether it ends the last job of several.
+"""
 
 
 def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
@@ -92,9 +107,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
     some jobs were not written: on PostgreSQL together with their number and the new `awaited`, on
     SQLite by a third statement, to be executed instead of the second one.
     """
-    given = json_rows(
-        dialect, "batch", **{name: BATCH[name] for name in (PLAIN if plain else BATCH)}
-    )
+    given = json_rows("batch", **{name: BATCH[name] for name in (PLAIN if plain else BATCH)})
     # PostgreSQL reads the batch twice in one statement.
     batch: Any = select(given).cte("batch") if dialect == POSTGRESQL else given
     held = and_(_has_lease(batch), jobs.c.state == JobState.STARTED)
@@ -115,7 +128,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
             "human_readable_error": null(),
             "progress_percentage": literal(100, Integer()),
             "label": batch.c.label,
-            "awaited": _reported(dialect),
+            "awaited": _AWAITED,
         }
     else:
         retried = batch.c.state == JobState.PENDING
@@ -146,7 +159,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
             "expires_at": case((retried, null()), else_=jobs.c.expires_at),
             "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
             "attempt": jobs.c.attempt - uncounted,
-            "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
+            "awaited": case((retried, jobs.c.awaited), else_=_AWAITED),
             # A job with limits that is tried again is put into its lane again.
             "lane_id": case((retried, null()), else_=jobs.c.lane_id),
         }
@@ -157,9 +170,8 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
     }
     changed = update(jobs).where(held).values(changes)
     keep = insert(job_attempts)
-    if (
-        dialect != POSTGRESQL
-    ):  # the attempts come first, because the change makes the rows unrecognisable
+    # The attempts come first, because the change makes the rows unrecognisable.
+    if dialect == SQLITE:
         kept_before = select(
             jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, began, _ENDED_AT, *ended
         ).where(held)
@@ -168,7 +180,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
             return first, changed, changed.returning(jobs.c.id)
         return first, changed.returning(*_SETTLED)
     settled = (
-        changed.where(one_of(dialect, jobs.c.id, select(batch.c.id).correlate(None)))
+        changed.where(one_of(jobs.c.id, select(batch.c.id).correlate(None)))
         .returning(
             *_SETTLED,
             attempt.label("number"),
@@ -202,54 +214,27 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
     return (counted.add_cte(kept),)
 
 
-def _reported(dialect: str) -> ColumnElement[Any]:
-    """Return `awaited` of a job that ends: `REPORTED` if this transaction notifies those that wait.
-
-    A transaction that reads a snapshot does not see what others have committed, so it cannot know
-    whether it ends the last job of several.
-    """
-    sees_others: ColumnElement[bool] = jobs.c.awaited > REPORTED
-    if dialect == POSTGRESQL:
-        isolation = func.current_setting("transaction_isolation")
-        sees_committed = isolation.in_([literal_column(f"'{name}'") for name in SEES_COMMITTED])
-        # The subquery makes PostgreSQL read the setting once, and not for each row.
-        sees_others = and_(sees_others, select(sees_committed).scalar_subquery())
-    return case((sees_others, REPORTED), else_=jobs.c.awaited)
-
-
 def _has_lease(batch: Any) -> ColumnElement[bool]:
     return and_(jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease)
 
 
-SETTLE: Final = PerDialect(_settle)
-FINISH: Final = PerDialect(partial(_settle, plain=True))
-
-
-def _recorded(dialect: str) -> Select[tuple[int]]:
-    batch = json_rows(dialect, "batch", id=BigInteger(), lease=BigInteger(), outcome=String())
-    return select(job_attempts.c.job_id).where(
-        job_attempts.c.job_id == batch.c.id,
-        job_attempts.c.lease == batch.c.lease,
-        job_attempts.c.outcome == batch.c.outcome,
+SETTLE: Final = PerDialect(_settle(POSTGRESQL), _settle(SQLITE))
+FINISH: Final = PerDialect(_settle(POSTGRESQL, plain=True), _settle(SQLITE, plain=True))
+_attempted = json_rows("batch", id=BigInteger(), lease=BigInteger(), outcome=String())
+RECORDED: Final = select(job_attempts.c.job_id).where(
+    job_attempts.c.job_id == _attempted.c.id,
+    job_attempts.c.lease == _attempted.c.lease,
+    job_attempts.c.outcome == _attempted.c.outcome,
+)
+_released = json_rows("batch", id=BigInteger(), lease=BigInteger())
+RELEASE: Final = (
+    update(jobs)
+    .where(
+        _has_lease(_released),
+        jobs.c.node_id == bindparam("node"),
+        jobs.c.finished_at.is_not(None),
     )
-
-
-RECORDED: Final = PerDialect(_recorded)
-
-
-def _release(dialect: str) -> Update:
-    batch = json_rows(dialect, "batch", id=BigInteger(), lease=BigInteger())
-    return (
-        update(jobs)
-        .where(
-            _has_lease(batch),
-            jobs.c.node_id == bindparam("node"),
-            jobs.c.finished_at.is_not(None),
-        )
-        .values(node_id=null())
-        .returning(*_SETTLED, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at)
-    )
-
-
-RELEASE: Final = PerDialect(_release)
+    .values(node_id=null())
+    .returning(*_SETTLED, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at)
+)
 KEEP_ATTEMPT: Final = insert(job_attempts)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +13,6 @@ from sqlalchemy import (
     Integer,
     Select,
     String,
-    Update,
     bindparam,
     case,
     select,
@@ -37,7 +35,6 @@ from horae.domain.jobs import (
 )
 from horae.domain.schedules import RunOutcome
 from horae.storage.engine import (
-    PerDialect,
     database_now,
     json_rows,
     readable,
@@ -64,13 +61,12 @@ def _overdue(
     state: JobState,
     since: Any,
     condition: Any,
-    dialect: str,
     *,
     seconds: Any = 0.0,
     queue_open: bool = False,
 ) -> Select[*tuple[Any, ...]]:
     """Select jobs past their limits; `queue_open`: only if the queue was open all that time."""
-    limits = json_rows(dialect, "limits", type=String(), seconds=Float())
+    limits = json_rows("limits", type=String(), seconds=Float())
     limit = limits.c.seconds + seconds
     latest = seconds_from_now(-limit)
     if queue_open:
@@ -85,25 +81,13 @@ _of_schedule = jobs.c.max_runtime.is_not(
     None
 )  # the schedule of such a job sets its limit, not its type
 _unclaimed = jobs.c.waits_for.is_(None) & jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
-OVERDUE: Final[Mapping[TimeLimit, PerDialect[Select[Any]]]] = {
-    HARD: PerDialect(
-        partial(_overdue, JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule)
+OVERDUE: Final[Mapping[TimeLimit, Select[Any]]] = {
+    HARD: _overdue(JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule),
+    OF_SCHEDULE: _overdue(
+        JobState.STARTED, jobs.c.started_at, IS_HELD & _of_schedule, seconds=jobs.c.max_runtime
     ),
-    OF_SCHEDULE: PerDialect(
-        partial(
-            _overdue,
-            JobState.STARTED,
-            jobs.c.started_at,
-            IS_HELD & _of_schedule,
-            seconds=jobs.c.max_runtime,
-        )
-    ),
-    PENDING: PerDialect(
-        partial(_overdue, JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True)
-    ),
+    PENDING: _overdue(JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True),
 }
-
-
 EXPIRED_JOBS: Final = (
     select(
         jobs.c.id,
@@ -118,33 +102,30 @@ EXPIRED_JOBS: Final = (
 )
 
 
-def _expire(dialect: str) -> Update:
-    passed = json_rows(dialect, "passed", id=BigInteger(), lease=BigInteger(), reported=Integer())
-    active = jobs.c.state.in_(states_before(JobEvent.EXPIRE))
-    return (
-        update(jobs)
-        .where(jobs.c.id == passed.c.id, jobs.c.lease == passed.c.lease, active)
-        .values(
-            state=state_after(JobEvent.EXPIRE),
-            error=bindparam("error"),
-            human_readable_error=bindparam("text"),
-            progress_percentage=case(
-                (passed.c.reported > jobs.c.progress_percentage, passed.c.reported),
-                else_=jobs.c.progress_percentage,
-            ),
-            hook_owed=ON_ERROR,
-            **ENDED_NOW,
-        )
-        .returning(*COLUMNS)
+_passed = json_rows("passed", id=BigInteger(), lease=BigInteger(), reported=Integer())
+EXPIRE: Final = (
+    update(jobs)
+    .where(
+        jobs.c.id == _passed.c.id,
+        jobs.c.lease == _passed.c.lease,
+        jobs.c.state.in_(states_before(JobEvent.EXPIRE)),
     )
-
-
-EXPIRE: Final = PerDialect(_expire)
+    .values(
+        state=state_after(JobEvent.EXPIRE),
+        error=bindparam("error"),
+        human_readable_error=bindparam("text"),
+        progress_percentage=case(
+            (_passed.c.reported > jobs.c.progress_percentage, _passed.c.reported),
+            else_=jobs.c.progress_percentage,
+        ),
+        hook_owed=ON_ERROR,
+        **ENDED_NOW,
+    )
+    .returning(*COLUMNS)
+)
 # A job that was moved to another time in the meantime does not expire now.
-EXPIRE_UNBEGUN: Final = PerDialect(
-    lambda dialect: _expire(dialect).where(
-        jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now()
-    )
+EXPIRE_UNBEGUN: Final = EXPIRE.where(
+    jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now()
 )
 
 
@@ -158,7 +139,7 @@ def overdue(
     time.
     """
     rows = json.dumps([{"type": name, "seconds": each} for name, each in seconds.items()])
-    found = connection.execute(OVERDUE[limit].on(connection), {"limits": rows})
+    found = connection.execute(OVERDUE[limit], {"limits": rows})
     return readable(jobs.name, found, lambda row: OverdueJob(*row))
 
 
@@ -189,7 +170,7 @@ def expire(
     )
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
     statement = EXPIRE_UNBEGUN if limit is EXPIRED else EXPIRE
-    failed = readable(jobs.name, connection.execute(statement.on(connection), values), job_from)
+    failed = readable(jobs.name, connection.execute(statement, values), job_from)
     scheduled = [job for job in failed if job.schedule_id is not None]
     if running := [job.id for job in scheduled if job.node_id is not None]:
         writing.mark_stopping(connection, running)

@@ -60,7 +60,7 @@ def declare(
         row.name for row in connection.execute(DECLARED) if row.declared.get("module") == module
     }
     for name in sorted(before | declared.keys()):
-        connection.execute(PUT.on(connection), {"name": name})
+        connection.execute(PUT, {"name": name})
         row = connection.execute(LOCK, {"queue": name}).one()
         old, new = row.declared or {}, declared.get(name, {})
         if name not in declared and old.get("module") != module:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, func, null, select, union_all
 from horae.domain.jobs import OWN_BACKEND, JobState
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
-from horae.storage.engine import PerDialect, member_of
+from horae.storage.engine import member_of
 from horae.storage.jobs import HAS_LANES, jobs, queues
 from horae.storage.queues.queues import check_lanes, put
 from horae.storage.schedules import schedules
@@ -18,51 +18,29 @@ NAME_BACKEND: Final = put(
     _backend, {"backend": func.coalesce(queues.c.backend, bindparam("backend"))}
 )
 SET_BACKEND: Final = put(_backend, _backend)
-BACKENDS: Final = PerDialect(
-    lambda dialect: select(queues.c.name, queues.c.backend).where(
-        member_of(dialect, queues.c.name, "names"), queues.c.backend.is_not(None)
-    )
+BACKENDS: Final = select(queues.c.name, queues.c.backend).where(
+    member_of(queues.c.name, "names"), queues.c.backend.is_not(None)
 )
-
-
-def _limited(dialect: str) -> Any:
-    """Select a schedule, or a pending job, with limits of its type in one of these queues."""
-    of_schedule = select(schedules.c.queue, schedules.c.job_type, schedules.c.name).where(
-        member_of(dialect, schedules.c.queue, "names"), schedules.c.limits.is_not(None)
-    )
-    of_job = select(jobs.c.queue, jobs.c.type, null()).where(
-        member_of(dialect, jobs.c.queue, "names"),
-        jobs.c.state == JobState.PENDING,
-        jobs.c.limits.is_not(None),
-    )
-    return union_all(of_schedule, of_job).limit(1)
-
-
-LIMITED: Final = PerDialect(_limited)
-
-
-def _with_lanes(dialect: str) -> Any:
-    """Select a schedule or pending job of these types in one of these queues that has lanes."""
-    lanes = select(queues.c.name).where(member_of(dialect, queues.c.name, "names"), HAS_LANES)
-    of_schedule = select(schedules.c.queue, schedules.c.job_type, schedules.c.name).where(
-        schedules.c.queue.in_(lanes), member_of(dialect, schedules.c.job_type, "types")
-    )
-    of_job = select(jobs.c.queue, jobs.c.type, null()).where(
-        jobs.c.queue.in_(lanes),
-        jobs.c.state == JobState.PENDING,
-        member_of(dialect, jobs.c.type, "types"),
-    )
-    return union_all(of_schedule, of_job).limit(1)
-
-
-WITH_LANES: Final = PerDialect(_with_lanes)
+_schedule = select(schedules.c.queue, schedules.c.job_type, schedules.c.name)
+_pending = select(jobs.c.queue, jobs.c.type, null()).where(jobs.c.state == JobState.PENDING)
+LIMITED: Final = union_all(
+    _schedule.where(member_of(schedules.c.queue, "names"), schedules.c.limits.is_not(None)),
+    _pending.where(member_of(jobs.c.queue, "names"), jobs.c.limits.is_not(None)),
+).limit(1)
+"""A schedule, or a pending job, with limits of its type in one of these queues."""
+_lanes = select(queues.c.name).where(member_of(queues.c.name, "names"), HAS_LANES)
+WITH_LANES: Final = union_all(
+    _schedule.where(schedules.c.queue.in_(_lanes), member_of(schedules.c.job_type, "types")),
+    _pending.where(jobs.c.queue.in_(_lanes), member_of(jobs.c.type, "types")),
+).limit(1)
+"""A schedule or pending job of these types in one of these queues that has lanes."""
 
 
 def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
     """Store the backends of queues that have none yet; return the stored one of each queue."""
     before = _stored(connection, backends)
     for name, backend in sorted(backends.items()):
-        connection.execute(NAME_BACKEND.on(connection), {"name": name, "backend": backend})
+        connection.execute(NAME_BACKEND, {"name": name, "backend": backend})
     check_lanes(connection, backends)
     _check_limited(
         connection, {name: text for name, text in backends.items() if name not in before}
@@ -72,7 +50,7 @@ def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[s
 
 def set_backend(connection: Connection, name: str, backend: str) -> None:
     """Store what runs the jobs of a queue, whatever was stored before."""
-    connection.execute(SET_BACKEND.on(connection), {"name": name, "backend": backend})
+    connection.execute(SET_BACKEND, {"name": name, "backend": backend})
     check_lanes(connection, [name])
     _check_limited(connection, {name: backend})
 
@@ -88,7 +66,7 @@ def check_backend_types(
     if not (names and types):
         return
     found = connection.execute(
-        WITH_LANES.on(connection), {"names": list(names), "types": list(types)}
+        WITH_LANES, {"names": list(names), "types": list(types)}
     ).one_or_none()
     if found is not None:
         raise ConfigurationError(
@@ -104,20 +82,13 @@ def _named(found: Any) -> str:
 
 
 def _stored(connection: Connection, names: Collection[str]) -> dict[str, str]:
-    return {
-        row.name: row.backend
-        for row in connection.execute(BACKENDS.on(connection), {"names": list(names)})
-    }
+    return {row.name: row.backend for row in connection.execute(BACKENDS, {"names": list(names)})}
 
 
 def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:
     """Raise `ConfigurationError` if a backend's queue has jobs with limits of their type."""
     foreign = [name for name, backend in named.items() if backend != OWN_BACKEND]
-    found = (
-        connection.execute(LIMITED.on(connection), {"names": foreign}).one_or_none()
-        if foreign
-        else None
-    )
+    found = connection.execute(LIMITED, {"names": foreign}).one_or_none() if foreign else None
     if found is not None:
         raise ConfigurationError(
             f"queue {quoted(found.queue)}: {_named(found)} in it is of job type"

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
+    Insert,
     Text,
     bindparam,
     case,
@@ -24,10 +25,9 @@ from horae.domain.jobs import OWN_BACKEND, JobState, WaitsFor
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.storage.engine import (
-    INSERT,
     Json,
-    PerDialect,
     database_now,
+    insert,
     member_of,
     readable,
     seconds_since,
@@ -62,14 +62,13 @@ class QueueView:
     oldest_due: float | None
 
 
-def put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> PerDialect[Any]:
+def put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> Insert:
     """Insert a row for the queue, or change the one that it has."""
-
-    def build(dialect: str) -> Any:
-        row = INSERT[dialect](queues).values(name=bindparam("name"), **new)
-        return row.on_conflict_do_update(index_elements=[queues.c.name], set_=changed)
-
-    return PerDialect(build)
+    return (
+        insert(queues)
+        .values(name=bindparam("name"), **new)
+        .on_conflict_do_update(index_elements=[queues.c.name], set_=changed)
+    )
 
 
 _note: dict[str, Any] = {"note": bindparam("note")}
@@ -90,14 +89,9 @@ SETTINGS: Final = select(
 ).where(queues.c.name == bindparam("queue"))
 UNLIMIT: Final = _change.values(concurrency_limit=null())
 
-LANES_BESIDE_BACKEND: Final = PerDialect(
-    lambda dialect: select(queues.c.name, queues.c.backend).where(
-        member_of(dialect, queues.c.name, "names"),
-        queues.c.backend != OWN_BACKEND,
-        HAS_LANES,
-    )
+LANES_BESIDE_BACKEND: Final = select(queues.c.name, queues.c.backend).where(
+    member_of(queues.c.name, "names"), queues.c.backend != OWN_BACKEND, HAS_LANES
 )
-
 _fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
 FAIR: Final = put(_fair, _fair)
 _goes_through_lanes = select(queues.c.name).where(queues.c.name == bindparam("of_queue"), HAS_LANES)
@@ -170,7 +164,7 @@ VIEW: Final = (
 
 def pause(connection: Connection, name: str, note: str | None) -> None:
     """Pause the queue: no node claims from it, and started jobs continue."""
-    connection.execute(PAUSE.on(connection), {"name": name, "note": note})
+    connection.execute(PAUSE, {"name": name, "note": note})
 
 
 def resume(connection: Connection, name: str) -> bool:
@@ -186,14 +180,12 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
     if concurrency_limit is None:
         connection.execute(UNLIMIT, {"queue": name})
     else:
-        connection.execute(
-            LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit}
-        )
+        connection.execute(LIMIT, {"name": name, "concurrency_limit": concurrency_limit})
 
 
 def fair(connection: Connection, name: str, fair_by: str | None) -> None:
     """Let owners, or other keys, take turns in the queue; None: claim jobs as they become due."""
-    connection.execute(FAIR.on(connection), {"name": name, "fair_by": fair_by})
+    connection.execute(FAIR, {"name": name, "fair_by": fair_by})
     check_lanes(connection, [name])
     file_again(connection, name)
 
@@ -202,7 +194,7 @@ def limit_by_key(
     connection: Connection, name: str, limit: tuple[str, Mapping[str, Any]] | None
 ) -> None:
     """Add or replace a limit by key of the queue; None removes all of them."""
-    connection.execute(PUT.on(connection), {"name": name})
+    connection.execute(PUT, {"name": name})
     stored = connection.execute(LOCK_LIMITS, {"queue": name}).scalar_one_or_none()
     limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
     text = None if limits is None else json.dumps(limits)
@@ -218,7 +210,7 @@ def check_lanes(connection: Connection, names: Collection[str]) -> None:
     Only Horae's nodes claim jobs under such limits, and they leave the queue to its backend: no job
     would ever start.
     """
-    found = connection.execute(LANES_BESIDE_BACKEND.on(connection), {"names": list(names)}).first()
+    found = connection.execute(LANES_BESIDE_BACKEND, {"names": list(names)}).first()
     if found is not None:
         raise ConfigurationError(
             f"queue {quoted(found.name)}: limits by key and turns hold only for jobs that Horae's"

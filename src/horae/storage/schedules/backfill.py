@@ -6,16 +6,16 @@ decision, and the row names the new job. Every statement runs under the lock of 
 that two requests for the same range, or a request and a fire, exclude each other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, select
+from sqlalchemy import Connection, bindparam, delete, exists, select
 
 from horae.domain.jobs import JobState
 from horae.domain.schedules import MICROSECOND, Decision, Timeline
-from horae.storage.engine import INSERT, Instant, PerDialect, database_now, json_rows
+from horae.storage.engine import Instant, database_now, insert, json_rows
 from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import backfill_times, ticks
 from horae.storage.schedules.ticks import NEWEST_JOB, StoredTicks
@@ -87,18 +87,18 @@ REPLACE: Final = delete(ticks).where(
 )
 
 
-def _add(dialect: str) -> Any:
-    row = json_rows(dialect, "rows", nominal_time=backfill_times.c.nominal_time.type)
-    given = select(_schedule, row.c.nominal_time, database_now())
-    names = ["schedule_id", "nominal_time", "requested_at"]
-    # The WHERE tells SQLite that ON CONFLICT belongs to the INSERT, not to a join.
-    added = INSERT[dialect](backfill_times).from_select(
-        names, given.where(row.c.nominal_time.is_not(None))
+_row = json_rows("rows", nominal_time=Instant())
+ADD: Final = (
+    insert(backfill_times)
+    .from_select(
+        ["schedule_id", "nominal_time", "requested_at"],
+        # The WHERE tells SQLite that ON CONFLICT belongs to the INSERT, not to a join.
+        select(_schedule, _row.c.nominal_time, database_now()).where(
+            _row.c.nominal_time.is_not(None)
+        ),
     )
-    return added.on_conflict_do_nothing()
-
-
-ADD: Final = PerDialect(_add)
+    .on_conflict_do_nothing()
+)
 
 
 def known_times(
@@ -116,7 +116,7 @@ def known_times(
 def add(connection: Connection, schedule_id: int, times: Sequence[datetime]) -> None:
     """Store past times to run; times that are stored already stay as they are."""
     rows = rows_as_json(connection, ({"nominal_time": moment} for moment in times))
-    connection.execute(ADD.on(connection), {"schedule": schedule_id, "rows": rows})
+    connection.execute(ADD, {"schedule": schedule_id, "rows": rows})
 
 
 def following(connection: Connection, schedule_id: int) -> tuple[datetime, ...]:
@@ -151,17 +151,13 @@ def fire(connection: Connection, schedule_id: int, timeline: Timeline, moment: d
         return
     old = StoredTicks(**found)
     connection.execute(REPLACE, {"schedule": schedule_id, "moment": old.nominal_time})
-    parts = [asdict(replace(old, **values)) for values in _beside(timeline, old, moment)]
-    if parts:
-        connection.execute(insert(ticks), parts)
-
-
-def _beside(timeline: Timeline, old: StoredTicks, moment: datetime) -> Iterator[dict[str, Any]]:
-    """Yield the parts of a row before and after one of its times."""
+    parts: list[StoredTicks] = []
     before = timeline.count(old.nominal_time - MICROSECOND, moment - MICROSECOND)
     if before:
         last = timeline.nth(old.nominal_time - MICROSECOND, before, moment)
-        yield {"until": last, "count": before}
+        parts.append(replace(old, until=last, count=before))
     after = old.count - before - 1
     if after > 0 and (first := timeline.after(moment)) is not None:
-        yield {"nominal_time": first, "count": after}
+        parts.append(replace(old, nominal_time=first, count=after))
+    if parts:
+        connection.execute(insert(ticks), [asdict(part) for part in parts])

@@ -19,11 +19,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Connection,
-    FromClause,
-    Insert,
     Integer,
     Text,
-    Update,
     bindparam,
     cast,
     insert,
@@ -39,7 +36,6 @@ from horae.domain.schedules import (
     Decision,
     Due,
     Overlap,
-    Plan,
     Reason,
     ScheduleEvent,
     ScheduleState,
@@ -48,11 +44,9 @@ from horae.domain.schedules.plan import plan
 from horae.storage.engine import (
     MOST_CONSECUTIVE,
     MOST_RUNS,
-    IdList,
     Instant,
-    PerDialect,
-    among,
     database_now,
+    has_listed_id,
     json_moment,
     json_rows,
     member_of,
@@ -69,7 +63,6 @@ from horae.storage.schedules.plan_writing import (
 )
 from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules, ticks
-from horae.storage.schedules.writing import by_index
 
 _UNUSED: Final = Random(0)
 
@@ -105,68 +98,65 @@ class BulkFired:
     not_yet_due: Sequence[NotYetDue] = ()
 
 
-def _changes(dialect: str) -> FromClause:
-    moments = {name: Instant() for name in ("nominal", "last_tick", "next_start")}
-    return json_rows(dialect, "rows", id=BigInteger(), **moments, job=BigInteger())
-
-
+_row = json_rows(
+    "rows",
+    id=BigInteger(),
+    nominal=Instant(),
+    last_tick=Instant(),
+    next_start=Instant(),
+    job=BigInteger(),
+)
 _now: Final[Any] = bindparam("now", type_=Instant())
-
-
-def _start(dialect: str) -> Update:
-    row = _changes(dialect)
-    values: dict[str, Any] = {
-        "state": literal(NEXT_STATE[ScheduleState.IDLE, ScheduleEvent.START].value, Text()),
-        "run_token": row.c.job,
-        "started_at": _now,
-        "next_start": row.c.next_start,
-        "last_tick": row.c.last_tick,
-        "version": schedules.c.version + 1,
-        "updated_at": _now,
-    }
-    return (
-        update(schedules)
-        .where(schedules.c.id == row.c.id, by_index(dialect, schedules.c.id))
-        .values(values)
-    )
-
-
-def _count_start(dialect: str) -> Update:
-    """Do in SQL what `Statistics.started` does."""
-    own = schedule_statistics.c
-    values: dict[str, Any] = {
-        name: own[name] + 1 for name in ("total_runs", "total_crashes", "consecutive_crashes")
-    }
-    can_be_read = (
-        own.total_runs < MOST_RUNS,
-        own.total_crashes < MOST_RUNS,
-        own.consecutive_crashes < MOST_CONSECUTIVE,
-    )
-    theirs = member_of(dialect, own.schedule_id, "ids", of=IdList)
-    return update(schedule_statistics).where(theirs, *can_be_read).values(values)
-
-
-def _add_ticks(dialect: str) -> Insert:
-    row = _changes(dialect)
-    values = {
-        "schedule_id": row.c.id,
-        "nominal_time": row.c.nominal,
-        "until": row.c.nominal,
-        "count": literal(1, Integer()),
-        "decision": literal(Decision.FIRED.value, Text()),
-        "reason": literal(Reason.ON_TIME.value, Text()),
-        "job_id": row.c.job,
-        "decided_at": _now,
-        "decided_by": cast(bindparam("node"), Text()),
-    }
-    return insert(ticks).from_select(list(values), select(*values.values()), include_defaults=False)
-
-
 _due_in = (-seconds_since(schedules.c.next_start)).label("due_in")
-_chosen = select(schedules.c.id, schedules.c.version, _due_in, database_now().label("now"))
-LOCK: Final = among(_chosen.order_by(schedules.c.id).with_for_update(), schedules.c.id)
-CHANGE: Final = PerDialect(
-    lambda dialect: (_start(dialect), _count_start(dialect), _add_ticks(dialect))
+LOCK: Final = (
+    select(schedules.c.id, schedules.c.version, _due_in, database_now().label("now"))
+    .where(member_of(schedules.c.id, "ids"))
+    .order_by(schedules.c.id)
+    .with_for_update()
+)
+START: Final = (
+    update(schedules)
+    .where(has_listed_id(schedules.c.id, _row.c.id))
+    .values(
+        state=literal(NEXT_STATE[ScheduleState.IDLE, ScheduleEvent.START].value, Text()),
+        run_token=_row.c.job,
+        started_at=_now,
+        next_start=_row.c.next_start,
+        last_tick=_row.c.last_tick,
+        version=schedules.c.version + 1,
+        updated_at=_now,
+    )
+)
+_own = schedule_statistics.c
+COUNT_START: Final = (
+    update(schedule_statistics)
+    .where(
+        member_of(_own.schedule_id, "ids"),
+        # Larger numbers could not be read any more.
+        _own.total_runs < MOST_RUNS,
+        _own.total_crashes < MOST_RUNS,
+        _own.consecutive_crashes < MOST_CONSECUTIVE,
+    )
+    .values(
+        total_runs=_own.total_runs + 1,
+        total_crashes=_own.total_crashes + 1,
+        consecutive_crashes=_own.consecutive_crashes + 1,
+    )
+)
+"""Do in SQL what `Statistics.started` does."""
+_tick = {
+    "schedule_id": _row.c.id,
+    "nominal_time": _row.c.nominal,
+    "until": _row.c.nominal,
+    "count": literal(1, Integer()),
+    "decision": literal(Decision.FIRED.value, Text()),
+    "reason": literal(Reason.ON_TIME.value, Text()),
+    "job_id": _row.c.job,
+    "decided_at": _now,
+    "decided_by": cast(bindparam("node"), Text()),
+}
+ADD_TICKS: Final = insert(ticks).from_select(
+    list(_tick), select(*_tick.values()), include_defaults=False
 )
 
 
@@ -177,11 +167,10 @@ def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, Planne
     out: it may be planned when its run ends.
     """
     rows = reading.by_ids(connection, ids)
-    dialect = connection.dialect.name
-    return {row.id: _planned(dialect, row) for row in rows if row.run_token is None}
+    return {row.id: _planned(connection, row) for row in rows if row.run_token is None}
 
 
-def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
+def _planned(connection: Connection, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
     snapshot = None if due is None or not row.enabled else snapshot_if_readable(row)
     if (
@@ -194,13 +183,16 @@ def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     if snapshot.change is not None:
         return None
     made = plan(snapshot, Due(), due, _UNUSED)
-    if not _only_fires_on_time(made):
+    # These statements suffice for a plan that only fires one nominal time, on time.
+    if made.stop is not None or made.disabled is not None or len(made.ticks) != 1:
+        return None
+    if (made.ticks[0].decision, made.ticks[0].reason) != (Decision.FIRED, Reason.ON_TIME):
         return None
     until = due + min(ON_TIME_WITHIN, snapshot.rules.catch_up_window)
     values = run_values(row, made)
-    nominal = json_moment(dialect, values["nominal"])
+    nominal = json_moment(connection, values["nominal"])
     moments = {
-        name: json_moment(dialect, getattr(made, name)) for name in ("last_tick", "next_start")
+        name: json_moment(connection, getattr(made, name)) for name in ("last_tick", "next_start")
     }
     return PlannedFire(
         after=row_after(row._replace(now=due), made, JobId(0)),
@@ -211,17 +203,10 @@ def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     )
 
 
-def _only_fires_on_time(made: Plan) -> bool:
-    """Return whether a plan only fires one nominal time, on time; these statements suffice then."""
-    if made.stop is not None or made.disabled is not None or len(made.ticks) != 1:
-        return False
-    return made.ticks[0].decision is Decision.FIRED and made.ticks[0].reason is Reason.ON_TIME
-
-
 def fire(connection: Connection, planned: Sequence[PlannedFire], node: NodeId) -> BulkFired:
     """Carry out those of these plans that are still valid, in one transaction."""
     waiting = {item.after.id: item for item in planned}
-    rows = connection.execute(LOCK.on(connection), {"ids": sorted(waiting)}).all()
+    rows = connection.execute(LOCK, {"ids": sorted(waiting)}).all()
     read_at = time.monotonic()
     unchanged = [(waiting[row.id], row) for row in rows if row.version == waiting[row.id].version]
     not_yet_due = tuple(
@@ -244,19 +229,22 @@ def _write(
 ) -> list[AppliedPlan]:
     ids = [item.after.id for item in valid]
     added = connection.execute(
-        ADD_JOBS_ON_TIME.on(connection), {"rows": _array(item.job for item in valid), "ids": ids}
+        ADD_JOBS_ON_TIME, {"rows": _array(item.job for item in valid), "ids": ids}
     )
     tokens = {row.schedule_id: JobId(row.id) for row in added}
     write_tags(connection, ((tokens[item.after.id], item.after) for item in valid))
     changes = _array(f'{item.changes},"job":{tokens[item.after.id]}}}' for item in valid)
-    for statement in CHANGE.on(connection):
+    for statement in (START, COUNT_START, ADD_TICKS):
         connection.execute(statement, {"rows": changes, "ids": ids, "now": now, "node": node})
-    return [_applied(item.after, tokens[item.after.id], now, read_at) for item in valid]
-
-
-def _applied(after: StoredSchedule, job: JobId, now: datetime, read_at: float) -> AppliedPlan:
-    row = after._replace(run_token=job, started_at=now, now=now)
-    return AppliedPlan(row, job, None, read_at=read_at)
+    return [
+        AppliedPlan(
+            item.after._replace(run_token=tokens[item.after.id], started_at=now, now=now),
+            tokens[item.after.id],
+            None,
+            read_at=read_at,
+        )
+        for item in valid
+    ]
 
 
 def _array(items: Iterable[str]) -> str:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, func, insert, select, update
+from sqlalchemy import BigInteger, Connection, Select, bindparam, insert, select, update
 
-from horae.storage.engine import POSTGRESQL, database_now, readable
+from horae.storage.engine import database_now, lock, readable
 from horae.storage.schedules.tables import deployments
 
 
@@ -25,9 +25,6 @@ class Deployment:
     replaced_by: int | None
 
 
-LOCK_MODULE: Final = select(
-    func.pg_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 1))
-)
 _of_module = select(deployments).where(deployments.c.module == bindparam("module"))
 CURRENT: Final = _of_module.where(deployments.c.ended_at.is_(None))
 _same_schema = _of_module.where(deployments.c.schema_hash == bindparam("schema_hash"))
@@ -42,9 +39,8 @@ SCALE: Final = _change.values(min_replicas=bindparam("replicas")).returning(*dep
 
 
 def lock_module(connection: Connection, module: str) -> None:
-    """Let only one transaction at a time deploy this module (SQLite has one writer anyway)."""
-    if connection.dialect.name == POSTGRESQL:
-        connection.execute(LOCK_MODULE, {"key": f"horae:{module}"})
+    """Let only one transaction at a time deploy this module."""
+    lock(connection, f"horae:{module}")
 
 
 def current(connection: Connection, module: str) -> Deployment | None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 from horae.domain.jobs import NodeId
 from horae.domain.schedules import MICROSECOND, Due, Plan, ScheduleSnapshot
 from horae.domain.schedules.plan import plan
-from horae.storage.engine import among, seconds_from_now, seconds_since
+from horae.storage.engine import member_of, seconds_from_now, seconds_since
 from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.plan_writing import (
     JITTER,
@@ -30,21 +30,19 @@ _due_soon = select(
     schedules.c.priority,
     (-seconds_since(schedules.c.next_start)).label("due_in"),
 ).where(schedules.c.next_start < seconds_from_now("horizon"))
-DUE: Final = among(_due_soon, schedules.c.partition, "partitions")
-DUE_AMONG: Final = among(_due_soon, schedules.c.id)
+DUE: Final = _due_soon.where(member_of(schedules.c.partition, "partitions"))
+DUE_AMONG: Final = _due_soon.where(member_of(schedules.c.id, "ids"))
 
 
 def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
     """Return these partitions' schedules due within `horizon` seconds, including running ones."""
-    rows = connection.execute(
-        DUE.on(connection), {"partitions": sorted(partitions), "horizon": horizon}
-    )
+    rows = connection.execute(DUE, {"partitions": sorted(partitions), "horizon": horizon})
     return [DueSchedule(**row) for row in rows.mappings()]
 
 
 def due_among(connection: Connection, ids: Collection[int], horizon: float) -> list[DueSchedule]:
     """Return those of these schedules that are due within `horizon` seconds."""
-    rows = connection.execute(DUE_AMONG.on(connection), {"ids": sorted(ids), "horizon": horizon})
+    rows = connection.execute(DUE_AMONG, {"ids": sorted(ids), "horizon": horizon})
     return [DueSchedule(**row) for row in rows.mappings()]
 
 

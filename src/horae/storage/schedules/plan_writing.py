@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from operator import attrgetter
 from random import Random
 from types import MappingProxyType
@@ -46,7 +45,7 @@ from horae.domain.schedules import (
 )
 from horae.domain.schedules.plan import plan
 from horae.guarded_log import guarded_log
-from horae.storage.engine import Instant, PerDialect, database_now, json_rows
+from horae.storage.engine import Instant, database_now, has_listed_id, json_rows
 from horae.storage.jobs import jobs, waits_for
 from horae.storage.jobs.search import tags
 from horae.storage.schedules import backfill, ticks, writing
@@ -59,7 +58,6 @@ from horae.storage.schedules.rows import (
     statistics_values,
 )
 from horae.storage.schedules.tables import schedules
-from horae.storage.schedules.writing import by_index
 
 log = guarded_log("horae.schedules")
 
@@ -83,14 +81,13 @@ class AppliedPlan:
     read_at: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
 
 
-def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
+def _add_jobs(*, on_time: bool) -> Insert:
     given: dict[str, TypeEngine[Any]] = {
         "id": BigInteger(),
         "nominal": Instant(),
         "max_runtime": Float(),
     }
     row = json_rows(
-        dialect,
         "rows",
         **(given if on_time else {**given, "reason": Text(), "retry_of": BigInteger()}),
     )
@@ -118,17 +115,17 @@ def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
         "updated_at": database_now(),
         **({} if on_time else {"retry_of": row.c.retry_of}),
     }
-    rows = select(*values.values()).join_from(row, schedules, schedules.c.id == row.c.id)
-    source = rows.where(by_index(dialect, schedules.c.id))
+    same = has_listed_id(schedules.c.id, row.c.id)
+    source = select(*values.values()).join_from(row, schedules, same)
     added = insert(jobs).from_select(list(values), source, include_defaults=False)
     return added.returning(jobs.c.id, jobs.c.schedule_id)
 
 
-ADD_JOBS: Final = PerDialect(partial(_add_jobs, on_time=False))
+ADD_JOBS: Final = _add_jobs(on_time=False)
 """Creates the jobs of schedules that fire; the rows name only what the schedule's row does not
 hold.
 """
-ADD_JOBS_ON_TIME: Final = PerDialect(partial(_add_jobs, on_time=True))
+ADD_JOBS_ON_TIME: Final = _add_jobs(on_time=True)
 """Creates the jobs of schedules that are due and fire on time, without reasons in the rows."""
 
 _statistics: Final = attrgetter(*STATISTICS)
@@ -249,10 +246,7 @@ def _add_fired_jobs(
         "rows": writing.rows_as_json(connection, wanted),
         "ids": [row.id for row, _ in fires],
     }
-    added = {
-        row.schedule_id: JobId(row.id)
-        for row in connection.execute(ADD_JOBS.on(connection), parameters)
-    }
+    added = {row.schedule_id: JobId(row.id) for row in connection.execute(ADD_JOBS, parameters)}
     write_tags(connection, [(added[row.id], row) for row, _ in fires])
     return added
 

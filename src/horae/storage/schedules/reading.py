@@ -1,7 +1,7 @@
 """Read schedules: one by id or name, pages, recent changes, their runs and errors."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
@@ -11,7 +11,6 @@ from sqlalchemy import (
     Connection,
     Integer,
     Row,
-    Select,
     Text,
     bindparam,
     cast,
@@ -30,9 +29,6 @@ from horae.storage.engine import (
     MOST_CONSECUTIVE,
     MOST_RUNS,
     MOST_VERSIONS,
-    PerDialect,
-    TextList,
-    among,
     database_now,
     member_of,
     read,
@@ -63,7 +59,7 @@ ALL: Final = select(*_COLUMNS).select_from(
 )
 """Schedules with their statistics, as `stored` reads them."""
 NOW: Final = select(database_now())
-BY_IDS: Final = among(ALL, schedules.c.id)
+BY_IDS: Final = ALL.where(member_of(schedules.c.id, "ids"))
 WITH_OPTIONS: Final = ALL.where(
     or_(
         schedules.c.limits.is_not(None),
@@ -71,9 +67,7 @@ WITH_OPTIONS: Final = ALL.where(
         schedules.c.max_attempts.is_not(None),
     )
 )
-OF_TYPES: Final = PerDialect(
-    lambda dialect: ALL.where(member_of(dialect, schedules.c.job_type, "types", of=TextList))
-)
+OF_TYPES: Final = ALL.where(member_of(schedules.c.job_type, "types"))
 _module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
 CHANGED: Final = (
     select(schedules.c.id, schedules.c.version)
@@ -114,11 +108,13 @@ FAILED_RUNS: Final = (
     .limit(bindparam("limit", type_=Integer()))
 )
 
-_open_runs = select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at)).where(IS_OPEN)
-OPEN_RUNS: Final = among(_open_runs.group_by(jobs.c.schedule_id), jobs.c.schedule_id)
-ONE_RUN: Final = among(
-    select(jobs.c.schedule_id, 1, jobs.c.started_at).where(jobs.c.schedule_id.is_not(None)),
-    jobs.c.id,
+OPEN_RUNS: Final = (
+    select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at))
+    .where(IS_OPEN, member_of(jobs.c.schedule_id, "ids"))
+    .group_by(jobs.c.schedule_id)
+)
+ONE_RUN: Final = select(jobs.c.schedule_id, 1, jobs.c.started_at).where(
+    jobs.c.schedule_id.is_not(None), member_of(jobs.c.id, "ids")
 )
 LIVE_RUNS: Final = (
     select(jobs.c.id, jobs.c.created_at)
@@ -224,7 +220,7 @@ def with_job_options(connection: Connection, job_types: Collection[str]) -> list
         return found  # an index has found these; the rest reads all schedules
     rows = readable(
         schedules.name,
-        connection.execute(OF_TYPES.on(connection), {"types": sorted(job_types)}),
+        connection.execute(OF_TYPES, {"types": sorted(job_types)}),
         stored,
     )
     return list({row.id: row for row in (*found, *rows)}.values())
@@ -232,9 +228,7 @@ def with_job_options(connection: Connection, job_types: Collection[str]) -> list
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     """Return these schedules, in any order and without locks; missing ones are left out."""
-    return readable(
-        schedules.name, connection.execute(BY_IDS.on(connection), {"ids": sorted(ids)}), stored
-    )
+    return readable(schedules.name, connection.execute(BY_IDS, {"ids": sorted(ids)}), stored)
 
 
 def all_of(connection: Connection, module: str | None = None) -> list[StoredSchedule]:
@@ -246,9 +240,16 @@ def all_of(connection: Connection, module: str | None = None) -> list[StoredSche
 
 def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
     """Return a page by module and name; `after` is the last one of the previous page."""
+    chosen = ALL.order_by(schedules.c.module, schedules.c.name).limit(wanted.limit)
+    for column in (schedules.c.module, schedules.c.job_type, schedules.c.enabled):
+        if (value := getattr(wanted, column.name)) is not None:
+            chosen = chosen.where(column == value)
+    if wanted.name is not None:
+        chosen = chosen.where(schedules.c.name.icontains(wanted.name, autoescape=True))
 
     def fetch(after: tuple[str, str] | None) -> Sequence[Row[Any]]:
-        return connection.execute(_page(replace(wanted, after=after))).all()
+        rest = chosen if after is None else chosen.where(_module_and_name > tuple_(*after))
+        return connection.execute(rest).all()
 
     return readable_page(
         schedules.name,
@@ -281,9 +282,7 @@ def open_runs(
     are counted.
     """
     asked = ((ONE_RUN, tokens), (OPEN_RUNS, overlapping))
-    rows = (
-        connection.execute(each.on(connection), {"ids": sorted(ids)}) for each, ids in asked if ids
-    )
+    rows = (connection.execute(each, {"ids": sorted(ids)}) for each, ids in asked if ids)
     return {
         schedule_id: OpenRuns(count, began)
         for schedule_id, count, began in chain.from_iterable(rows)
@@ -307,16 +306,4 @@ def failed_runs(connection: Connection, schedule_id: int | None, limit: int) -> 
         jobs.name,
         connection.execute(chosen, {"limit": limit}).mappings(),
         lambda row: FailedRun(**row),
-    )
-
-
-def _page(wanted: ScheduleFilter) -> Select[Any]:
-    chosen = ALL.order_by(schedules.c.module, schedules.c.name).limit(wanted.limit)
-    for column in (schedules.c.module, schedules.c.job_type, schedules.c.enabled):
-        if (value := getattr(wanted, column.name)) is not None:
-            chosen = chosen.where(column == value)
-    if wanted.name is not None:
-        chosen = chosen.where(schedules.c.name.icontains(wanted.name, autoescape=True))
-    return (
-        chosen if wanted.after is None else chosen.where(_module_and_name > tuple_(*wanted.after))
     )

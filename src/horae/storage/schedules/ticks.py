@@ -8,8 +8,6 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Delete,
-    Insert,
     RowMapping,
     String,
     and_,
@@ -25,7 +23,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import JobId
 from horae.domain.schedules import Decision, Reason
-from horae.storage.engine import Instant, PerDialect, database_now, json_rows, readable_page
+from horae.storage.engine import Instant, database_now, json_rows, readable_page
 from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import ticks
 from horae.storage.schedules.writing import rows_as_json
@@ -59,55 +57,48 @@ class StoredTicks:
 
 
 _LATER: Final = frozenset({"decided_at", "retried_as"})
-# `keys` is needed: iterating over the columns yields columns, not their names.
-_GIVEN: Final = tuple(name for name in ticks.c.keys() if name not in _LATER)  # noqa: SIM118
+_GIVEN: Final = tuple(column.name for column in ticks.c if column.name not in _LATER)
 
 
-def _add(dialect: str) -> Insert:
-    row = json_rows(dialect, "rows", **{name: ticks.c[name].type for name in _GIVEN})
-    source = select(*(row.c[name] for name in _GIVEN), database_now())
-    return insert(ticks).from_select([*_GIVEN, "decided_at"], source, include_defaults=False)
-
-
-def _forget(dialect: str) -> Delete:
-    upto = json_rows(
-        dialect,
-        "upto",
-        schedule_id=ticks.c.schedule_id.type,
-        nominal_time=ticks.c.nominal_time.type,
+_row = json_rows("rows", **{name: ticks.c[name].type for name in _GIVEN})
+ADD: Final = insert(ticks).from_select(
+    [*_GIVEN, "decided_at"],
+    select(*(_row.c[name] for name in _GIVEN), database_now()),
+    include_defaults=False,
+)
+_upto = json_rows(
+    "upto", schedule_id=ticks.c.schedule_id.type, nominal_time=ticks.c.nominal_time.type
+)
+_old, _newer = ticks.alias("old"), ticks.alias("newer")
+_kept = select(func.min(jobs.c.nominal_time)).where(
+    jobs.c.schedule_id == _upto.c.schedule_id, jobs.c.nominal_time.is_not(None)
+)
+# These are two queries, because there is an index for each.
+_first_run = _kept.where(jobs.c.retry_of.is_(None)).correlate(_upto).scalar_subquery()
+_first_retry = _kept.where(jobs.c.retry_of.is_not(None)).correlate(_upto).scalar_subquery()
+_last = (
+    select(func.max(_newer.c.nominal_time))
+    .where(_newer.c.schedule_id == _upto.c.schedule_id)
+    .correlate(_upto)
+    .scalar_subquery()
+)
+_forgotten = (
+    select(_old.c.schedule_id, _old.c.nominal_time)
+    .join(
+        _upto,
+        and_(
+            _old.c.schedule_id == _upto.c.schedule_id, _old.c.nominal_time <= _upto.c.nominal_time
+        ),
     )
-    old, newer = ticks.alias("old"), ticks.alias("newer")
-    kept = select(func.min(jobs.c.nominal_time)).where(
-        jobs.c.schedule_id == upto.c.schedule_id, jobs.c.nominal_time.is_not(None)
+    .where(
+        _first_run.is_(None) | (_old.c.nominal_time < _first_run),
+        _first_retry.is_(None) | (_old.c.nominal_time < _first_retry),
+        _old.c.nominal_time < _last,
     )
-    # These are two queries, because there is an index for each.
-    first_kept, first_retry = (
-        kept.where(jobs.c.retry_of.is_(None)),
-        kept.where(jobs.c.retry_of.is_not(None)),
-    )
-    newest = select(func.max(newer.c.nominal_time)).where(newer.c.schedule_id == upto.c.schedule_id)
-    run, retry, last = (
-        query.correlate(upto).scalar_subquery() for query in (first_kept, first_retry, newest)
-    )
-    found = (
-        select(old.c.schedule_id, old.c.nominal_time)
-        .join(
-            upto,
-            and_(
-                old.c.schedule_id == upto.c.schedule_id, old.c.nominal_time <= upto.c.nominal_time
-            ),
-        )
-        .where(
-            run.is_(None) | (old.c.nominal_time < run),
-            retry.is_(None) | (old.c.nominal_time < retry),
-            old.c.nominal_time < last,
-        )
-    )
-    return delete(ticks).where(tuple_(ticks.c.schedule_id, ticks.c.nominal_time).in_(found))
-
-
-ADD: Final = PerDialect(_add)
-FORGET: Final = PerDialect(_forget)
+)
+FORGET: Final = delete(ticks).where(
+    tuple_(ticks.c.schedule_id, ticks.c.nominal_time).in_(_forgotten)
+)
 _before = ticks.alias("before")
 EXTEND: Final = (
     update(ticks)
@@ -177,7 +168,7 @@ def add(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
     The primary key rejects a second decision about the same nominal time, and thereby the
     transaction.
     """
-    connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
+    connection.execute(ADD, {"rows": rows_as_json(connection, decided)})
 
 
 def is_decided(connection: Connection, schedule_id: int, moment: datetime) -> bool:
@@ -210,7 +201,7 @@ def forget(connection: Connection, upto: Mapping[int, datetime]) -> None:
     given = [
         {"schedule_id": schedule_id, "nominal_time": moment} for schedule_id, moment in upto.items()
     ]
-    connection.execute(FORGET.on(connection), {"upto": rows_as_json(connection, given)})
+    connection.execute(FORGET, {"upto": rows_as_json(connection, given)})
 
 
 def latest(connection: Connection, schedule_id: int, before: datetime) -> datetime | None:

@@ -20,20 +20,15 @@ from sqlalchemy import (
     Update,
     bindparam,
     delete,
-    insert,
-    true,
     update,
 )
 
 from horae.domain.jobs import JobId
 from horae.domain.schedules import NEXT_STATE, DisabledReason, ScheduleEvent, ScheduleState
 from horae.storage.engine import (
-    INSERT,
-    POSTGRESQL,
-    IdList,
-    PerDialect,
-    among,
     database_now,
+    has_listed_id,
+    insert,
     json_moment,
     json_rows,
     member_of,
@@ -45,7 +40,7 @@ from horae.storage.schedules.tables import schedule_statistics, schedules
 
 # Rows are locked in one order, so that transactions cannot deadlock; both tables are locked,
 # because after a wait only locked rows are read again.
-LOCK: Final = among(ALL.order_by(schedules.c.id).with_for_update(), schedules.c.id)
+LOCK: Final = ALL.order_by(schedules.c.id).with_for_update().where(member_of(schedules.c.id, "ids"))
 _CHANGING: Final = (
     "state",
     "enabled",
@@ -76,39 +71,30 @@ _DEFINITION: Final = (
 )
 
 
-def _write(dialect: str, table: Table, names: Sequence[str], **more: Any) -> Update:
-    key = schedules.c.id if table is schedules else schedule_statistics.c.schedule_id
-    row = json_rows(dialect, "rows", id=key.type, **{name: table.c[name].type for name in names})
+def _write(table: Table, key: ColumnElement[int], names: Sequence[str], **more: Any) -> Update:
+    row = json_rows("rows", id=key.type, **{name: table.c[name].type for name in names})
     values = {name: row.c[name] for name in names}
-    return update(table).where(key == row.c.id, by_index(dialect, key)).values(values | more)
+    return update(table).where(has_listed_id(key, row.c.id)).values(values | more)
 
 
-def by_index(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
-    """Make PostgreSQL find the rows of `ids` by an index; for a join it may read the whole table.
-
-    The condition is true on SQLite, which would otherwise compare the batch with each row.
-    """
-    return member_of(dialect, column, "ids", of=IdList) if dialect == POSTGRESQL else true()
-
-
-WRITE: Final = PerDialect(
-    lambda dialect: _write(
-        dialect, schedules, _CHANGING, version=schedules.c.version + 1, updated_at=database_now()
-    )
+WRITE: Final = _write(
+    schedules,
+    schedules.c.id,
+    _CHANGING,
+    version=schedules.c.version + 1,
+    updated_at=database_now(),
 )
-WRITE_ONE_TIME: Final = PerDialect(lambda dialect: _write(dialect, schedules, ONE_TIME))
-WRITE_STATISTICS: Final = PerDialect(
-    lambda dialect: _write(dialect, schedule_statistics, STATISTICS)
-)
+WRITE_ONE_TIME: Final = _write(schedules, schedules.c.id, ONE_TIME)
+WRITE_STATISTICS: Final = _write(schedule_statistics, schedule_statistics.c.schedule_id, STATISTICS)
 
 
 def _given(*names: str) -> dict[str, BindParameter[Any]]:
     return {name: bindparam(name, type_=schedules.c[name].type) for name in names}
 
 
-def _add(dialect: str) -> Any:
-    """Add a schedule, disabled until its activation."""
-    added = INSERT[dialect](schedules).values(
+ADD: Final = (
+    insert(schedules)
+    .values(
         **_given("name", "module", "partition", *_DEFINITION),
         state=ScheduleState.DISABLED.value,
         enabled=False,
@@ -117,27 +103,26 @@ def _add(dialect: str) -> Any:
         updated_at=database_now(),
     )
     # If several transactions add the same name at once, all but one of them learn that it exists.
-    unless_it_exists = added.on_conflict_do_nothing(
-        index_elements=[schedules.c.module, schedules.c.name]
-    )
-    return unless_it_exists.returning(schedules.c.id)
-
-
-ADD: Final = PerDialect(_add)
+    .on_conflict_do_nothing(index_elements=[schedules.c.module, schedules.c.name])
+    .returning(schedules.c.id)
+)
+"""Add a schedule, disabled until its activation."""
 ADD_STATISTICS: Final = insert(schedule_statistics)
 REDEFINE: Final = (
     update(schedules).where(schedules.c.id == bindparam("schedule_id")).values(_given(*_DEFINITION))
 )
 
 
-def _change_state(state: ScheduleState, event: ScheduleEvent) -> PerDialect[Update]:
-    values = {
-        "state": NEXT_STATE[state, event].value,
-        "version": schedules.c.version + 1,
-        "updated_at": database_now(),
-    }
-    changed = update(schedules).where(schedules.c.state == state.value).values(values)
-    return among(changed, schedules.c.run_token, "jobs")
+def _change_state(state: ScheduleState, event: ScheduleEvent) -> Update:
+    return (
+        update(schedules)
+        .where(schedules.c.state == state.value, member_of(schedules.c.run_token, "jobs"))
+        .values(
+            state=NEXT_STATE[state, event].value,
+            version=schedules.c.version + 1,
+            updated_at=database_now(),
+        )
+    )
 
 
 STOP: Final = _change_state(ScheduleState.EXECUTING, ScheduleEvent.STOP)
@@ -156,12 +141,11 @@ REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id
 
 def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the parameter of `json_rows`; equal moments, being frequent, are converted once."""
-    dialect = connection.dialect.name
     texts: dict[datetime, int | str | None] = {}
 
     def moment(value: datetime) -> int | str | None:
         if (text := texts.get(value)) is None:
-            text = texts[value] = json_moment(dialect, value)
+            text = texts[value] = json_moment(connection, value)
         return text
 
     return json.dumps(list(rows), default=moment, check_circular=False)
@@ -169,7 +153,7 @@ def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> s
 
 def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     """Lock these schedules until the transaction ends, and return the existing ones by id."""
-    rows = connection.execute(LOCK.on(connection), {"ids": sorted(ids)}).all()
+    rows = connection.execute(LOCK, {"ids": sorted(ids)}).all()
     return readable(schedules.name, rows, stored)
 
 
@@ -190,14 +174,14 @@ def write_one_time(connection: Connection, rows: Sequence[StoredSchedule]) -> No
 
 def _write_batch(
     connection: Connection,
-    statement: PerDialect[Update],
+    statement: Update,
     names: Sequence[str],
     rows: Sequence[StoredSchedule],
 ) -> None:
     columns = ("id", *names)
     values = attrgetter(*columns)
     batch = rows_as_json(connection, (dict(zip(columns, values(row), strict=True)) for row in rows))
-    connection.execute(statement.on(connection), {"rows": batch, "ids": [row.id for row in rows]})
+    connection.execute(statement, {"rows": batch, "ids": [row.id for row in rows]})
 
 
 def add(
@@ -205,7 +189,7 @@ def add(
 ) -> int | None:
     """Insert a disabled schedule with empty statistics; return its id, or None for a taken name."""
     given = {"module": module, "name": name, "partition": partition, **definition}
-    schedule_id: int | None = connection.execute(ADD.on(connection), given).scalar_one_or_none()
+    schedule_id: int | None = connection.execute(ADD, given).scalar_one_or_none()
     if schedule_id is not None:
         connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
     return schedule_id
@@ -230,9 +214,9 @@ def remove(connection: Connection, schedule_id: int) -> None:
 
 def mark_stopping(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Note that the bodies of these jobs have been asked to stop, and still run."""
-    connection.execute(STOP.on(connection), {"jobs": list(job_ids)})
+    connection.execute(STOP, {"jobs": list(job_ids)})
 
 
 def mark_repeating(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Note that these jobs have stopped and are tried again."""
-    connection.execute(REPEAT.on(connection), {"jobs": list(job_ids)})
+    connection.execute(REPEAT, {"jobs": list(job_ids)})

@@ -1,7 +1,6 @@
 """The methods of `Jobs` that create jobs: checked, inserted in one transaction, then announced."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,7 +31,7 @@ from horae.domain.times import Duration
 from horae.errors import InvalidRequest
 from horae.live import LiveStore
 from horae.quoting import quoted
-from horae.storage.engine import POSTGRESQL, Database, conflicts_as_busy
+from horae.storage.engine import Database, conflicts_as_busy, repeatable
 from horae.storage.engine.after_commit import after_commit
 from horae.types import JobTypeReference, Registry, of_kind
 from horae.types.options import OPTIONS, DependencyFailure, StartOptions, check_batch
@@ -195,13 +194,8 @@ class StartsJobs(JobsBase):
         self, session: Within, insert: Callable[[Connection], list[JobId]]
     ) -> list[JobId]:
         connection = self._within(session)
-        # The rows of a blocked attempt must not stay when it is repeated. SQLite needs no
-        # savepoint, because its only writer is never blocked; its driver would also commit a
-        # transaction that begins with one.
-        repeatable = (
-            connection.begin_nested() if connection.dialect.name == POSTGRESQL else nullcontext()
-        )
-        with conflicts_as_busy(), repeatable:
+        # The rows of a blocked attempt must not stay when it is repeated.
+        with conflicts_as_busy(), repeatable(connection):
             created = insert(connection)
         after_commit(session, partial(self._wakeup.send, work(len(created))))
         return created

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
 
 from horae.domain.jobs import AWAITED_BY_JOBS, JobId, JobState, OnDependencyFailure
-from horae.storage.engine import IdList, PerDialect, among, member_of
+from horae.storage.engine import member_of
 from horae.storage.jobs.group_tables import dependencies
 from horae.storage.jobs.groups.groups import HOLD_BACK
 from horae.storage.jobs.tables import jobs
@@ -21,29 +21,25 @@ class Dependency(NamedTuple):
 
 
 # Rows are locked in the order of their ids, as in settling, so that transactions cannot deadlock.
-AWAIT: Final = PerDialect(
-    lambda dialect: (
-        select(jobs.c.id)
-        .where(member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.finished_at.is_(None))
-        .order_by(jobs.c.id)
-        .with_for_update()
-    )
+AWAIT: Final = (
+    select(jobs.c.id)
+    .where(member_of(jobs.c.id, "ids"), jobs.c.finished_at.is_(None))
+    .order_by(jobs.c.id)
+    .with_for_update()
 )
-MARK_AWAITED: Final = among(
+MARK_AWAITED: Final = (
     update(jobs)
-    .where(jobs.c.finished_at.is_(None))
+    .where(member_of(jobs.c.id, "ids"), jobs.c.finished_at.is_(None))
     .values(awaited=AWAITED_BY_JOBS)
-    .returning(jobs.c.id),
-    jobs.c.id,
 )
-STATES: Final = among(select(jobs.c.id, jobs.c.owner, jobs.c.state), jobs.c.id)
+STATES: Final = select(jobs.c.id, jobs.c.owner, jobs.c.state).where(member_of(jobs.c.id, "ids"))
 ADD: Final = insert(dependencies)
 OF_JOB: Final = (
     select(dependencies.c.after_id)
     .where(dependencies.c.job_id == bindparam("job_id", type_=BigInteger()))
     .order_by(dependencies.c.after_id)
 )
-FORGET: Final = among(delete(dependencies), dependencies.c.after_id)
+FORGET: Final = delete(dependencies).where(member_of(dependencies.c.after_id, "ids"))
 
 
 def await_jobs(connection: Connection, job_ids: Collection[JobId]) -> list[Dependency]:
@@ -52,9 +48,9 @@ def await_jobs(connection: Connection, job_ids: Collection[JobId]) -> list[Depen
     Their rows stay locked until this transaction ends, so none of them ends in the meantime.
     """
     ids: dict[str, Any] = {"ids": sorted(job_ids)}
-    if connection.execute(AWAIT.on(connection), ids).all():
-        connection.execute(MARK_AWAITED.on(connection), ids)
-    rows = connection.execute(STATES.on(connection), ids)
+    if connection.execute(AWAIT, ids).all():
+        connection.execute(MARK_AWAITED, ids)
+    rows = connection.execute(STATES, ids)
     return [Dependency(JobId(row.id), row.owner, JobState(row.state)) for row in rows]
 
 
@@ -86,4 +82,4 @@ def of_job(connection: Connection, job_id: JobId) -> list[JobId]:
 
 def forget(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Delete the record of what these deleted jobs have waited for."""
-    connection.execute(FORGET.on(connection), {"ids": list(job_ids)})
+    connection.execute(FORGET, {"ids": list(job_ids)})

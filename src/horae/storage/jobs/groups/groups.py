@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Executable,
     Integer,
     Row,
     Select,
@@ -28,7 +27,6 @@ from sqlalchemy import (
 
 from horae.domain.jobs import REPORTED, Group, GroupId, Job, JobId, JobState, OnFailure, WaitsFor
 from horae.storage.engine import (
-    POSTGRESQL,
     PerDialect,
     constant,
     database_now,
@@ -146,25 +144,18 @@ MEMBERS: Final = (
 FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
 
 
-def _running(dialect: str) -> Executable:
-    """Select running members by the index of claimed jobs, which are few, unlike members.
-
-    Without statistics PostgreSQL assumes that every job is claimed, and would read all of them. So
-    the statement reads the jobs of one node at a time; OFFSET keeps PostgreSQL from merging the two
-    queries.
-    """
-    running = select(jobs.c.id, jobs.c.lease, jobs.c.progress_percentage).where(
-        jobs.c.state == JobState.STARTED, jobs.c.group_id == _group_id
-    )
-    if dialect != POSTGRESQL:
-        return running.where(IS_HELD)
-    of_node = (
-        running.where(jobs.c.node_id == nodes.c.id).offset(literal_column("0")).lateral("of_node")
-    )
-    return select(of_node).select_from(nodes.join(of_node, true()))
-
-
-RUNNING: Final = PerDialect(_running)
+# Running members are found by the index of claimed jobs, which are few, unlike members. Without
+# statistics PostgreSQL assumes that every job is claimed, and would read all of them. So it reads
+# the jobs of one node at a time; OFFSET keeps it from merging the two queries.
+_running = select(jobs.c.id, jobs.c.lease, jobs.c.progress_percentage).where(
+    jobs.c.state == JobState.STARTED, jobs.c.group_id == _group_id
+)
+_of_node = (
+    _running.where(jobs.c.node_id == nodes.c.id).offset(literal_column("0")).lateral("of_node")
+)
+RUNNING: Final = PerDialect(
+    select(_of_node).select_from(nodes.join(_of_node, true())), _running.where(IS_HELD)
+)
 _then = jobs.alias("then_job")
 ENDS: Final = (
     select(groups.c.ended_at, groups.c.then_id, _then.c.id.label("found"), _then.c.finished_at)
@@ -285,10 +276,9 @@ def read_members(
     found: list[Row[Any]] = []
     reached, parts = int(after), 1
     while len(found) < limit:
-        bounds = connection.execute(
+        first, last = connection.execute(
             NEXT_PARTS, {"group_id": group_id, "after": reached, "parts": parts}
         ).one()
-        first, last = bounds
         if last is None:
             break
         values = {
@@ -340,8 +330,7 @@ def forget_ended(connection: Connection, seconds: float) -> None:
 
 def group_from(row: Row[Any], *more: str) -> Group:
     """Return a row of `GROUP_COLUMNS` as a group; `more`: further columns, which are ignored."""
-    # `_mapping` is the public name of a row's mapping.
-    values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    values: dict[str, Any] = dict(row._mapping)  # pyright: ignore[reportPrivateUsage]
     for name in more:
         del values[name]
     values["on_failure"] = OnFailure(values["on_failure"])

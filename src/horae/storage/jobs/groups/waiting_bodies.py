@@ -1,13 +1,13 @@
 """What keeps awaited jobs from ending: jobs that come first, and limits full of waiting bodies."""
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import BigInteger, Connection, bindparam, false, null, select, union_all
 
 from horae.domain.jobs import JobId, JobState, Prerequisite, Wait, WaitTarget
 from horae.quoting import quoted
-from horae.storage.engine import IdList, PerDialect, member_of
+from horae.storage.engine import member_of
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs, queues
@@ -16,24 +16,21 @@ MOST_NAMED: Final = 5
 """Maximum number of jobs that a sentence names."""
 
 
-def _prerequisites(dialect: str) -> Any:
-    """Select what jobs wait for, directly and indirectly, leaving out what has ended."""
-    unended = dependencies.c.ended == false()
-    first = select(jobs.c.id.label("job_id")).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
-    reached = first.cte("reached", recursive=True)
-    reached = reached.union(
-        select(dependencies.c.after_id).where(dependencies.c.job_id == reached.c.job_id, unended)
-    )
-    awaited_jobs = select(
-        dependencies.c.job_id, dependencies.c.after_id, null().label("group_id")
-    ).where(dependencies.c.job_id.in_(select(reached.c.job_id)), unended)
-    awaited_groups = select(groups.c.then_id, null(), groups.c.id).where(
-        groups.c.then_id.in_(select(reached.c.job_id)), groups.c.ended_at.is_(None)
-    )
-    return union_all(awaited_jobs, awaited_groups)
-
-
-PREREQUISITES: Final = PerDialect(_prerequisites)
+_unended = dependencies.c.ended == false()
+_given = select(jobs.c.id.label("job_id")).where(member_of(jobs.c.id, "ids"))
+_reached = _given.cte("reached", recursive=True)
+_reached = _reached.union(
+    select(dependencies.c.after_id).where(dependencies.c.job_id == _reached.c.job_id, _unended)
+)
+PREREQUISITES: Final = union_all(
+    select(dependencies.c.job_id, dependencies.c.after_id, null().label("group_id")).where(
+        dependencies.c.job_id.in_(select(_reached.c.job_id)), _unended
+    ),
+    select(groups.c.then_id, null(), groups.c.id).where(
+        groups.c.then_id.in_(select(_reached.c.job_id)), groups.c.ended_at.is_(None)
+    ),
+)
+"""What jobs wait for, directly and indirectly, leaving out what has ended."""
 _job_id: Final = bindparam("job_id", type_=BigInteger())
 _holder = jobs.alias("holder")
 _of_bucket = (
@@ -76,7 +73,7 @@ IN_FORCE: Final = select(jobs.c.id).where(
 def prerequisites(connection: Connection, awaited: Collection[WaitTarget]) -> list[Prerequisite]:
     """Return what these jobs wait for before they begin, directly and indirectly, unless ended."""
     ids = sorted({each.id for each in awaited if each.kind == "job"})
-    rows = connection.execute(PREREQUISITES.on(connection), {"ids": ids}) if ids else ()
+    rows = connection.execute(PREREQUISITES, {"ids": ids}) if ids else ()
     return [
         Prerequisite(
             row.job_id,
@@ -112,17 +109,11 @@ def why_held_by_waiting(
                 if name is not None
                 else f"the limit of its queue, {most} at a time,"
             )
+            jobs_held = "jobs " if len(held) > 1 else "job "
+            jobs_held += ", ".join(map(str, sorted(held)[:MOST_NAMED]))
+            others = " and others" if len(held) > MOST_NAMED else ""
             return (
                 f"job {job_id} cannot start: {what} is taken up by bodies that wait"
-                f" ({_listed(held)})"
+                f" ({jobs_held}{others})"
             )
     return None
-
-
-def _listed(held: Collection[JobId]) -> str:
-    named = ", ".join(map(str, sorted(held)[:MOST_NAMED]))
-    return (
-        f"jobs {named} and others"
-        if len(held) > MOST_NAMED
-        else f"{'jobs' if len(held) > 1 else 'job'} {named}"
-    )

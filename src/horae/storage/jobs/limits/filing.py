@@ -9,6 +9,7 @@ the lane and the buckets of its limits if they are new.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +17,6 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     Integer,
-    Select,
     Text,
     bindparam,
     case,
@@ -24,21 +24,20 @@ from sqlalchemy import (
     func,
     select,
     true,
+    update,
 )
 
 from horae.domain.limits import OWNER, LimitNumbers, key_of
 from horae.storage.engine import (
-    INSERT,
     Json,
-    PerDialect,
-    TextList,
+    has_id_of,
+    insert,
     json_rows,
     member_of,
     microseconds_now,
     microseconds_of,
 )
 from horae.storage.jobs.limit_tables import IS_UNFILED, buckets, lane_buckets, lanes, limits
-from horae.storage.jobs.limits.lane_statements import by_rows
 from horae.storage.jobs.limits.own_limits import object_in, own_limits
 from horae.storage.jobs.tables import jobs, queues
 
@@ -121,88 +120,75 @@ NEWEST_UNFILED: Final = _unfiled.where(
 ).order_by(jobs.c.id)
 
 
-def _limits(dialect: str) -> Select[*tuple[Any, ...]]:
-    return select(limits.c.name, cast(limits.c.declared, Text())).where(
-        member_of(dialect, limits.c.name, "names", of=TextList)
-    )
-
-
-def _put_limits(dialect: str) -> Any:
-    row = json_rows(dialect, "rows", name=Text(), declared=Text(), concurrency=Integer())
-    values = (
-        select(row.c.name, cast(row.c.declared, Json()), row.c.concurrency)
-        .where(true())
-        .order_by(row.c.name)
-    )
-    new = INSERT[dialect](limits).from_select(
-        ["name", "declared", "concurrency"], values, include_defaults=False
-    )
-    in_force = case(
-        (limits.c.changed.is_(None), new.excluded.concurrency), else_=limits.c.concurrency
-    )
-    changed = {"declared": new.excluded.declared, "concurrency": in_force}
-    return new.on_conflict_do_update(index_elements=[limits.c.name], set_=changed)
-
-
-def _pairs(dialect: str) -> Any:
-    return json_rows(dialect, "pairs", name=Text(), key=Text())
-
-
-def _find_buckets(dialect: str) -> Select[*tuple[Any, ...]]:
-    pair = _pairs(dialect)
-    same = (buckets.c.limit_name == pair.c.name) & (buckets.c.key == pair.c.key)
-    found = select(buckets.c.id, buckets.c.limit_name, buckets.c.key).join(pair, same)
+LIMITS: Final = select(limits.c.name, cast(limits.c.declared, Text())).where(
+    member_of(limits.c.name, "names")
+)
+_limit = json_rows("rows", name=Text(), declared=Text(), concurrency=Integer())
+_put_limit = insert(limits).from_select(
+    ["name", "declared", "concurrency"],
+    select(_limit.c.name, cast(_limit.c.declared, Json()), _limit.c.concurrency)
+    .where(true())
+    .order_by(_limit.c.name),
+    include_defaults=False,
+)
+PUT_LIMITS: Final = _put_limit.on_conflict_do_update(
+    index_elements=[limits.c.name],
+    set_={
+        "declared": _put_limit.excluded.declared,
+        "concurrency": case(
+            (limits.c.changed.is_(None), _put_limit.excluded.concurrency),
+            else_=limits.c.concurrency,
+        ),
+    },
+)
+_pair = json_rows("pairs", name=Text(), key=Text())
+FIND_BUCKETS: Final = (
+    select(buckets.c.id, buckets.c.limit_name, buckets.c.key)
+    .join(_pair, (buckets.c.limit_name == _pair.c.name) & (buckets.c.key == _pair.c.key))
     # A clean-up must not delete a bucket that a lane is about to refer to.
-    return found.with_for_update(read=True, key_share=True, of=buckets)
-
-
-def _add_buckets(dialect: str) -> Any:
-    pair = _pairs(dialect)
-    values = select(pair.c.name, pair.c.key).where(true()).order_by(pair.c.name, pair.c.key)
-    new = INSERT[dialect](buckets).from_select(
-        ["limit_name", "key"], values, include_defaults=False
+    .with_for_update(read=True, key_share=True, of=buckets)
+)
+ADD_BUCKETS: Final = (
+    insert(buckets)
+    .from_select(
+        ["limit_name", "key"],
+        select(_pair.c.name, _pair.c.key).where(true()).order_by(_pair.c.name, _pair.c.key),
+        include_defaults=False,
     )
-    return new.on_conflict_do_nothing(index_elements=[buckets.c.limit_name, buckets.c.key])
-
-
+    .on_conflict_do_nothing(index_elements=[buckets.c.limit_name, buckets.c.key])
+)
 _LANE: Final = ("identity", "queue", "type", "priority", "owner", "weight", "place")
-
-
-def _put_lanes(dialect: str) -> Any:
-    """Create lanes, or let existing ones be read when their new jobs are due; deadlock-free."""
-    kinds = {
+_lane = json_rows(
+    "rows",
+    **{
         name: lanes.c[name].type if name in ("priority", "weight", "place") else Text()
         for name in _LANE
-    }
-    row = json_rows(dialect, "rows", **kinds)
-    values = select(*(row.c[name] for name in _LANE)).where(true()).order_by(row.c.identity)
-    new = INSERT[dialect](lanes).from_select(list(_LANE), values, include_defaults=False)
-    sooner = case((lanes.c.place <= new.excluded.place, lanes.c.place), else_=new.excluded.place)
-    put = new.on_conflict_do_update(index_elements=[lanes.c.identity], set_={"place": sooner})
-    return put.returning(lanes.c.identity, lanes.c.id)
-
-
-def _put_lane_buckets(dialect: str) -> Any:
-    row = json_rows(dialect, "rows", lane=BigInteger(), bucket=BigInteger())
-    values = select(row.c.lane, row.c.bucket).where(true())
-    new = INSERT[dialect](lane_buckets).from_select(
-        ["lane_id", "bucket_id"], values, include_defaults=False
+    },
+)
+# The rows are in one order, so that two nodes cannot deadlock.
+_put_lane = insert(lanes).from_select(
+    list(_LANE),
+    select(*(_lane.c[name] for name in _LANE)).where(true()).order_by(_lane.c.identity),
+    include_defaults=False,
+)
+_place = _put_lane.excluded.place
+PUT_LANES: Final = _put_lane.on_conflict_do_update(
+    index_elements=[lanes.c.identity],
+    set_={"place": case((lanes.c.place <= _place, lanes.c.place), else_=_place)},
+).returning(lanes.c.identity, lanes.c.id)
+"""Create lanes, or let existing ones be read when their new jobs are due."""
+_under = json_rows("rows", lane=BigInteger(), bucket=BigInteger())
+PUT_LANE_BUCKETS: Final = (
+    insert(lane_buckets)
+    .from_select(
+        ["lane_id", "bucket_id"],
+        select(_under.c.lane, _under.c.bucket).where(true()),
+        include_defaults=False,
     )
-    return new.on_conflict_do_nothing()
-
-
-def _file(dialect: str) -> Any:
-    row = json_rows(dialect, "rows", id=BigInteger(), lane=BigInteger())
-    return by_rows(dialect, jobs, row).values(lane_id=row.c.lane)
-
-
-LIMITS: Final = PerDialect(_limits)
-PUT_LIMITS: Final = PerDialect(_put_limits)
-FIND_BUCKETS: Final = PerDialect(_find_buckets)
-ADD_BUCKETS: Final = PerDialect(_add_buckets)
-PUT_LANES: Final = PerDialect(_put_lanes)
-PUT_LANE_BUCKETS: Final = PerDialect(_put_lane_buckets)
-FILE: Final = PerDialect(_file)
+    .on_conflict_do_nothing()
+)
+_filed = json_rows("rows", id=BigInteger(), lane=BigInteger())
+FILE: Final = update(jobs).where(has_id_of(jobs, _filed)).values(lane_id=_filed.c.lane)
 
 
 def file(connection: Connection, most: int = MOST_FILED) -> int:
@@ -220,15 +206,13 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
             _Unfiled(*row) for row in connection.execute(NEWEST_UNFILED, {"after": found[-1].id})
         ]
     lane_of = {job.id: _lane_of(job) for job in found}
-    _put_declared(
-        connection,
-        {name: each for lane in lane_of.values() for name, each in lane.declared.items()},
-    )
+    declared = {name: each for lane in lane_of.values() for name, each in lane.declared.items()}
+    if declared:
+        _put_declared(connection, declared)
     newest_first = sorted(lane_of.items(), key=lambda item: (item[1].place, item[0]), reverse=True)
     for number, (_, lane) in enumerate(newest_first):
-        if (
-            lane.owner is not None
-        ):  # the owners begin to wait now, one after the other, whenever their jobs were due
+        # The owners begin to wait now, one after the other, whenever their jobs were due.
+        if lane.owner is not None:
             lane.place = max(lane.place, found[0].now - number)
     by_identity: dict[str, _LaneOfJob] = {}
     identity_of: dict[int, str] = {}
@@ -236,13 +220,11 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
         identity = identity_of[job_id] = lane.identity
         known = by_identity.setdefault(identity, lane)
         known.place = min(known.place, lane.place)
-    bucket_ids = _buckets_of(
-        connection, sorted({pair for lane in by_identity.values() for pair in lane.pairs})
-    )
     rows = [{name: getattr(lane, name) for name in _LANE} for lane in by_identity.values()]
+    pairs = sorted({pair for lane in by_identity.values() for pair in lane.pairs})
+    bucket_ids = _bucket_ids(connection, pairs) if pairs else {}
     ids = {
-        row.identity: row.id
-        for row in connection.execute(PUT_LANES.on(connection), {"rows": json.dumps(rows)})
+        row.identity: row.id for row in connection.execute(PUT_LANES, {"rows": json.dumps(rows)})
     }
     under = [
         {"lane": ids[identity], "bucket": bucket_ids[pair]}
@@ -250,17 +232,15 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
         for pair in lane.pairs
     ]
     if under:
-        connection.execute(PUT_LANE_BUCKETS.on(connection), {"rows": json.dumps(under)})
+        connection.execute(PUT_LANE_BUCKETS, {"rows": json.dumps(under)})
     filed = [{"id": job_id, "lane": ids[identity]} for job_id, identity in identity_of.items()]
-    connection.execute(FILE.on(connection), {"rows": json.dumps(filed)})
+    connection.execute(FILE, {"rows": json.dumps(filed)})
     return len(found)
 
 
 def _put_declared(connection: Connection, declared: Mapping[str, Mapping[str, Any]]) -> None:
     """Store the declared numbers of limits that are new, or that newer code has changed."""
-    if not declared:
-        return
-    rows = connection.execute(LIMITS.on(connection), {"names": sorted(declared)})
+    rows = connection.execute(LIMITS, {"names": sorted(declared)})
     stored = {name: json.loads(numbers or "null") for name, numbers in rows}
     new = [
         {"name": name, "declared": json.dumps(numbers), "concurrency": numbers.get("concurrency")}
@@ -268,22 +248,20 @@ def _put_declared(connection: Connection, declared: Mapping[str, Mapping[str, An
         if stored.get(name) != numbers
     ]
     if new:
-        connection.execute(PUT_LIMITS.on(connection), {"rows": json.dumps(new)})
+        connection.execute(PUT_LIMITS, {"rows": json.dumps(new)})
 
 
-def _buckets_of(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int]:
+def _bucket_ids(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int]:
     """Return the ids of these buckets; new ones are created."""
-    if not pairs:
-        return {}
     given = {"pairs": json.dumps([{"name": name, "key": key} for name, key in pairs])}
-    for _ in range(2):
-        rows = connection.execute(FIND_BUCKETS.on(connection), given)
-        found: dict[Pair, int] = {(row.limit_name, row.key): row.id for row in rows}
+    found: dict[Pair, int] = {}
+    for _ in range(3):
+        rows = connection.execute(FIND_BUCKETS, given)
+        found = {(row.limit_name, row.key): row.id for row in rows}
         if len(found) == len(pairs):
             break
-        connection.execute(ADD_BUCKETS.on(connection), given)
-    rows = connection.execute(FIND_BUCKETS.on(connection), given)
-    return {(row.limit_name, row.key): row.id for row in rows}
+        connection.execute(ADD_BUCKETS, given)
+    return found
 
 
 def _lane_of(job: _Unfiled) -> _LaneOfJob:
@@ -297,34 +275,22 @@ def _lane_of(job: _Unfiled) -> _LaneOfJob:
         if isinstance(limit, dict):
             key = key_of(limit.get("key"), None, params, job.owner)
             entries.append((name, key or "", limit.get("numbers")))
-    readable = [
-        (name, key, read)
-        for name, key, numbers in entries
-        if (read := _readable(numbers)) is not None
-    ]
-    owner = None if job.fair_by is None else _turn_taker(job, params)
-    return _LaneOfJob(
-        job.queue,
-        job.type,
-        job.priority,
-        owner,
-        weight,
-        sorted({(name, key) for name, key, _ in readable}),
-        job.due,
-        {name: numbers for name, _, numbers in readable},
-    )
-
-
-def _turn_taker(job: _Unfiled, params: Mapping[str, Any]) -> str:
-    """Return the owner or key for which the job waits in a fair queue."""
+    readable: dict[tuple[str, str], dict[str, Any]] = {}
+    for name, key, stored in entries:
+        with suppress(AttributeError, TypeError, ValueError):
+            readable[name, key] = LimitNumbers.from_json(stored).to_json()
+    owner = None
     if job.fair_by == OWNER:
-        return job.owner or ""
-    return key_of(f"{{{job.fair_by}}}", None, params, job.owner) or ""
-
-
-def _readable(numbers: Any) -> dict[str, Any] | None:
-    """Return only the numbers of a limit, or None if they cannot be read."""
-    try:
-        return LimitNumbers.from_json(numbers).to_json()
-    except (AttributeError, TypeError, ValueError):
-        return None
+        owner = job.owner or ""
+    elif job.fair_by is not None:
+        owner = key_of(f"{{{job.fair_by}}}", None, params, job.owner) or ""
+    return _LaneOfJob(
+        queue=job.queue,
+        type=job.type,
+        priority=job.priority,
+        owner=owner,
+        weight=weight,
+        pairs=sorted(readable),
+        place=job.due,
+        declared={name: numbers for (name, _), numbers in readable.items()},
+    )

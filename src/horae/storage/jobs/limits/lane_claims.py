@@ -17,7 +17,7 @@ used up its start: a start that was returned could be made a second time within 
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -95,28 +95,41 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
     locked = _lock(connection, scope, most)
     if not locked.rows:
         return LaneClaims([], room, skipped=True)
-    rows = connection.execute(
-        sql.PLAIN_PLACES.on(connection), {"limit": room, **scope_parameters(scope)}
-    )
+    rows = connection.execute(sql.PLAIN_PLACES, {"limit": room, **scope_parameters(scope)})
     plain = [(-priority, due) for priority, due in rows]  # SQL cannot negate the least priority
     choice = Chooser(locked.lanes, locked.buckets, locked.now).choose(
         room, plain, most=most, once=locked.truncated
     )
-    claims = _start(connection, scope, choice, locked.now)
+    claims: list[Claim] = []
+    if choice.jobs:
+        started_at = EPOCH + locked.now * MICROSECOND
+        parameters = {"node": scope.node, "ids": choice.jobs, "now": started_at}
+        order = {job_id: place for place, job_id in enumerate(choice.jobs)}
+        started = map(Claim._make, connection.execute(sql.START, parameters))
+        claims = sorted(started, key=lambda claim: order[claim.id])
     _write(connection, locked, choice)
     # If fewer plain jobs than there is room for were found, others may become due before the claim.
     plain_room = room - len(choice.jobs) if len(plain) < room else choice.plain
+    # Jobs that might start now were not read if they are in a lane with many jobs, or in a lane
+    # that comes later.
     took_all = (
         len(choice.jobs) < most
         and len(choice.jobs) + choice.plain < room
-        and not _leaves_jobs(locked, choice)
+        and not locked.truncated
+        and all(taken < locked.each for taken in choice.taken.values())
+    )
+    rated = (
+        lane.id
+        for lane in locked.lanes
+        if lane.id in choice.taken
+        and all(locked.buckets[bucket].rate is not None for bucket in lane.buckets)
     )
     return LaneClaims(
         claims,
         plain_room,
         skipped=not claims and not _is_new(locked, choice),
         rest=_rest(locked, choice) if took_all else 0.0,
-        rated=_rated(locked, choice),
+        rated=frozenset(rated),
     )
 
 
@@ -134,14 +147,6 @@ def _is_new(locked: _Locked, choice: Choice) -> bool:
     )
 
 
-def _leaves_jobs(locked: _Locked, choice: Choice) -> bool:
-    """Return whether jobs that might start now were not read.
-
-    They may be in a lane with many jobs, or in a lane that comes later.
-    """
-    return locked.truncated or any(taken >= locked.each for taken in choice.taken.values())
-
-
 def _rest(locked: _Locked, choice: Choice) -> float:
     """Return the seconds for which starts may gather; 0 if no limit is full or an end opens one."""
     gathering: list[int] = []
@@ -153,15 +158,6 @@ def _rest(locked: _Locked, choice: Choice) -> float:
     return min(gathering, default=0) / _SECOND
 
 
-def _rated(locked: _Locked, choice: Choice) -> frozenset[int]:
-    return frozenset(
-        lane.id
-        for lane in locked.lanes
-        if lane.id in choice.taken
-        and all(locked.buckets[bucket].rate is not None for bucket in lane.buckets)
-    )
-
-
 def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
     locked = _Locked()
     rows, locked.truncated = _lock_lanes(connection, scope, most)
@@ -170,21 +166,30 @@ def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
         return locked
     under = _lock_buckets(connection, locked)
     closed_queues = _lock_queues(connection, locked, under)
-    ids = [
-        lane_id
+    locked.rows = {
+        lane_id: row
         for lane_id, row in locked.rows.items()
         if row.queue not in closed_queues
         and all(bucket in locked.buckets for bucket in under.get(lane_id, ()))
-    ]
-    locked.rows = {lane_id: locked.rows[lane_id] for lane_id in ids}
-    if not ids:
+    }
+    if not locked.rows:
         return locked
+    ids = list(locked.rows)
     locked.each = most if len(ids) == 1 else min(most, max(1, math.ceil(4 * most / len(ids))))
     heads: dict[int, list[tuple[int, int]]] = {}
     for row in connection.execute(sql.FIRST_JOBS.on(connection), {"ids": ids, "each": locked.each}):
         heads.setdefault(row.lane_id, []).append((row.id, row.due))
     locked.lanes = [
-        _lane(row, under.get(lane_id, ()), heads.get(lane_id, ()))
+        Lane(
+            row.id,
+            row.priority,
+            row.place or 0,
+            row.weight,
+            tuple(under.get(lane_id, ())),
+            tuple(heads.get(lane_id, ())),
+            None if row.owner is None else (row.queue, row.priority, row.owner),
+            row.turn,
+        )
         for lane_id, row in locked.rows.items()
     ]
     return locked
@@ -207,7 +212,7 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
         moved = [
             {"id": row.id, "held_by": row.held_by, "turn": 0, "earliest": row.turn} for row in late
         ]
-        _write_lanes(connection, moved)
+        connection.execute(sql.WRITE_LANES, {"rows": json.dumps(moved)})
     return [row for row in rows if not _had_turn(row)], True
 
 
@@ -219,18 +224,16 @@ def _had_turn(lane: Any) -> bool:
 def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int]]:
     """Lock the buckets of these lanes and read their states; return the buckets of each lane."""
     under: dict[int, list[int]] = {}
-    for lane_id, bucket_id in connection.execute(
-        sql.BUCKETS_OF.on(connection), {"ids": list(locked.rows)}
-    ):
+    for lane_id, bucket_id in connection.execute(sql.BUCKETS_OF, {"ids": list(locked.rows)}):
         under.setdefault(lane_id, []).append(bucket_id)
     if not under:
         locked.now = connection.scalar(_NOW) or 0
         return {}
     ids = sorted({bucket_id for each in under.values() for bucket_id in each})
-    rows = connection.execute(sql.LOCK_BUCKETS.on(connection), {"buckets": ids}).all()
+    rows = connection.execute(sql.LOCK_BUCKETS, {"buckets": ids}).all()
     # A further statement reads this, because the snapshot of the one that locks may be older than
     # the last change under the lock.
-    held = connection.execute(sql.RUNNING.on(connection), {"buckets": [row.id for row in rows]})
+    held = connection.execute(sql.RUNNING, {"buckets": [row.id for row in rows]})
     running: dict[int, int] = {bucket_id: int(weight) for bucket_id, weight in held}
     locked.now = (
         connection.scalar(_NOW) or 0
@@ -247,13 +250,11 @@ def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int
 def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[int]]) -> set[str]:
     """Count the limits of whole queues as further buckets; return the queues locked elsewhere."""
     names = sorted({row.queue for row in locked.rows.values()})
-    limited = set(connection.execute(sql.LIMITED_QUEUES.on(connection), {"names": names}).scalars())
+    limited = set(connection.execute(sql.LIMITED_QUEUES, {"names": names}).scalars())
     if not limited:
         return set()
-    rows = connection.execute(sql.LOCK_QUEUES.on(connection), {"names": sorted(limited)}).all()
-    held = connection.execute(
-        sql.RUNNING_IN_QUEUES.on(connection), {"names": [row.name for row in rows]}
-    )
+    rows = connection.execute(sql.LOCK_QUEUES, {"names": sorted(limited)}).all()
+    held = connection.execute(sql.RUNNING_IN_QUEUES, {"names": [row.name for row in rows]})
     running = {str(row.queue): int(row.running) for row in held}
     for number, row in enumerate(rows, 1):
         numbers = LimitNumbers(concurrency=row.concurrency_limit)
@@ -266,29 +267,6 @@ def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[
     return limited - {row.name for row in rows}
 
 
-def _lane(row: Any, under: Sequence[int], heads: Sequence[tuple[int, int]]) -> Lane:
-    owner = None if row.owner is None else (row.queue, row.priority, row.owner)
-    return Lane(
-        row.id,
-        row.priority,
-        row.place or 0,
-        row.weight,
-        tuple(under),
-        tuple(heads),
-        owner,
-        row.turn,
-    )
-
-
-def _start(connection: Connection, scope: ClaimScope, choice: Choice, now: int) -> list[Claim]:
-    if not choice.jobs:
-        return []
-    parameters = {"node": scope.node, "ids": choice.jobs, "now": EPOCH + now * MICROSECOND}
-    rows = connection.execute(sql.START.on(connection), parameters)
-    order = {job_id: place for place, job_id in enumerate(choice.jobs)}
-    return sorted((Claim._make(row) for row in rows), key=lambda claim: order[claim.id])
-
-
 def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
     changed: list[dict[str, Any]] = []
     for lane in locked.lanes:
@@ -297,18 +275,16 @@ def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
         taken = choice.taken.get(lane.id, 0)
         if not taken and bucket is None and lane.jobs:
             continue  # its turn did not come, or only the limit of its queue holds it back
-        turn = lane.turn if taken and lane.owner is not None else 0
-        earliest = (
-            None
-            if lane.owner is None
-            else max(lane.place, choice.turns[lane.owner] if taken else 0)
-        )
+        turn, earliest = 0, None
+        if lane.owner is not None:
+            turn = lane.turn if taken else 0
+            earliest = max(lane.place, choice.turns[lane.owner] if taken else 0)
         changed.append({"id": lane.id, "held_by": bucket, "turn": turn, "earliest": earliest})
     if changed:
-        _write_lanes(connection, changed)
-    rates = _changed_buckets(locked, choice)
-    if rates:
-        connection.execute(sql.WRITE_BUCKETS.on(connection), {"rows": json.dumps(rates)})
+        connection.execute(sql.WRITE_LANES, {"rows": json.dumps(changed)})
+    changed_buckets = _changed_buckets(locked, choice)
+    if changed_buckets:
+        connection.execute(sql.WRITE_BUCKETS, {"rows": json.dumps(changed_buckets)})
 
 
 def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
@@ -332,7 +308,3 @@ def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
             }
         )
     return changed
-
-
-def _write_lanes(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    connection.execute(sql.WRITE_LANES.on(connection), {"rows": json.dumps(rows)})

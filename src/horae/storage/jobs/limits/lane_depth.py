@@ -7,8 +7,7 @@ known by then.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Text, and_, cast, func, select
@@ -62,6 +61,8 @@ BUCKETS: Final = (
     .where(lane_buckets.c.lane_id.in_(select(lanes.c.id).where(lanes.c.place.is_not(None))))
 )
 
+RUNNING: Final = running_weights()
+
 
 @dataclass(slots=True)
 class _Group:
@@ -72,13 +73,31 @@ class _Group:
     count: int
     oldest: float
     weight: int
-    pairs: list[Pair] = field(default_factory=list[Pair])
+    pairs: list[Pair]
 
 
 def startable(connection: Connection) -> dict[tuple[str, str], tuple[int, float]]:
     """Return by queue and type how many jobs could start, and for how long the oldest is due."""
     room: dict[Pair, int] = {}
-    groups = [*_filed(connection, room), *_unfiled(connection, room)]
+    groups: list[_Group] = []
+    filed = connection.execute(FILED).all()
+    pairs = defaultdict[int, list[Pair]](list)
+    if filed:
+        running = {bucket_id: int(weight) for bucket_id, weight in connection.execute(RUNNING)}
+        for bucket in connection.execute(BUCKETS):
+            pair = bucket.limit_name, bucket.key
+            pairs[bucket.lane_id].append(pair)
+            held = running.get(bucket.id, 0)
+            free = 0 if bucket.closed else _room(bucket.changed or bucket.declared, held)
+            room[pair] = free
+    for queue, kind, count, oldest, weight, lane_id in filed:
+        groups.append(_Group(queue, kind, count, oldest, weight, pairs[lane_id]))
+    for queue, kind, count, oldest, stored in connection.execute(UNFILED):
+        weight, entries = own_limits(stored)
+        own = [(name, key) for name, key, _ in entries]
+        groups.append(_Group(queue, kind, count, oldest, max(1, weight), own))
+        for name, key, numbers in entries:
+            room.setdefault((name, key), _room(numbers, 0))
     found: dict[tuple[str, str], tuple[int, float]] = {}
     for group in sorted(groups, key=lambda group: -group.oldest):
         fitting = [room[pair] // group.weight for pair in group.pairs if pair in room]
@@ -90,36 +109,6 @@ def startable(connection: Connection) -> dict[tuple[str, str], tuple[int, float]
             before, oldest = found.get((group.queue, group.type), (0, 0.0))
             found[group.queue, group.type] = before + count, max(oldest, group.oldest)
     return found
-
-
-def _filed(connection: Connection, room: dict[Pair, int]) -> Iterator[_Group]:
-    rows = connection.execute(FILED).all()
-    if not rows:
-        return
-    running = {
-        bucket_id: int(weight) for bucket_id, weight in connection.execute(running_weights())
-    }
-    pairs = defaultdict[int, list[Pair]](list)
-    for bucket in connection.execute(BUCKETS):
-        pair = bucket.limit_name, bucket.key
-        pairs[bucket.lane_id].append(pair)
-        room[pair] = (
-            0
-            if bucket.closed
-            else _room(bucket.changed or bucket.declared, running.get(bucket.id, 0))
-        )
-    for queue, kind, count, oldest, weight, lane_id in rows:
-        yield _Group(queue, kind, count, oldest, weight, pairs[lane_id])
-
-
-def _unfiled(connection: Connection, room: dict[Pair, int]) -> Iterator[_Group]:
-    for queue, kind, count, oldest, stored in connection.execute(UNFILED):
-        weight, entries = own_limits(stored)
-        group = _Group(queue, kind, count, oldest, max(1, weight))
-        for name, key, numbers in entries:
-            group.pairs.append((name, key))
-            room.setdefault((name, key), _room(numbers, 0))
-        yield group
 
 
 def _room(stored: Any, running: int) -> int:

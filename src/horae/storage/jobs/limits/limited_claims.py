@@ -12,10 +12,10 @@ are left out of the claim.
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Executable, Select, Subquery, func, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from horae.domain.jobs import Claim
-from horae.storage.engine import PerDialect, member_of
+from horae.storage.engine import member_of
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import (
     IS_CLOSED,
@@ -38,70 +38,63 @@ class LimitedClaims(NamedTuple):
     contended: bool
 
 
-def _held() -> Subquery:
-    counted = select(jobs.c.queue, func.count().label("running")).where(jobs.c.node_id.is_not(None))
-    return counted.group_by(jobs.c.queue).subquery("held")
-
-
-def _limited_queues_with_room(dialect: str) -> Select[tuple[str]]:
-    held = _held()
-    full = queues.c.concurrency_limit <= func.coalesce(held.c.running, 0)
-    closed = (
-        select(queues.c.name)
-        .select_from(queues.outerjoin(held, held.c.queue == queues.c.name))
-        .where(or_(IS_CLOSED, full))
-    )
-    first = due_jobs(dialect, closed, jobs.c.queue).subquery("first")
-    limited = queues.c.concurrency_limit.is_not(None)
-    return (
-        select(queues.c.name)
-        .where(limited, queues.c.name.in_(select(first.c.queue)))
-        .order_by(queues.c.name)
-    )
-
-
-LIMITED_QUEUES_WITH_ROOM: Final = PerDialect(_limited_queues_with_room)
-
-LOCK: Final = PerDialect(
-    lambda dialect: (
-        select(queues.c.name)
-        .where(
-            member_of(dialect, queues.c.name, "names"),
-            queues.c.concurrency_limit.is_not(None),
-            ~IS_CLOSED,
+_held = (
+    select(jobs.c.queue, func.count().label("running"))
+    .where(jobs.c.node_id.is_not(None))
+    .group_by(jobs.c.queue)
+    .subquery("held")
+)
+_running = func.coalesce(_held.c.running, 0)
+_closed_or_full = (
+    select(queues.c.name)
+    .select_from(queues.outerjoin(_held, _held.c.queue == queues.c.name))
+    .where(or_(IS_CLOSED, queues.c.concurrency_limit <= _running))
+)
+_first = due_jobs(_closed_or_full, jobs.c.queue).subquery("first")
+_is_limited = queues.c.concurrency_limit.is_not(None)
+LIMITED_QUEUES_WITH_ROOM: Final = (
+    select(queues.c.name)
+    .where(_is_limited, queues.c.name.in_(select(_first.c.queue)))
+    .order_by(queues.c.name)
+)
+LOCK: Final = (
+    select(queues.c.name)
+    .where(member_of(queues.c.name, "names"), _is_limited, ~IS_CLOSED)
+    .order_by(queues.c.name)
+    .with_for_update(skip_locked=True)
+)
+_locked = member_of(queues.c.name, "locked")
+_open_to_all = ~IS_CLOSED & queues.c.concurrency_limit.is_(None)
+_closed = select(queues.c.name).where(~or_(_locked, _open_to_all))
+_due = (
+    due_jobs(_closed, jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
+    .with_for_update(skip_locked=True)
+    .cte("due")
+)
+_place = func.row_number().over(
+    partition_by=_due.c.queue, order_by=(_due.c.priority.desc(), _due.c.run_at, _due.c.id)
+)
+_ranked = select(_due.c.id, _due.c.queue, _place.label("place")).subquery("ranked")
+_fitting = (
+    select(_ranked.c.id)
+    .select_from(
+        _ranked.outerjoin(queues, queues.c.name == _ranked.c.queue).outerjoin(
+            _held, _held.c.queue == _ranked.c.queue
         )
-        .order_by(queues.c.name)
-        .with_for_update(skip_locked=True)
+    )
+    .where(
+        or_(
+            queues.c.concurrency_limit.is_(None),
+            _ranked.c.place <= queues.c.concurrency_limit - _running,
+        )
     )
 )
-
-
-def _claim(dialect: str) -> Executable:
-    locked = member_of(dialect, queues.c.name, "locked")
-    open_to_all = ~IS_CLOSED & queues.c.concurrency_limit.is_(None)
-    closed = select(queues.c.name).where(~or_(locked, open_to_all))
-    columns = (jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
-    due = due_jobs(dialect, closed, *columns).with_for_update(skip_locked=True).cte("due")
-    order = (due.c.priority.desc(), due.c.run_at, due.c.id)
-    place = func.row_number().over(partition_by=due.c.queue, order_by=order)
-    ranked = select(due.c.id, due.c.queue, place.label("place")).subquery("ranked")
-    held = _held()
-    left = queues.c.concurrency_limit - func.coalesce(held.c.running, 0)
-    rows = ranked.outerjoin(queues, queues.c.name == ranked.c.queue).outerjoin(
-        held, held.c.queue == ranked.c.queue
-    )
-    fits = or_(queues.c.concurrency_limit.is_(None), ranked.c.place <= left)
-    return start_in_order(dialect, select(ranked.c.id).select_from(rows).where(fits))
-
-
-CLAIM: Final = PerDialect(_claim)
+CLAIM: Final = start_in_order(_fitting)
 
 
 def limited_queues_with_room(connection: Connection, scope: ClaimScope, limit: int) -> list[str]:
     """Return the limited queues with room that have a job among the next `limit` ones."""
-    rows = connection.execute(
-        LIMITED_QUEUES_WITH_ROOM.on(connection), {"limit": limit, **scope_parameters(scope)}
-    )
+    rows = connection.execute(LIMITED_QUEUES_WITH_ROOM, {"limit": limit, **scope_parameters(scope)})
     return [str(name) for name in rows.scalars()]
 
 
@@ -113,7 +106,7 @@ def claim(
     It may claim fewer jobs than possible: those behind a job without room are left to the next
     claim.
     """
-    locked = list(connection.execute(LOCK.on(connection), {"names": names}).scalars())
+    locked = list(connection.execute(LOCK, {"names": names}).scalars())
     if not locked:
         return LimitedClaims(claims.claim(connection, scope, limit), contended=True)
     parameters = {"node": scope.node, "limit": limit, "locked": locked, **scope_parameters(scope)}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sqlalchemy import Column, Table
+from sqlalchemy import Table
 from sqlalchemy import inspect as mapping_of
 
 from horae.errors import InvalidJobType
@@ -35,38 +35,28 @@ class MappedTable:
         """Inspect the mapping; raises `InvalidJobType` if its primary key refers to no job."""
         mapper = mapping_of(mapped)
         table: Table = mapper.local_table
-        key = _job_key(mapped.__name__, table)
-        attributes = tuple(
-            _attribute(column, mapper.get_property_by_column(column).key)
-            for column in table.columns
-            if column is not key
-        )
-        return cls(mapped, table, key.key, attributes)
+        key = list(table.primary_key)
+        if len(key) != 1 or not any(foreign.references(jobs) for foreign in key[0].foreign_keys):
+            raise InvalidJobType(
+                f"{mapped.__name__}: its primary key must be a foreign key to Horae's jobs, as in "
+                "mapped_column(ForeignKey(horae.jobs_table.c.id, ondelete='CASCADE'),"
+                " primary_key=True)"
+            )
+        attributes: list[MappedAttribute] = []
+        for column in table.columns:
+            if column is key[0]:
+                continue
+            try:
+                kind = column.type.python_type
+            except NotImplementedError:  # the application's own type; only the database checks it
+                kind = object
+            nullable = bool(column.nullable)
+            optional = nullable or column.default is not None or column.server_default is not None
+            name = mapper.get_property_by_column(column).key
+            attributes.append(MappedAttribute(column.key, name, kind, nullable, optional))
+        return cls(mapped, table, key[0].key, tuple(attributes))
 
 
 def is_mapped(declared: Any) -> bool:
     """Return whether this is a class that SQLAlchemy maps to a table."""
     return mapping_of(declared, raiseerr=False) is not None
-
-
-def _attribute(column: Column[Any], name: str) -> MappedAttribute:
-    nullable = bool(column.nullable)
-    defaulted = column.default is not None or column.server_default is not None
-    return MappedAttribute(column.key, name, _kind(column), nullable, nullable or defaulted)
-
-
-def _kind(column: Column[Any]) -> type[Any]:
-    try:
-        return column.type.python_type
-    except NotImplementedError:  # the application's own type; only the database checks it
-        return object
-
-
-def _job_key(name: str, table: Table) -> Column[Any]:
-    key = list(table.primary_key)
-    if len(key) == 1 and any(foreign.references(jobs) for foreign in key[0].foreign_keys):
-        return key[0]
-    raise InvalidJobType(
-        f"{name}: its primary key must be a foreign key to Horae's jobs, as in "
-        "mapped_column(ForeignKey(horae.jobs_table.c.id, ondelete='CASCADE'), primary_key=True)"
-    )

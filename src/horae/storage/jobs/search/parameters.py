@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from horae.domain.jobs import JobId
 from horae.errors import JobDoesNotExist
-from horae.storage.engine import IdList, member_of
+from horae.storage.engine import member_of
 from horae.storage.jobs.search.mapped import MappedTable
 
 M = TypeVar("M")
@@ -32,9 +32,7 @@ def load_many(
 ) -> dict[JobId, Any]:
     """Load the parameters of many jobs in one statement, detached; missing ones are left out."""
     key = joined.table.c[joined.key]
-    wanted = select(joined.mapped, key).where(
-        member_of(connection.dialect.name, key, "ids", of=IdList)
-    )
+    wanted = select(joined.mapped, key).where(member_of(key, "ids"))
     with Session(connection, expire_on_commit=False) as session:
         found = {
             JobId(job_id): row

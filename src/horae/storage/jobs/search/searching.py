@@ -53,10 +53,10 @@ from horae.domain.jobs import (
     Term,
 )
 from horae.storage.engine import (
-    POSTGRESQL,
-    SQLITE,
     Instant,
     Json,
+    PerDatabase,
+    keeps_rows_in_order,
     seconds_between,
     seconds_from_now,
 )
@@ -126,7 +126,7 @@ def find(
 
     After `seconds` it stops with what it has found.
     """
-    matching = _matching(connection.dialect.name, wanted, search, also)
+    matching = _matching(connection, wanted, search, also)
     newest = matching.order_by(matching.selected_columns.id.desc()).limit(limit)
     ids: list[JobId] = []
 
@@ -147,7 +147,7 @@ def count(
     also: Sequence[ColumnElement[bool]] = (),
 ) -> tuple[int, bool]:
     """Return how many jobs meet the filter, and whether all were counted within the time."""
-    matching = _matching(connection.dialect.name, wanted, search, also).subquery()
+    matching = _matching(connection, wanted, search, also).subquery()
     counting = select(func.count()).select_from(matching)
     total = 0
 
@@ -173,7 +173,13 @@ def _read_ranges(
     seconds: float | None,
 ) -> JobId | None:
     """Read ranges of ids while `read` returns True; return the last id if the time ran out."""
-    first, high = _bounds(connection, wanted, search)
+    first, last = connection.execute(BOUNDS).one()
+    if first is None:
+        return None
+    high = last + 1 if wanted.before is None else min(wanted.before, last + 1)
+    for term in () if search is None else search.query.terms:
+        if isinstance(term.condition, HasId) and not term.negated:
+            first, high = max(first, term.condition.id), min(high, term.condition.id + 1)
     deadline = None if seconds is None else time.monotonic() + seconds
     level = 0
     while high > first:
@@ -188,40 +194,35 @@ def _read_ranges(
     return None
 
 
-def _bounds(connection: Connection, wanted: JobFilter, search: Search | None) -> tuple[int, int]:
-    """Return the first id to read, and the one after the last."""
-    first, last = connection.execute(BOUNDS).one()
-    if first is None:
-        return 0, 0
-    high = last + 1 if wanted.before is None else min(wanted.before, last + 1)
-    for term in () if search is None else search.query.terms:
-        if isinstance(term.condition, HasId) and not term.negated:
-            first, high = max(first, term.condition.id), min(high, term.condition.id + 1)
-    return first, high
-
-
 def _matching(
-    dialect: str, wanted: JobFilter, search: Search | None, also: Sequence[ColumnElement[bool]]
+    connection: Connection,
+    wanted: JobFilter,
+    search: Search | None,
+    also: Sequence[ColumnElement[bool]],
 ) -> Select[Any]:
     """Return the ids in a range that match, in any order."""
     terms = () if search is None else search.query.terms
     states = _possible_states(wanted, terms)
-    conditions = [
-        *conditions_of(dialect, replace(wanted, before=None)),
-        *also,
-        *(_of_term(dialect, term, search) for term in terms if search is not None),
-    ]
+    conditions = [*conditions_of(replace(wanted, before=None)), *also]
+    for term in terms:
+        assert search is not None
+        condition = _of_condition(term.condition, search)
+        # `NOT` would not match a job without the value, for which the condition is null.
+        conditions.append(case((condition, false()), else_=true()) if term.negated else condition)
+    in_order = keeps_rows_in_order(connection)
     is_narrow = wanted.types is not None or wanted.queues is not None or _has_own_index(terms)
     parts: list[ColumnElement[bool]] = []
     if JobState.FINISHED not in states:
-        parts = [*_open_parts(states), *_unsuccessful(dialect, states)] or [false()]
-    elif (
-        dialect == POSTGRESQL and is_narrow
-    ):  # the indexes hold ended jobs; the states of open jobs have small indexes of their own
+        parts = _open_parts(states)
+        named = [state for state in (JobState.FAILED, JobState.CANCELLED) if state in states]
+        if named:
+            parts.append(_unsuccessful(named))
+        parts = parts or [false()]
+    elif not in_order and is_narrow:
+        # The indexes hold ended jobs; the states of open jobs have small indexes of their own.
         parts = [_IS_ENDED, *_open_parts(states)]
-    in_range = _AFTER_INDEX if parts and dialect == SQLITE else _IN_RANGE
-    chosen = select(jobs.c.id).where(in_range, *conditions)
-    if not parts and dialect == SQLITE:
+    chosen = select(jobs.c.id).where(_AFTER_INDEX if parts and in_order else _IN_RANGE, *conditions)
+    if not parts and in_order:
         return chosen
     found = union_all(*(chosen.where(part) for part in parts)) if parts else chosen
     return select(found.cte("found").prefix_with("MATERIALIZED").c.id)
@@ -244,22 +245,14 @@ def _open_parts(states: Collection[JobState]) -> list[ColumnElement[bool]]:
     return [part for state, parts in OPEN_PARTS.items() if state in states for part in parts]
 
 
-def _as_indexed(condition: str) -> ColumnElement[bool]:
-    """Return an index's condition word for word; SQLAlchemy would compare it with 1 on SQLite."""
-    return and_(text(f"({condition})"))
-
-
-def _unsuccessful(dialect: str, states: Collection[JobState]) -> list[ColumnElement[bool]]:
+def _unsuccessful(states: Sequence[JobState]) -> ColumnElement[bool]:
     """Return the condition of the index of failed and cancelled jobs, for these states."""
-    named = " OR ".join(
-        f"state = '{state}'" for state in (JobState.FAILED, JobState.CANCELLED) if state in states
-    )
-    if not named:
-        return []
-    condition = _as_indexed(named)
-    # With this condition PostgreSQL can choose an index of ended jobs; SQLite would always choose
-    # it.
-    return [condition if dialect == SQLITE else and_(condition, _IS_ENDED)]
+    # It has the words of the index; SQLAlchemy would compare it with 1 on SQLite.
+    named = " OR ".join(f"state = '{state}'" for state in states)
+    condition = and_(text(f"({named})"))
+    # With the second condition PostgreSQL can choose an index of ended jobs; SQLite would always
+    # choose it.
+    return PerDatabase(and_(condition, _IS_ENDED), condition)
 
 
 def _has_own_index(terms: Sequence[Term]) -> bool:
@@ -273,18 +266,12 @@ def _has_own_index(terms: Sequence[Term]) -> bool:
     )
 
 
-def _of_term(dialect: str, term: Term, search: Search) -> ColumnElement[bool]:
-    condition = _of_condition(dialect, term.condition, search)
-    # `NOT` would not match a job without the value, for which the condition is null.
-    return case((condition, false()), else_=true()) if term.negated else condition
-
-
-def _of_condition(dialect: str, condition: Condition, search: Search) -> ColumnElement[bool]:
+def _of_condition(condition: Condition, search: Search) -> ColumnElement[bool]:
     match condition:
         case HasId(id=job_id):
             return jobs.c.id == job_id
         case Is():
-            return _is(dialect, condition, search)
+            return _is(condition, technical=search.query.technical)
         case InTime(field=field, start=start, end=end):
             column = _COLUMNS[field]
             bounds = [] if start is None else [column >= _moment(start)]
@@ -292,17 +279,25 @@ def _of_condition(dialect: str, condition: Condition, search: Search) -> ColumnE
                 column.is_not(None), *bounds, *([] if end is None else [column < _moment(end)])
             )
         case Lasted():
-            return _lasted(dialect, condition)
-        case HasParameter():
-            return _has_parameter(dialect, condition, search.types[condition.path])
+            return _lasted(condition)
+        case HasParameter(path=path, values=values):
+            either = (_has_parameter(path, value) for value in values)
+            return and_(jobs.c.type.in_(search.types[path]), or_(*either))
         case _:
             assert_never(condition)
 
 
-def _is(dialect: str, condition: Is, search: Search) -> ColumnElement[bool]:
+def _is(condition: Is, *, technical: bool) -> ColumnElement[bool]:
     wanted = condition.text
     if condition.field is Field.ERROR:
-        return _has_error(wanted, technical=search.query.technical)
+        columns = [jobs.c.human_readable_error]
+        if technical:
+            columns.insert(0, jobs.c.error)
+        # This state condition is that of the index of failed jobs.
+        return and_(
+            jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
+            or_(*(column.icontains(wanted, autoescape=True) for column in columns)),
+        )
     if condition.field is Field.TAG:
         # The range is repeated: PostgreSQL does not infer it, and would read all jobs that have the
         # tag.
@@ -310,17 +305,17 @@ def _is(dialect: str, condition: Is, search: Search) -> ColumnElement[bool]:
             job_tags.c.tag == wanted, job_tags.c.job_id >= _low, job_tags.c.job_id < _high
         )
         # For a subquery SQLite would look the tag up for each job in the range.
-        return (
-            jobs.c.id.in_(having)
-            if dialect == SQLITE
-            else exists(having.where(job_tags.c.job_id == jobs.c.id))
+        return PerDatabase(
+            exists(having.where(job_tags.c.job_id == jobs.c.id)), jobs.c.id.in_(having)
         )
     column = _COLUMNS[condition.field]
     if not condition.prefix:
         return column == wanted
-    if dialect == SQLITE:  # LIKE ignores case on SQLite
-        return func.substr(column, 1, len(wanted)) == wanted
-    return column.like(_WILDCARD.sub(r"\\\g<0>", wanted) + "%")
+    # LIKE ignores case on SQLite.
+    return PerDatabase(
+        column.like(_WILDCARD.sub(r"\\\g<0>", wanted) + "%"),
+        func.substr(column, 1, len(wanted)) == wanted,
+    )
 
 
 def _moment(bound: Bound) -> ColumnElement[datetime]:
@@ -329,18 +324,7 @@ def _moment(bound: Bound) -> ColumnElement[datetime]:
     return literal(bound, Instant())
 
 
-def _has_error(part: str, *, technical: bool) -> ColumnElement[bool]:
-    columns = (
-        (jobs.c.error, jobs.c.human_readable_error) if technical else (jobs.c.human_readable_error,)
-    )
-    # This state condition is that of the index of failed jobs.
-    return and_(
-        jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
-        or_(*(column.icontains(part, autoescape=True) for column in columns)),
-    )
-
-
-def _lasted(dialect: str, condition: Lasted) -> ColumnElement[bool]:
+def _lasted(condition: Lasted) -> ColumnElement[bool]:
     took = seconds_between(jobs.c.finished_at, jobs.c.started_at)
     conditions: list[ColumnElement[bool]] = [
         jobs.c.finished_at.is_not(None),
@@ -350,32 +334,25 @@ def _lasted(dialect: str, condition: Lasted) -> ColumnElement[bool]:
         least = condition.least.total_seconds()
         conditions.append(took > least if condition.strictly else took >= least)
         if least > SLOW_SECONDS:
-            conditions.append(_as_indexed(IS_SLOW[dialect]))
+            conditions.append(IS_SLOW.repeated())
     if condition.most is not None:
         most = condition.most.total_seconds()
         conditions.append(took < most if condition.strictly else took <= most)
     return and_(*conditions)
 
 
-def _has_parameter(
-    dialect: str, condition: HasParameter, types: Collection[str]
-) -> ColumnElement[bool]:
-    one = _parameter_on_sqlite if dialect == SQLITE else _parameter_on_postgresql
-    return and_(
-        jobs.c.type.in_(types), or_(*(one(condition.path, value) for value in condition.values))
-    )
-
-
-def _parameter_on_postgresql(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
+def _has_parameter(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
     document: Any = value
     for name in reversed(path):
         document = {name: document}
-    return jobs.c.params.op("@>", is_comparison=True)(
-        cast(literal(json.dumps(document), Text()), Json())
+    contains = jobs.c.params.op("@>", is_comparison=True)
+    # SQLite has no index of parameters: it reads those of each job.
+    return PerDatabase(
+        contains(cast(literal(json.dumps(document), Text()), Json())), _extracted(path, value)
     )
 
 
-def _parameter_on_sqlite(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
+def _extracted(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
     place = "$" + "".join(f'."{name}"' for name in path)
     kind, found = func.json_type(jobs.c.params, place), func.json_extract(jobs.c.params, place)
     match value:
@@ -386,20 +363,14 @@ def _parameter_on_sqlite(path: Sequence[str], value: Literal) -> ColumnElement[b
         case _:
             matches = and_(kind.in_(["integer", "real"]), found == value)
     skipped = [(func.json_valid(jobs.c.params) == 0, false())]
-    if (written := _as_written(value)) is not None:
+    # A text that any JSON with the value contains; other values have several forms.
+    written: str | None = None
+    if isinstance(value, str):
+        if value.isascii() and value.replace("-", "").replace("_", "").isalnum():
+            written = value
+    elif isinstance(value, int) and not isinstance(value, bool) and abs(value) < EXPONENTS_FROM:
+        written = str(value)  # the text also occurs in 4711.0, which is equal
+    if written is not None:
         # Searching for the text is cheaper than parsing the parameters of each job.
         skipped.insert(0, (func.instr(jobs.c.params, written, type_=Integer()) == 0, false()))
     return case(*skipped, else_=matches)
-
-
-def _as_written(value: Literal) -> str | None:
-    """Return a text that any JSON with the value contains; None if it has several forms."""
-    if (
-        isinstance(value, str)
-        and value.isascii()
-        and value.replace("-", "").replace("_", "").isalnum()
-    ):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < EXPONENTS_FROM:
-        return str(value)  # the text also occurs in 4711.0, which is equal
-    return None

@@ -6,26 +6,22 @@ no work for them.
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import BigInteger, Connection, Text, bindparam, cast, delete, insert, select, update
 
 from horae.domain.jobs import JobId
-from horae.storage.engine import Json, PerDialect, among, json_rows
+from horae.storage.engine import Json, json_rows, member_of
 from horae.storage.jobs.tables import job_tags, jobs
 
-SET: Final = among(
-    update(jobs).values(tags=cast(bindparam("tags", type_=Text()), Json())), jobs.c.id
+SET: Final = (
+    update(jobs)
+    .where(member_of(jobs.c.id, "ids"))
+    .values(tags=cast(bindparam("tags", type_=Text()), Json()))
 )
-
-
-def _add(dialect: str) -> Any:
-    rows = json_rows(dialect, "rows", tag=Text(), job_id=BigInteger())
-    return insert(job_tags).from_select(["tag", "job_id"], select(rows.c.tag, rows.c.job_id))
-
-
-ADD: Final = PerDialect(_add)
-DELETE: Final = among(delete(job_tags), job_tags.c.job_id)
+_row = json_rows("rows", tag=Text(), job_id=BigInteger())
+ADD: Final = insert(job_tags).from_select(["tag", "job_id"], select(_row.c.tag, _row.c.job_id))
+DELETE: Final = delete(job_tags).where(member_of(job_tags.c.job_id, "ids"))
 
 
 def write(connection: Connection, job_ids: Sequence[JobId], tags: Sequence[str]) -> None:
@@ -38,14 +34,14 @@ def write_each(
 ) -> None:
     """Write the tags of new jobs, each with its own."""
     rows = [{"tag": tag, "job_id": job_id} for job_id, given in jobs_with_tags for tag in given]
-    connection.execute(ADD.on(connection), {"rows": json.dumps(rows)})
+    connection.execute(ADD, {"rows": json.dumps(rows)})
     by_tags: dict[str, list[JobId]] = {}
     for job_id, given in jobs_with_tags:
         by_tags.setdefault(json.dumps(given, ensure_ascii=False), []).append(job_id)
     for text, job_ids in by_tags.items():
-        connection.execute(SET.on(connection), {"ids": job_ids, "tags": text})
+        connection.execute(SET, {"ids": job_ids, "tags": text})
 
 
 def delete_tags(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Delete the tags of jobs that were deleted."""
-    connection.execute(DELETE.on(connection), {"ids": list(job_ids)})
+    connection.execute(DELETE, {"ids": list(job_ids)})
