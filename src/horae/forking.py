@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar, overload
 from weakref import WeakSet
 
@@ -58,12 +57,7 @@ class ForkSafeLock(BuiltAnewInChild):
         """Acquire the lock."""
         self._lock.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Release the lock."""
         self._lock.release()
 
@@ -120,12 +114,7 @@ class ForkGate(BuiltAnewInChild):
                 self._changed.wait_for(lambda: not self._closed, PATIENCE)
             self._within += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let a waiting fork proceed."""
         with self._lock:
             self._within -= 1

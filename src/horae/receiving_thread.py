@@ -6,20 +6,12 @@ import threading
 from abc import ABC, abstractmethod
 from datetime import timedelta
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from horae.domain.backoff import Backoff, retry_delay
 
 RECONNECT: Final = Backoff(base=timedelta(milliseconds=100), cap=timedelta(seconds=5), jitter=0.5)
 """Delays between attempts to reach a server, short at first because most failures are."""
-
-
-class HasFileno(Protocol):
-    """A connection on whose file descriptor something arrives."""
-
-    def fileno(self) -> int:
-        """Return the file descriptor."""
-        ...
 
 
 class ReceivingThread(ABC):
@@ -69,11 +61,11 @@ class ReceivingThread(ABC):
                         delay = retry_delay(self._failures, RECONNECT, self._random)
                         self._wait(None, delay.total_seconds())
 
-    def _wait(self, connection: HasFileno | None, seconds: float) -> bool:
+    def _wait(self, descriptor: int | None, seconds: float) -> bool:
         """Wait until something arrives or the thread is closed; return False after `seconds`."""
         # Polling needs no file descriptor: the process may have none left.
         with selectors.PollSelector() as selector:
             selector.register(self._closed, selectors.EVENT_READ)
-            if connection is not None:
-                selector.register(connection, selectors.EVENT_READ)
+            if descriptor is not None:
+                selector.register(descriptor, selectors.EVENT_READ)
             return bool(selector.select(seconds))

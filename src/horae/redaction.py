@@ -44,14 +44,7 @@ def hidden_urls(text: str) -> str:
 
 def cleaner(secrets: Iterable[str]) -> Callable[[str], str]:
     """Return a function that removes these secrets from texts."""
-    known = _as_shown(secrets)
-
-    def clean(text: str) -> str:
-        for secret in known:
-            text = text.replace(secret, MASK)
-        return text
-
-    return clean
+    return Redactor(None, secrets).clean
 
 
 def error_text(error: BaseException) -> str:
@@ -72,8 +65,9 @@ def text_of(error: BaseException) -> str:
 class Redactor:
     """Removes the values that an error and its causes repeat, and known secrets, from texts."""
 
-    def __init__(self, error: BaseException, secrets: Iterable[str] = ()) -> None:
-        self._replacements = [pair for each in _chain(error) for pair in _replacements(each)]
+    def __init__(self, error: BaseException | None, secrets: Iterable[str] = ()) -> None:
+        errors = () if error is None else _chain(error)
+        self._replacements = [pair for each in errors for pair in _replacements(each)]
         self._replacements += [(secret, MASK) for secret in _as_shown(secrets)]
 
     def clean(self, text: str) -> str:

@@ -12,7 +12,7 @@ from horae import EndNotWritten, Horae, Job, JobState
 from horae.runtime.inline.ends import InlineEnds
 from horae.runtime.inline.inline_node import InlineNode
 from horae.runtime.settling.settler import UNSTORABLE
-from horae.runtime.timing import InlineTiming, Timing
+from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling
 from tests.harness.applications import application, attempts_of
@@ -48,9 +48,7 @@ def of_server(origin: psycopg.Error, *, lost: bool = False) -> DBAPIError:
 
 def make_impatient(horae: Horae) -> None:
     """Let callers wait for no second try."""
-    vars(horae.opened)["inline"] = InlineNode(
-        horae.components, Timing(inline=InlineTiming(result_wait=0.0))
-    )
+    vars(horae.opened)["inline"] = InlineNode(horae.components, Timing(inline_result=0.0))
 
 
 def only_job(horae: Horae) -> Job:

@@ -24,7 +24,6 @@ from horae.runtime.node.deploying import Deploying
 from horae.runtime.node.incarnation import Incarnation
 from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
-from horae.runtime.node.without_hints import reread_schedules
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ClaimerTiming, DispatcherTiming, HeartbeatTiming, Pauses, Timing
 from horae.storage.engine.database import Database
@@ -89,16 +88,14 @@ async def test_every_service_of_a_node_is_restarted(
         "the check of the file": (Incarnation, "_watch_file"),
         "the check of the schema": (SchemaWatch, "run"),
         "the refresh of calendars": (Deploying, "refresh_calendars"),
+        "the reading of schedules": (Deploying, "reread_schedules"),
         "the view of other nodes": (Peers, "run"),
         "the registration of job types": (ServedTypes, "run"),
     }
     for service, name in services.values():
         monkeypatch.setattr(service, name, failing_once(getattr(service, name)))
-    monkeypatch.setattr(
-        "horae.runtime.node.incarnation.reread_schedules", failing_once(reread_schedules)
-    )
     async with running_node(with_work(horae), timing=SOON):
-        for text in (*services, "the reading of schedules"):
+        for text in services:
             await until_logged(caplog, f"{text} failed for lack of a resource and is restarted: ")
         job = await horae.aio.jobs.start("work")
         await until_state(horae, job.id, "finished")

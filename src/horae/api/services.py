@@ -144,7 +144,7 @@ class Services:
         dead = [
             (node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None
         ]
-        routes = Routes(self.registry, self.components.queue_backends)
+        routes = Routes(self.registry, self.components.registry.queue_backends)
         waits = BodyWaits(self.components.database, self.components.live)
         return take(
             self.components.database,

@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
@@ -68,9 +69,10 @@ class SideCar(BuiltAnewInChild):
         **kwargs: P.kwargs,
     ) -> T:
         """Run `statement`, twice if the file was lost; raises `DatabaseBusy` if it stays locked."""
+        call = partial(self._attempt, lambda connection: statement(connection, *args, **kwargs))
         identity = self._open()
         try:
-            return self._attempt(statement, *args, **kwargs)
+            return call()
         except DBAPIError as error:
             # The file may have caused these; a wrong value has another error class.
             if type(error.orig) not in (sqlite3.DatabaseError, sqlite3.OperationalError):
@@ -79,22 +81,16 @@ class SideCar(BuiltAnewInChild):
             if self._identity == identity:  # no other thread has checked the file meanwhile
                 self._identity = None
         self._open()
-        return self._attempt(statement, *args, **kwargs)
+        return call()
 
     def close(self) -> None:
         """Close all connections; the file is left for the other processes."""
         self._engine.dispose()
 
-    def _attempt(
-        self,
-        statement: Callable[Concatenate[Connection, P], T],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+    def _attempt(self, call: Callable[[Connection], T]) -> T:
         try:
             with SQLITE_GATE, self._engine.begin() as connection:
-                return statement(connection, *args, **kwargs)
+                return call(connection)
         except DBAPIError as error:
             if is_busy(error):
                 raise self._busy() from error

@@ -35,9 +35,8 @@ class Subscription(ReceivingThread):
         try:
             asked = True  # the first message confirms the subscription
             while not self._closing:
-                if self._wait(
-                    connection, self._timing.answer_within if asked else self._timing.silence
-                ):
+                within = self._timing.answer_within if asked else self._timing.silence
+                if self._wait(connection.fileno(), within):
                     asked = False
                     messages = connection.messages(MOST_AT_ONCE, self._timing.answer_within)
                     if self._closing:

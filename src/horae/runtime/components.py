@@ -1,6 +1,6 @@
 """What a node consists of, as `app.py` chooses it, and the options of one node."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -30,11 +30,6 @@ class Components:
     """Which log lines are kept of jobs whose type does not say; None keeps nothing."""
     replica: ReadReplica | None = None
     """The source from which the HTTP API reads lists, if it is not the database."""
-
-    @property
-    def queue_backends(self) -> Mapping[str, str]:
-        """The backends that run the jobs of the queues that the settings name."""
-        return self.registry.queue_backends
 
 
 class NodeKeywords(TypedDict, total=False):

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Generic, ParamSpec, TypeAlias
 
 from horae.domain.cluster import Isolation
-from horae.domain.jobs import Job
+from horae.domain.jobs import Claim, Job, JobState, NodeId, Settlement
 from horae.runtime.bodies import FinishedRun
-from horae.runtime.liveness import Rescued
 from horae.storage.outcomes import Settled
 from horae.storage.schedules import AppliedPlan
 
@@ -54,6 +53,16 @@ class Signal(Generic[P]):
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         return future
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A job of a dead node, and its new state."""
+
+    claim: Claim
+    node: NodeId
+    settlement: Settlement | None
+    state: JobState
 
 
 Schedules: TypeAlias = Collection[int]

@@ -217,15 +217,6 @@ class HeartbeatTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MembershipTiming:
-    """How long traces of nodes are kept on SQLite."""
-
-    orphaned_after: float = 60.0
-    """How long a lock file without a registered node is kept: a starting node makes its file first.
-    """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PeersTiming:
     """How nodes share the work that each would otherwise do alone (PostgreSQL)."""
 
@@ -329,14 +320,6 @@ class ShutdownTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InlineTiming:
-    """How long a caller waits for the jobs that it runs itself."""
-
-    result_wait: float = 30.0
-    """How long the caller waits until the result is written: longer than most fail-overs take."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """The timing of all services of a node."""
 
@@ -348,16 +331,21 @@ class Timing:
     hooks: HookTiming = field(default_factory=HookTiming)
     controller: ControllerTiming = field(default_factory=ControllerTiming)
     heartbeat: HeartbeatTiming = field(default_factory=HeartbeatTiming)
-    membership: MembershipTiming = field(default_factory=MembershipTiming)
     peers: PeersTiming = field(default_factory=PeersTiming)
     sweeper: SweeperTiming = field(default_factory=SweeperTiming)
     journals: JournalTiming = field(default_factory=JournalTiming)
     run_monitor: RunMonitorTiming = field(default_factory=RunMonitorTiming)
     shutdown: ShutdownTiming = field(default_factory=ShutdownTiming)
-    inline: InlineTiming = field(default_factory=InlineTiming)
     restart: Pauses = Pauses(0.1, 5.0)
     """Pauses before a service is restarted that failed because the machine lacked memory, threads
     or descriptors.
+    """
+    inline_result: float = 30.0
+    """How long a caller waits until the result of a job that it ran is written: longer than most
+    fail-overs take.
+    """
+    orphaned_after: float = 60.0
+    """How long a lock file without a registered node is kept: a starting node makes its file first.
     """
     calendars: float = 24 * 3600.0
     """Time between two rounds in which calendar functions are asked which days they exclude."""

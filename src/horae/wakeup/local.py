@@ -13,18 +13,18 @@ import socket
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
-from horae.wakeup.channel import Hint, Listener, WakeupChannel
+from horae.wakeup.channel import Hint, WakeupChannel
 from horae.wakeup.listeners import HintListeners
-from horae.wakeup.outbox import Merged, Outbox
+from horae.wakeup.outbox import Merged
 from horae.wakeup.payload import decode, encode
+from horae.wakeup.process_channel import ProcessChannel
 
 LARGEST_DATAGRAM: Final = 1200
 """Number of bytes in a datagram; macOS carries 2,048 on a Unix socket, Linux more."""
@@ -40,10 +40,8 @@ TAG: Final = "horae"
 _log = guarded_log(__name__)
 
 
-class LocalChannel(BuiltAnewInChild):
+class LocalChannel(ProcessChannel["_Receiver"]):
     """A `WakeupChannel` for the processes of one user that know a database by the same name."""
-
-    listens = True
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
         """`name`: the name of the database; `folder`: the folder of the sockets, by default this
@@ -51,13 +49,8 @@ class LocalChannel(BuiltAnewInChild):
         """
         self._name = name
         self._given_folder = folder
-        self._lock = threading.Lock()
-        self._closed = False
         self._warned = False
-        self._listeners = HintListeners()
-        self._receiver: _Receiver | None = None
-        self._here = Outbox("horae-hints-here", self._listeners.call)
-        self._outbox = Outbox("horae-hints-sender", self._transmit, interval=SEND_INTERVAL)
+        super().__init__(interval=SEND_INTERVAL)
 
     @override
     def begin_in_child(self) -> None:
@@ -79,38 +72,12 @@ class LocalChannel(BuiltAnewInChild):
                     self._receiver = self._listen()
         return self._receiver is not None
 
-    def send(self, hint: Hint) -> None:
-        """Send the hint to all listeners on this machine soon, to this process's first."""
-        if self._listeners:
-            self._here.put(hint)
-        self._outbox.put(hint)
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once.
-
-        Return a function that ends this.
-        """
-        remove = self._listeners.add(listener)
-        with self._lock:
-            if self._receiver is None and not self._closed:
-                self._receiver = self._listen()
-        return remove
-
-    def close(self) -> None:
-        """Send the waiting hints, then stop; the listeners are not called any more."""
-        with self._lock:
-            self._closed = True
-            receiver, self._receiver = self._receiver, None
-        if receiver is not None:
-            receiver.close()
-        self._here.close()
-        self._outbox.close()
-
     def _folder(self) -> Path:
         """Return the folder of the sockets. Raises `OSError` where there is no temporary folder."""
         # The path of a socket can have about a hundred characters; many database paths are longer.
         return self._given_folder or Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
 
+    @override
     def _listen(self) -> "_Receiver | None":
         try:
             folder = self._folder()
@@ -130,6 +97,7 @@ class LocalChannel(BuiltAnewInChild):
             self._warned = True
             return None
 
+    @override
     def _transmit(self, hints: Sequence[Hint]) -> None:
         own = None if self._receiver is None else self._receiver.path
         datagrams = [encode(TAG, hint, LARGEST_DATAGRAM).encode() for hint in hints]

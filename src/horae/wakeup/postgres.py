@@ -8,7 +8,6 @@ NOTIFY also works through a pooler.
 """
 
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,13 @@ import psycopg
 from sqlalchemy import URL
 from typing_extensions import override
 
-from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.receiving_thread import ReceivingThread
 from horae.storage.engine import driver_arguments
 from horae.storage.engine.connections import SERVICE_BOUNDS, ask, driver_arguments_for
-from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
-from horae.wakeup.listeners import HintListeners
-from horae.wakeup.outbox import Outbox
+from horae.wakeup.channel import ALL_KINDS, Hint, WakeupChannel
 from horae.wakeup.payload import CHANNEL, decode, encode_all
+from horae.wakeup.process_channel import ProcessChannel
 
 APPLICATION_NAME: Final = "horae hints"
 
@@ -51,7 +48,7 @@ class PostgresTiming:
     """
 
 
-class PostgresChannel(BuiltAnewInChild):
+class PostgresChannel(ProcessChannel["_Receiver"]):
     """A `WakeupChannel` for all processes on one PostgreSQL database."""
 
     def __init__(
@@ -73,13 +70,8 @@ class PostgresChannel(BuiltAnewInChild):
         self._options = _connection_options(url)
         # A forked child needs its own tag; otherwise the parent would take its hints for its own.
         self._token = secrets.token_hex(8)
-        self._lock = threading.Lock()
-        self._closed = False
-        self._listeners = HintListeners()
-        self._receiver: _Receiver | None = None
         self._sending: psycopg.Connection | None = None
-        self._here = Outbox("horae-hints-here", self._listeners.call)
-        self._outbox = Outbox("horae-hints-sender", self._transmit, interval=timing.send_interval)
+        super().__init__(interval=timing.send_interval)
 
     @property
     def connected(self) -> bool:
@@ -87,38 +79,15 @@ class PostgresChannel(BuiltAnewInChild):
         receiver = self._receiver
         return receiver is not None and receiver.proven
 
-    def send(self, hint: Hint) -> None:
-        """Send the hint to every process soon; this one gets it at once, and only once."""
-        if self._listeners:
-            self._here.put(hint)
-        self._outbox.put(hint)
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once.
-
-        Return a function that ends this.
-
-        Each time the connection listens again, the listener is called once for every kind, without
-        ids: any change may have been missed meanwhile.
-        """
-        remove = self._listeners.add(listener)
-        with self._lock:
-            if self.listens and self._receiver is None and not self._closed:
-                self._receiver = _Receiver(
-                    self._options, self._proof_options, self._timing, self._on_payloads
-                )
-        return remove
-
+    @override
     def close(self) -> None:
-        """Send the waiting hints, then stop; the listeners are not called any more."""
-        with self._lock:
-            self._closed = True
-            receiver, self._receiver = self._receiver, None
-        if receiver is not None:
-            receiver.close()
-        self._here.close()
-        if self._outbox.close():
+        super().close()
+        if self._outbox.close(within=0.0):  # it has ended, and uses the connection no more
             self._disconnect()
+
+    @override
+    def _listen(self) -> "_Receiver":
+        return _Receiver(self._options, self._proof_options, self._timing, self._on_payloads)
 
     def _on_payloads(self, payloads: Iterable[str] | None) -> None:
         if payloads is None:
@@ -129,6 +98,7 @@ class PostgresChannel(BuiltAnewInChild):
         # already.
         self._listeners.call(hint[1] for hint in found if hint and hint[0] != self._token)
 
+    @override
     def _transmit(self, hints: Sequence[Hint]) -> None:
         payloads = encode_all(self._token, hints)
         if self._sending is not None:
@@ -148,10 +118,6 @@ class PostgresChannel(BuiltAnewInChild):
         if self._sending is not None:
             self._sending.close()
         self._sending = None
-
-
-class _NotProvenError(Exception):
-    """The server accepted LISTEN, but no notification came."""
 
 
 class _Receiver(ReceivingThread):
@@ -186,7 +152,7 @@ class _Receiver(ReceivingThread):
                 self._on_payloads(None)
                 while not self._closing:
                     self._on_payloads([notice.payload for notice in connection.notifies(timeout=0)])
-                    if not self._wait(connection, self._timing.silence):
+                    if not self._wait(connection.fileno(), self._timing.silence):
                         ask(connection, "SELECT 1", (), self._timing.answer_within)
             finally:
                 self.proven = False
@@ -203,13 +169,13 @@ class _Receiver(ReceivingThread):
         while not self._closing and (left := deadline - time.monotonic()) > 0:
             if any(notice.payload == proof for notice in connection.notifies(timeout=0)):
                 return
-            self._wait(connection, left)
+            self._wait(connection.fileno(), left)
         elsewhere = (
             ", or does hints_database name another database"
             if self._proof_options != self._options
             else ""
         )
-        raise _NotProvenError(
+        raise ConnectionError(
             f"notifications do not arrive; is there a pooler in between{elsewhere}?"
         )
 

@@ -4,18 +4,18 @@ Redis keeps no message for a subscriber that is away. So each time the subscript
 every kind of hint is passed on once, because any change may have been missed.
 """
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
-from horae.forking import BuiltAnewInChild
+from typing_extensions import override
+
 from horae.redis_access.access import UNUSABLE, RedisAccess, reason
 from horae.redis_access.subscription import Subscription
-from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
-from horae.wakeup.listeners import HintListeners
-from horae.wakeup.outbox import Merged, Outbox
+from horae.wakeup.channel import ALL_KINDS, Hint, WakeupChannel
+from horae.wakeup.outbox import Merged
 from horae.wakeup.payload import decode, encode_all
+from horae.wakeup.process_channel import ProcessChannel
 
 HINTS: Final = "hints"
 """The name of the channel, and how the log calls this use of Redis."""
@@ -23,64 +23,30 @@ SEND_INTERVAL: Final = 0.002
 """Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 
 
-class RedisChannel(BuiltAnewInChild):
+class RedisChannel(ProcessChannel[Subscription]):
     """A `WakeupChannel` for all processes with the same prefix on one Redis server."""
-
-    listens = True
 
     def __init__(self, access: RedisAccess) -> None:
         """Connect only when the connection is needed."""
         self._access = access
         # A forked child needs its own tag; otherwise the parent would take its hints for its own.
         self._token = token_hex(8)
-        self._lock = threading.Lock()
-        self._closed = False
-        self._listeners = HintListeners()
-        self._subscription: Subscription | None = None
-        self._here = Outbox("horae-hints-here", self._listeners.call)
-        self._outbox = Outbox(
-            "horae-hints-sender",
-            self._transmit,
-            interval=SEND_INTERVAL,
-            on_failure=self._log_failure,
-        )
+        super().__init__(interval=SEND_INTERVAL, on_failure=self._log_failure)
 
     @property
     def connected(self) -> bool:
         """Return whether hints of other processes arrive, as the server has confirmed."""
-        subscription = self._subscription
-        return subscription is not None and subscription.connected
+        receiver = self._receiver
+        return receiver is not None and receiver.connected
 
-    def send(self, hint: Hint) -> None:
-        """Send the hint to every process soon; this one gets it at once, and only once."""
-        if self._listeners:
-            self._here.put(hint)
-        self._outbox.put(hint)
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once.
-
-        Return a function that ends this.
-
-        Each time the subscription begins again, the listener is called once for every kind, without
-        ids.
-        """
-        remove = self._listeners.add(listener)
-        with self._lock:
-            if self._subscription is None and not self._closed:
-                self._subscription = Subscription(self._access, HINTS, HINTS, self._on_messages)
-        return remove
-
+    @override
     def close(self) -> None:
-        """Send the waiting hints, then stop; the listeners are not called any more."""
-        with self._lock:
-            self._closed = True
-            subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            subscription.close()
-        self._here.close()
-        self._outbox.close()
+        super().close()
         self._access.close()
+
+    @override
+    def _listen(self) -> Subscription:
+        return Subscription(self._access, HINTS, HINTS, self._on_messages)
 
     def _on_messages(self, messages: Sequence[str] | None) -> None:
         if messages is None:
@@ -94,6 +60,7 @@ class RedisChannel(BuiltAnewInChild):
                 merged.add(found[1])
         self._listeners.call(merged.take())
 
+    @override
     def _transmit(self, hints: Sequence[Hint]) -> None:
         self._access.publish(HINTS, encode_all(self._token, hints))
         self._access.log.note_success("sending hints")

@@ -36,7 +36,7 @@ def list_nodes(horae: Horae) -> Answer:
             typer.echo()
             print_table(COLUMNS_OF_DEAD, died)
 
-    removed = [{**asdict(node), "host": host_name(node.host, node.pid)} for node in died]
+    removed = [{**asdict(node), "host": host_name(node.host)} for node in died]
     return Answer({"nodes": [as_values(node) for node in seen], "died": removed}, show)
 
 
@@ -93,7 +93,7 @@ COLUMNS: Final[Columns] = {
 COLUMNS_OF_DEAD: Final[Columns] = {
     "ID": "id",
     "NAME": "name",
-    "HOST": lambda node: host_name(node.host, node.pid),
+    "HOST": lambda node: host_name(node.host),
     "PID": "pid",
     "DIED": "died_at",
     "JOBS": lambda node: (

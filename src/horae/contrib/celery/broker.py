@@ -30,14 +30,10 @@ class CeleryBackend(BuiltAnewInChild):
     """A Celery application whose workers run jobs."""
 
     def __init__(self, app: Any, usual_destination: str) -> None:
-        self.app, self._usual_destination = app, usual_destination
+        """`usual_destination`: the Celery queue of jobs whose backend names none."""
+        self.app, self.usual_destination = app, usual_destination
         self._connection: Any = None
         self._lock = threading.Lock()
-
-    @property
-    def usual_destination(self) -> str:
-        """The Celery queue of jobs whose backend names none."""
-        return self._usual_destination
 
     def check(self) -> None:
         """Raise `ConfigurationError` without a broker, or if workers would reject the messages."""

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Final
 
 from horae.errors import DatabaseReadOnly
@@ -23,7 +23,7 @@ class MainNode:
     def __init__(self, make: Callable[[], AbstractContextManager[object]]) -> None:
         """`make`: opens the database, and returns a node that runs during a block."""
         self._make = make
-        self._running: AbstractContextManager[object] | None = None
+        self._running = ExitStack()
         self._later: threading.Thread | None = None
         self._stopped = threading.Event()
         self._warning = ThrottledWarning()
@@ -33,7 +33,7 @@ class MainNode:
         errors.
         """
         try:
-            self._start()
+            self._running.enter_context(self._make())
         except (DatabaseReadOnly, ExceptionGroup) as error:
             if not is_read_only(error):
                 raise
@@ -48,20 +48,13 @@ class MainNode:
         self._stopped.set()
         if self._later is not None:
             self._later.join()
-        running, self._running = self._running, None
-        if running is not None:
-            running.__exit__(None, None, None)
-
-    def _start(self) -> None:
-        made = self._make()
-        made.__enter__()
-        self._running = made
+        self._running.close()
 
     def _start_later(self) -> None:
         pause = AGAIN_AFTER.shortest
         while not self._stopped.wait(pause):
             try:
-                self._start()
+                self._running.enter_context(self._make())
             except Exception as error:  # noqa: BLE001 - the worker does what needs no node
                 self._warn(error)
                 pause = AGAIN_AFTER.after(pause)

@@ -186,25 +186,13 @@ def install(app: Any, processes: WorkerProcesses) -> None:
     """Let the workers of a Celery application start and stop the nodes."""
     bootsteps = celery_module("celery.bootsteps")
 
-    def create(_step: Any, worker: Any) -> None:
-        processes.prepare(worker)
-
-    def start(_step: Any, worker: Any) -> None:
-        processes.start(worker)
-
-    def stop(_step: Any, _worker: Any) -> None:
-        processes.stop()
-
-    def loop(_step: Any, _worker: Any, hub: Any) -> None:
-        forget_ended_timers(hub)
-
     members = {
         "requires": {"celery.worker.components:Pool"},
-        "create": create,
-        "start": start,
-        "stop": stop,
-        "terminate": stop,
-        "register_with_event_loop": loop,
+        "create": lambda _step, worker: processes.prepare(worker),
+        "start": lambda _step, worker: processes.start(worker),
+        "stop": lambda _step, _worker: processes.stop(),
+        "terminate": lambda _step, _worker: processes.stop(),
+        "register_with_event_loop": lambda _step, _worker, hub: forget_ended_timers(hub),
     }
     app.steps["worker"].add(type("HoraeStep", (bootsteps.StartStopStep,), members))
 

@@ -18,7 +18,7 @@ def check_backends(components: Components) -> None:
     Nothing is sent before this has passed.
     """
     check_routes(components)
-    named = components.queue_backends
+    named = components.registry.queue_backends
     if not named:
         return
     stored = components.database.transact(partial(queue_backends.name_backends, backends=named))
@@ -36,8 +36,8 @@ def check_backends(components: Components) -> None:
 def check_routes(components: Components) -> None:
     """Raise `ConfigurationError` for a backend that cannot be used; the database is not asked."""
     registry = components.registry
-    check_limits(registry, components.queue_backends)
-    for name in sorted(Routes(registry, components.queue_backends).backends):
+    check_limits(registry, components.registry.queue_backends)
+    for name in sorted(Routes(registry, components.registry.queue_backends).backends):
         backend = registry.backends.get(name)
         if backend is None:
             raise ConfigurationError(
@@ -86,7 +86,7 @@ def _users(components: Components, backend: str) -> str:
         if kind.address is not None and kind.address.backend == backend
     ] + [
         f"queue {quoted(queue)}"
-        for queue, text in components.queue_backends.items()
+        for queue, text in components.registry.queue_backends.items()
         if text != OWN_BACKEND
     ]
     return f"{named[0]}{' and others' if len(named) > 1 else ''} has backend {quoted(backend)}"

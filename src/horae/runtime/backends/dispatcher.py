@@ -37,7 +37,7 @@ class Dispatcher:
     ) -> None:
         """`pace`: the factor by which its pauses grow, because other nodes dispatch as well."""
         self._database, self._registry = components.database, components.registry
-        self._queue_backends, self._wakeup = components.queue_backends, components.wakeup
+        self._queue_backends, self._wakeup = components.registry.queue_backends, components.wakeup
         self._timing, self._rng, self._pace = timing, rng, pace
         self._wake = asyncio.Event()
         self._compare_at = self._limits_at = self._limits_from = time.monotonic()

@@ -49,7 +49,7 @@ class InlineEnds:
         self._closed = threading.Event()
 
     def write(self, finished: FinishedRun) -> None:
-        """Write a result; after `InlineTiming.result_wait` leave it to a thread, raise
+        """Write a result; after `Timing.inline_result` leave it to a thread, raise
         `EndNotWritten`.
         """
         end = _UnwrittenEnd(finished)
@@ -58,7 +58,7 @@ class InlineEnds:
         finally:  # a Ctrl-C gets here as well
             if not end.written.is_set():
                 self._write_later(end)
-        if not end.written.wait(self._timing.inline.result_wait):
+        if not end.written.wait(self._timing.inline_result):
             raise EndNotWritten(finished.claim.id) from end.error
 
     def close(self) -> None:

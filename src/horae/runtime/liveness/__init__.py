@@ -7,21 +7,18 @@ crashed.
 
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.heartbeat import Watcher
-from horae.runtime.liveness.identity import decode_host
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import INLINE, record_of
-from horae.runtime.liveness.rescue import Rescued, Rescuer
+from horae.runtime.liveness.rescue import Rescuer
 from horae.runtime.liveness.sweeper import Sweeper
 
 __all__ = [
     "INLINE",
     "GroupSweeper",
     "Membership",
-    "Rescued",
     "Rescuer",
     "Sweeper",
     "Watcher",
-    "decode_host",
     "membership_of",
     "record_of",
 ]

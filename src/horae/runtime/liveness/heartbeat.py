@@ -135,30 +135,30 @@ class Heartbeat:
                     cut, _, text = rest.partition(" ")
                     self._lose(text, cut=cut == "1")
                 case "read-only":
-                    self._refuse(rest)
+                    self._lose(rest, refused=True)
                 case _:
                     self._helper = None
                     helper.dismiss()
                     self._postpone_helper(clock())
-                    self._lose(rest, cut=True)
+                    self._lose(rest)
 
-    def _lose(self, text: str, *, cut: bool) -> None:
-        self._helper_beat_at = -math.inf
-        self._refused = False
-        if not self._stopped.is_set():
-            # Behind a pooler there is no lock that could be free: only silence counts.
-            self._contact.lose(cut=cut and self._record.lock_key is not None)
-            self._unavailable.warn("the heartbeat lost its connection: %s", text)
+    def _lose(self, text: str, *, cut: bool = True, refused: bool = False) -> None:
+        """Note that a heartbeat failed, so that others may declare this node dead.
 
-    def _refuse(self, text: str) -> None:
-        """Log that no heartbeat can be written, so that others may declare this node dead."""
+        `cut`: the connection has ended; `refused`: the database accepts no writes.
+        """
         self._helper_beat_at = -math.inf
-        self._refused = True
-        if not self._stopped.is_set():
-            self._contact.lose(cut=self._record.lock_key is not None)
+        self._refused = refused
+        if self._stopped.is_set():
+            return
+        # Behind a pooler there is no lock that could be free: only silence counts.
+        self._contact.lose(cut=cut and self._record.lock_key is not None)
+        if refused:
             self._read_only.warn(
                 "the heartbeat cannot be written, because the database accepts no writes: %s", text
             )
+        else:
+            self._unavailable.warn("the heartbeat lost its connection: %s", text)
 
     def _take_answer(self, sent: float, suspects: int | None) -> None:
         regained = self._contact.answer(sent)
@@ -240,7 +240,7 @@ class Heartbeat:
                         self._stopped.wait(self._limits.beat)
             except Exception as error:  # noqa: BLE001 - a new connection may work, whatever is wrong
                 if isinstance(error, DatabaseReadOnly):
-                    self._refuse(str(error))
+                    self._lose(str(error), refused=True)
                 else:
                     self._unavailable.warn("the heartbeat lost its connection: %s", error)
                 with suppress(Exception):  # there is no new connection, but perhaps an open one

@@ -151,7 +151,7 @@ class FileMembership(Membership):
         self, database: Database, record: NodeRecord, directory: Path, timing: Timing
     ) -> None:
         super().__init__(database, replace(record, lock_key=None))
-        self._directory, self._timing = directory, timing.membership
+        self._directory, self._timing = directory, timing
         self._lock = LifeLock(self._file(record.id))
 
     @property

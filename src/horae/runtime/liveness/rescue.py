@@ -12,20 +12,11 @@ from horae.domain.jobs import Claim, Crashed, JobId, JobState, NodeId, Settlemen
 from horae.live import LiveReport
 from horae.runtime.bodies import backoff_of, owing
 from horae.runtime.journal import Begun
+from horae.runtime.signals import Rescued
 from horae.storage.jobs import claims
 from horae.storage.outcomes import crashed_nodes, settling
 from horae.storage.schedules import AppliedPlan
 from horae.types import Registry
-
-
-@dataclass(frozen=True, slots=True)
-class Rescued:
-    """A job of a dead node, and its new state."""
-
-    claim: Claim
-    node: NodeId
-    settlement: Settlement | None
-    state: JobState
 
 
 @dataclass(frozen=True, slots=True)

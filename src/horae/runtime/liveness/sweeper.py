@@ -19,14 +19,15 @@ from sqlalchemy import Connection
 
 from horae.domain.cluster import Death
 from horae.domain.elapsed import Elapsed
-from horae.domain.jobs import Job, JobId, NodeId, TimeLimit, limits
+from horae.domain.jobs import JobId, NodeId, TimeLimit, limits
 from horae.guarded_log import guarded_log
 from horae.live import LiveReport, LiveStore
 from horae.runtime.bodies import START_UP
 from horae.runtime.journal import Journals
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership
-from horae.runtime.liveness.rescue import Rescued, Rescuer
+from horae.runtime.liveness.rescue import Rescuer
+from horae.runtime.signals import Rescued, Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SweeperTiming
 from horae.storage.engine import EPOCH, MICROSECOND, SQLITE, Database, is_transient
@@ -57,20 +58,16 @@ class Sweeper:
         live: LiveStore,
         journals: Journals,
         groups: GroupSweeper,
+        signals: Signals,
         keep_seconds: float,
         keep_logs_for: timedelta | None,
         timing: SweeperTiming,
         rng: Random,
         pace: Callable[[], float],
-        on_rescue: Callable[[Sequence[Rescued]], None],
-        on_expiry: Callable[[Job], None],
-        on_runs: Callable[[Sequence[AppliedPlan]], None],
-        on_clock_set: Callable[[], None],
     ) -> None:
         self._database, self._membership, self._registry = database, membership, registry
         self._live, self._timing, self._rng, self._pace = live, timing, rng, pace
-        self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
-        self._on_clock_set = on_clock_set
+        self._signals = signals
         self._jobs_may_wait = False
         self._schedules_may_wait = True  # the clock may have been set while no node ran
         self._journals, self._groups, self._keep_logs_for = journals, groups, keep_logs_for
@@ -209,9 +206,9 @@ class Sweeper:
                 node: counts for node, counts in self._count_states(batch).items() if node in dead
             }
             if batch:
-                self._on_rescue(batch)
+                self._signals.rescued.send(batch)
             if ended:
-                self._on_runs(ended)
+                self._signals.runs_ended.send(ended)
             if len(batch) < self._timing.rescue_batch:
                 break
         for node in removed:
@@ -289,7 +286,7 @@ class Sweeper:
             now = await self._database.autocommit_async(doctor.clock)
         if self._elapsed.observe(now, time.monotonic()):
             self._jobs_may_wait = self._schedules_may_wait = True
-            self._on_clock_set()
+            self._signals.schedules_changed.send(())
         if self._jobs_may_wait:
             made = limit = self._timing.due_batch
             while made == limit:
@@ -314,7 +311,7 @@ class Sweeper:
             last = ids[-1]
             if applied := await self._database.transact_async(clock_setbacks.pull_in, ids):
                 pulled_in += len(applied)
-                self._on_runs(applied)
+                self._signals.runs_ended.send(applied)
         if pulled_in:
             log.warning(
                 "the database's clock was set back: %d intervals are counted from now", pulled_in
@@ -357,7 +354,7 @@ class Sweeper:
         seen = {(each.job_id, each.lease): each.progress_percentage for each in reports.values()}
         for job in await self._database.transact_async(time_limits.expire, passed, limit, seen):
             log.error("job %d (%s) %s and was failed", job.id, job.type, why)
-            self._on_expiry(job)
+            self._signals.expired.send(job)
 
     async def end_lost_runs(self) -> None:
         """End runs of schedules whose jobs have ended or are gone without being reported."""
@@ -369,4 +366,4 @@ class Sweeper:
                 "a run of schedule %r had ended without being recorded", decision.schedule.name
             )
         if ended:
-            self._on_runs(ended)
+            self._signals.runs_ended.send(ended)

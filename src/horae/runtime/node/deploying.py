@@ -27,6 +27,13 @@ class Deploying:
         """Deploy now."""
         self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
 
+    async def reread_schedules(self) -> None:
+        """Let the controller reread all schedules periodically while no hint reports a change."""
+        while True:
+            await asyncio.sleep(self._options.timing.controller.reload_without_hints)
+            if not self._components.wakeup.connected:
+                self._controller.reread()
+
     async def refresh_calendars(self) -> None:
         """Deploy periodically: the schedules are the same, but calendar functions may exclude other
         days.

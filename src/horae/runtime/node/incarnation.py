@@ -28,7 +28,6 @@ from horae.runtime.node.repeated_service import sustain
 from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
-from horae.runtime.node.without_hints import log_pooler, reread_schedules
 from horae.runtime.settling import Completion, HookService, Settler
 from horae.runtime.signals import Signals
 from horae.storage.engine import first_line
@@ -40,6 +39,9 @@ from horae.wakeup import Hint, HintKind
 
 LOGS_WITHIN: Final = 0.3
 """Seconds at the end of a node in which the last log lines of its jobs are written."""
+HINTS_ADVICE: Final = (
+    "set HORAE_HINTS_DATABASE to a URL that leads to the server directly, and hints arrive"
+)
 log = guarded_log("horae.runtime")
 
 
@@ -134,7 +136,8 @@ class Incarnation(BuiltAnewInChild):
                 self._components.wakeup.subscribe(partial(post, loop, self._on_hint))
             )
             log.info("node %s %s", self.id, self._options.work)
-            log_pooler(self.id, self._components, self._timing)
+            if self._components.database.pooled:
+                self._log_pooler()
             sweeping = self._start(
                 services,
                 {
@@ -151,13 +154,9 @@ class Incarnation(BuiltAnewInChild):
             [settling] = self._start(services, {"the settler": self._settler.run})
             if self._options.scheduler:
                 await self._deploying.deploy()
-                reread = partial(
-                    reread_schedules,
-                    self._components.wakeup,
-                    self._controller,
-                    self._timing.controller,
+                sweeping += self._start(
+                    services, {"the reading of schedules": self._deploying.reread_schedules}
                 )
-                sweeping += self._start(services, {"the reading of schedules": reread})
             served_types = ServedTypes(self._components, self.id, self._worker)
             sweeping += self._start(services, {"the registration of job types": served_types.run})
             taking_work: dict[str, Callable[[], Awaitable[None]]] = {}
@@ -179,6 +178,21 @@ class Incarnation(BuiltAnewInChild):
                 task.cancel()
             if self.lost is not None:
                 settling.cancel()  # there is no database to write to
+
+    def _log_pooler(self) -> None:
+        """Log what the node does differently behind a pooler."""
+        seconds = self._timing.worker.poll_without_hints.longest
+        hints = (
+            "hints do not pass it and arrive another way"
+            if self._components.wakeup.listens
+            else f"no hints, so the node polls for work every {seconds:g} s; {HINTS_ADVICE}"
+        )
+        log.warning(
+            "node %s is behind a connection pooler: %s; %s",
+            self.id,
+            self._components.database.without_sessions,
+            hints,
+        )
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload."""
@@ -238,10 +252,7 @@ class Incarnation(BuiltAnewInChild):
             timing=timing.sweeper,
             rng=rng,
             pace=self._peers.pace,
-            on_rescue=signals.rescued.send,
-            on_expiry=signals.expired.send,
-            on_runs=signals.runs_ended.send,
-            on_clock_set=partial(signals.schedules_changed.send, ()),
+            signals=signals,
         )
         self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng, self._peers.pace)
         signals.node_suspected.connect(self._sweeper.suspect)

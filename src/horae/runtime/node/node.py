@@ -6,25 +6,30 @@ starts again as a new incarnation.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from contextlib import AbstractContextManager, suppress
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Collection, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
-from typing import Self
+from typing import Final, Self
 
 from horae.domain.jobs import NodeId
 from horae.resource_shortage import lacks_resource
 from horae.runtime.backends import check_backends
 from horae.runtime.claims import Slots
 from horae.runtime.components import Components, NodeOptions
+from horae.runtime.node import own_loop
 from horae.runtime.node.contact import post
 from horae.runtime.node.deploying import Deploy
-from horae.runtime.node.foreground import run_in_foreground, running_beside
 from horae.runtime.node.incarnation import Incarnation
 from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Pauses
 from horae.storage.engine import first_of, is_transient
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Node:
@@ -64,12 +69,61 @@ class Node:
             post(self._loop, self._stop.set)
 
     def run_sync(self) -> None:
-        """Run in this thread until `stop`; in the main thread also until SIGTERM or Ctrl-C."""
-        run_in_foreground(self)
+        """Run in this thread until `stop`.
 
-    def running(self) -> AbstractContextManager[Self]:
-        """Run in a separate thread during a `with` block, which begins when the node is ready."""
-        return running_beside(self)
+        In the main thread, a first signal stops it, and a second one ends the program.
+        """
+        own_loop.run(self._run_until_signal())
+
+    @contextmanager
+    def running(self) -> Generator[Self]:
+        """Run in a separate thread during a `with` block, which begins when the node is ready.
+
+        Raises the node's error by the end of the block.
+        """
+        ready, ended = Future[None](), Future[None]()
+
+        async def run_and_announce() -> None:
+            async with asyncio.TaskGroup() as group:
+                life = group.create_task(self.run())
+                waiting = group.create_task(self.ready.wait())
+                await asyncio.wait((life, waiting), return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+                if not life.done() or life.exception() is None:
+                    ready.set_result(None)
+
+        def live() -> None:
+            try:
+                own_loop.run(run_and_announce())
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for it
+                for future in (ready, ended):
+                    if not future.done():
+                        future.set_exception(error)
+            else:
+                ended.set_result(None)
+
+        threading.Thread(target=live, name="horae-node", daemon=True).start()
+        ready.result()
+        try:
+            yield self
+        finally:
+            self.stop()
+            ended.result()
+
+    async def _run_until_signal(self) -> None:
+        loop = asyncio.get_running_loop()
+        handled = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+
+        def stop() -> None:
+            for number in handled:  # the next signal has its default effect
+                loop.remove_signal_handler(number)
+            self.stop()
+
+        for number in handled:
+            loop.add_signal_handler(number, stop)
+        await self.run()
+        for number in handled:
+            loop.remove_signal_handler(number)
 
     async def run(self) -> None:
         """Run until `stop`; start again as a new incarnation if the node is declared dead."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.runtime.components import NodeOptions
-from horae.runtime.liveness import decode_host, membership_of, record_of
+from horae.runtime.liveness import membership_of, record_of
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeView, nodes
 from horae.types import Registry
@@ -29,12 +29,12 @@ class SeenNode:
     @property
     def host_name(self) -> str:
         """The readable part of its host."""
-        return host_name(self.view.host, self.view.pid)
+        return host_name(self.view.host)
 
 
-def host_name(host: str, pid: int) -> str:
+def host_name(host: str) -> str:
     """Return the readable part of a node's host."""
-    return decode_host(host, pid).host.partition("/")[0]
+    return host.partition("/")[0]
 
 
 def living(seen: Iterable[SeenNode]) -> list[NodeView]:

@@ -11,9 +11,8 @@ from horae.guarded_log import guarded_log
 from horae.live import CancelRequest
 from horae.runtime.bodies import FinishedRun, Reporter
 from horae.runtime.components import Components
-from horae.runtime.liveness import Rescued
 from horae.runtime.settling.hook_service import HookService
-from horae.runtime.signals import Signals
+from horae.runtime.signals import Rescued, Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.jobs import reading
 from horae.storage.outcomes import FollowUps, Settled, cancelling
