@@ -16,7 +16,7 @@ _log = guarded_log("horae.redis")
 class FailureLog:
     """The log of one server's failures, for everything that uses the server.
 
-    `part`: what has failed, as "live state" or "hints".
+    `part`: what has failed, such as "live state" or "hints".
     """
 
     def __init__(self, shown: str, clock: Callable[[], float] = time.monotonic) -> None:

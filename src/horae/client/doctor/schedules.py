@@ -73,9 +73,7 @@ def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Ite
 
 
 def _waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
-    """Report schedules that wait because the clock was set back; those that need not wait come
-    apart.
-    """
+    """Report schedules that wait because the clock was set back, whether or not they have to."""
     for is_interval, advice in (
         (
             False,

@@ -24,7 +24,7 @@ class Capabilities:
 
     @property
     def is_worker(self) -> bool:
-        """Whether it runs jobs at all."""
+        """Whether the node runs any jobs."""
         return NodeRole.WORKER in self.roles
 
     @property

@@ -50,7 +50,9 @@ class Surroundings:
             else:
                 self._calls.run(manager.__aenter__())
             self._entered.append((hook, manager))
-        self._attempt.is_surrounded = True  # from here on, the body counts as begun by itself
+        self._attempt.is_surrounded = (
+            True  # from here on, the body itself says whether it has begun
+        )
 
     async def enter_async(self) -> None:
         """Enter the context managers of a coroutine."""

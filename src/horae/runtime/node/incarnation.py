@@ -93,7 +93,7 @@ class Incarnation(BuiltAnewInChild):
         )
         self.schema = SchemaWatch(components.database, record.id, self._timing.schema_every)
         self._died = asyncio.Event()
-        self._broken = True  # until it has ended in order
+        self._broken = True  # reset once it has ended in order
         self.lost: Unavailable | None = None
         """Why the database is gone for good, if it is."""
         self._end_at = 0.0

@@ -310,7 +310,7 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
 
 
 def add(connection: Connection, job: JobRow) -> Inserted:
-    """Insert a job that has neither a guard nor an expiry, and repeats none."""
+    """Insert a job without a guard or an expiry, which is no retry."""
     # Other values are left out, because SQLAlchemy also inserts parameters that are named like
     # columns.
     parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
