@@ -37,7 +37,7 @@ TIMING: Final = Timing(
     schema_every=1000.0,
 )
 """As usual, but rounds in which usually nothing happens are rarer, because they take most of the time."""
-STORM_TIMING: Final = replace(TIMING, membership=replace(TIMING.membership, orphaned_after=1.0))
+STORM_TIMING: Final = replace(TIMING, orphaned_after=1.0)
 """In a storm, files are left by many processes that were killed before they registered."""
 GRACE: Final = timedelta(seconds=1)
 SLOWNESS: Final = 0.2
