@@ -4,12 +4,15 @@ It is PostgreSQL's own program on a throw-away cluster: it listens on a free loo
 its socket in its own folder, and ends with the process that started it, however that one ends.
 """
 
+import os
 import secrets
 import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
@@ -33,6 +36,8 @@ AS_SHIPPED: Final[Mapping[str, str]] = MappingProxyType({})
 THROW_AWAY: Final[Mapping[str, str]] = MappingProxyType({"fsync": "off", "full_page_writes": "off"})
 """Settings for speed. Commits survive `kill()`, but not a failure of the machine."""
 
+CLUSTERS: Final = Path(__file__).parents[2] / ".pytest_cache" / "clusters"
+"""Where clusters are kept from one run to the next; `make clean` removes them."""
 PREDECESSOR_ALIVE: Final = "pre-existing shared memory block"
 
 
@@ -131,6 +136,18 @@ class PostgresServer(Server):
         self._create_cluster()
 
     def _create_cluster(self) -> None:
+        """Copy a cluster that was initialized before, which takes a tenth of the time of `initdb`."""
+        data, kept = self.folder / "data", _kept_cluster(self._programs)
+        if os.access(kept, os.R_OK | os.X_OK):
+            _copy(kept, data)
+            return
+        self._initialize()
+        with TemporaryDirectory(dir=kept.parent) as folder, suppress(OSError):
+            new = Path(folder) / "data"
+            _copy(data, new)
+            new.rename(kept)  # fails if another process was faster
+
+    def _initialize(self) -> None:
         options = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C"]
         if self._run("initdb", *options, "--no-sync").wait(PATIENCE) != 0:
             raise self._failure("could not create its cluster")
@@ -180,6 +197,17 @@ class PostgresServer(Server):
             self.process.kill()
             self._ended()
             raise self._failure(f"did not end after {how.name}") from None
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder with the owners of its files."""
+    subprocess.run(["cp", "--archive", source, target], check=True)
+
+
+def _kept_cluster(programs: Path) -> Path:
+    """Return where the cluster is kept that servers of these programs and of this user copy."""
+    CLUSTERS.mkdir(parents=True, exist_ok=True)
+    return CLUSTERS / f"{os.geteuid()}{programs}".replace("/", "-")
 
 
 def database_name(url: str) -> str:
