@@ -6,8 +6,16 @@ import pytest
 
 from horae import Horae, JobState
 from horae.api.application import HttpInterface
+from horae.storage.engine.database import Database
 from tests.api.clients import Client, client_of
 from tests.harness.applications import claim_as_another_node, execute, live_rows, rows
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
 
 CHANGES: Final = {
     "start": ("POST", "/api/jobs/types/export_table/", {"table_id": 1}),

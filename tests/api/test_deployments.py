@@ -10,6 +10,13 @@ from horae.storage.engine.database import Database
 from tests.api.clients import Client, application_of, client_of, error_of
 from tests.harness.applications import application
 
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
+
 MISSING = (404, "ERROR_DEPLOYMENT_DOES_NOT_EXIST")
 
 

@@ -1,7 +1,16 @@
 """`/api/groups/`: the progress of a group, its members, and its cancel, on both kinds of database."""
 
+import pytest
+
 from horae import Horae
+from horae.storage.engine.database import Database
 from tests.api.clients import Client, error_of
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
 
 
 async def test_a_group_is_read_with_its_members(horae: Horae, client: Client) -> None:

@@ -5,7 +5,14 @@ import logging
 import pytest
 
 from horae import Horae, KeepLogs
+from horae.storage.engine.database import Database
 from tests.api.clients import Client
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
 
 
 @pytest.fixture

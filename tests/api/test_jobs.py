@@ -11,9 +11,17 @@ from typing_extensions import override
 from horae import Horae, Job, JobContext, JobState, JobType
 from horae.api.views.jobs import JobViews
 from horae.live.store import LiveReport
+from horae.storage.engine.database import Database
 from tests.api.clients import Client, error_of
 from tests.harness.applications import claim_as_another_node, execute, limit_jobs
 from tests.harness.nodes import running_node, until_state
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
 
 BODY = "ERROR_REQUEST_BODY_VALIDATION"
 MISSING = (404, "ERROR_JOB_DOES_NOT_EXIST")

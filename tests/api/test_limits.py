@@ -5,10 +5,17 @@ from typing import Any
 import pytest
 
 from horae import Horae, Limit
+from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
 from tests.api.clients import Client, application_of, client_of, error_of
 from tests.harness.applications import ELSEWHERE, claim_as_another_node
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
 
 
 @pytest.fixture

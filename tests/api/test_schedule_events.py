@@ -12,6 +12,7 @@ from horae.api.stream.sources import JobSource, ScheduleSource
 from horae.api.stream.timing import EventsTiming, HubTiming, ScheduleSourceTiming
 from horae.api.stream.watch import Wanted
 from horae.api.views.schedules import ScheduleItems
+from horae.storage.engine.database import Database
 from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind
 from tests.api.clients import Client, give
@@ -19,6 +20,12 @@ from tests.api.streams import Received, Stream, listening
 from tests.api.timetable import fire, make_late
 from tests.harness.applications import claim_as_another_node, counted_statements, execute
 from tests.harness.nodes import running_node
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
 
 
 def add(horae: Horae, name: str = "nightly", cron: str = "0 3 * * *") -> int:

@@ -7,11 +7,19 @@ import pytest
 
 from horae import Horae
 from horae.client.schedules.views import cursor_of
+from horae.storage.engine.database import Database
 from horae.storage.schedules.health import FAILURES_IN_A_ROW, MOST_FAILING
 from tests.api.clients import Client, error_of
 from tests.api.timetable import fail_often, fire, make_late
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_state
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
 
 MISSING = (404, "ERROR_SCHEDULE_DOES_NOT_EXIST")
 INVALID = (400, "ERROR_INVALID_REQUEST")

@@ -14,6 +14,13 @@ from horae.storage.engine.database import Database
 from tests.api.clients import error_of
 from tests.harness.applications import application, execute, rows
 
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
+
 ALICE = "alice-0123456789abcdef"
 TOKENS = (SecretStr(f"alice:owner:{ALICE}"),)
 NOBODY = (401, "ERROR_NOT_AUTHENTICATED")

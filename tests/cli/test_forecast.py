@@ -12,8 +12,16 @@ import pytest
 from sqlalchemy import Connection, select, update
 
 from horae import Horae
+from horae.storage.engine.database import Database
 from horae.storage.schedules.tables import schedule_statistics, schedules
 from tests.cli.conftest import call
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
 
 SPRING = ("--start", "2026-03-20", "--days", "14")
 APPLICATION = """

@@ -9,6 +9,13 @@ from horae import Horae
 from horae.storage.engine.database import Database
 from tests.cli.conftest import Call, values
 
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
+
 GROUP_FIELDS = {
     "id",
     "owner",

@@ -2,7 +2,16 @@
 
 import json
 
+import pytest
+
+from horae.storage.engine.database import Database
 from tests.cli.conftest import Call
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
 
 
 def started(horae: Call) -> None:

@@ -19,6 +19,13 @@ from horae.storage.jobs import reading
 from horae.storage.jobs.tables import jobs
 from tests.cli.conftest import Call, call, called, node_of, values
 
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
+
 JOB_FIELDS = {
     "id",
     "type",

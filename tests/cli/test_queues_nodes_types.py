@@ -25,6 +25,13 @@ from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import SHOP, Call, call, called, node_of, values
 
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
+
 QUEUE_FIELDS = {
     "name",
     "paused_at",

@@ -10,9 +10,17 @@ import pytest
 from horae.cli.schedule_options import OPTIONS
 from horae.client.schedules.schedules import ScheduleKeywords
 from horae.domain.cluster.ring import PARTITIONS
+from horae.storage.engine.database import Database
 from tests.cli.conftest import Call, call, called, node_of, values
 from tests.cli.test_documented import PAGE, missing
 from tests.harness.nodes import until
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The faces call the client, whose statements tests/client runs on both databases."""
+    return sqlite_database
+
 
 ROTA = "tests.cli.rota:horae"
 MODULE = "tests.cli.rota"

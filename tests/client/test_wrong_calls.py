@@ -15,7 +15,14 @@ from horae import Horae, InvalidJobType, InvalidRequest, NotFound
 from horae.client.operations.queues import Queues
 from horae.domain.storable import escaped
 from horae.quoting import quoted
+from horae.storage.engine.database import Database
 from tests.harness.applications import limit_jobs
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """What is refused here is refused before any statement."""
+    return sqlite_database
 
 
 class Evil:
