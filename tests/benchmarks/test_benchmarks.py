@@ -12,8 +12,6 @@ from benchmarks.figures import Budget, Figure, Samples, percentile
 from benchmarks.ground import Grounds, Scale, open_grounds
 
 TINY = Scale(rounds=1, jobs=20)
-COSTLY = {"celery", "flatness", "idle", "limits", "pickup", "registered", "redis"}
-"""Benchmarks that wait, or start programs or many nodes, however few jobs they run."""
 
 
 @pytest.fixture(scope="module")
@@ -22,15 +20,9 @@ def grounds() -> Iterator[Grounds]:
         yield opened
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.postgres
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.nightly] if name in COSTLY else [])
-        for name in BENCHMARKS
-    ],
-)
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_runs(grounds: Grounds, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedules, "NOTICE", 3.0)
     monkeypatch.setattr(schedules, "SETTLING", 0.1)
