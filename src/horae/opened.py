@@ -32,7 +32,7 @@ class Opened:
         Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases.
         """
         from horae.adapters import Adapters, opened_database
-        from horae.client.jobs import BulkJob, ChangesJobs
+        from horae.client.jobs import BulkJob, Jobs
         from horae.runtime.components import Components
         from horae.storage.migrations import runner as migrations
 
@@ -49,8 +49,8 @@ class Opened:
         except BaseException:
             database.close()
             raise
-        changes = ChangesJobs(database, registry, adapters.live, adapters.wakeup, keep=given.keep)
-        registry.add_built_in(BulkJob(database, registry, changes))
+        jobs = Jobs(database, registry, adapters.live, adapters.wakeup, keep=given.keep)
+        registry.add_built_in(BulkJob(database, registry, jobs))
         return Components(
             database,
             registry,

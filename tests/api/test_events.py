@@ -13,8 +13,7 @@ from horae import Horae, Job, JobContext, JobType
 from horae.api.application import HttpInterface
 from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
 from horae.api.stream.watch import Change, JobWatch
-from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods.reading import JobPage
+from horae.client.jobs.jobs import JobPage, Jobs
 from horae.live.store import LiveReport
 from horae.storage.engine.database import Database
 from tests.api.clients import Client, application_of, give

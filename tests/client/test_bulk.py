@@ -18,7 +18,7 @@ from horae import (
     LeaseLost,
     MaxJobCountExceeded,
 )
-from horae.client.jobs import ChangesJobs, bulk_job
+from horae.client.jobs import Jobs, bulk_job
 from horae.client.jobs.bulk_job import BulkJob, BulkParameters
 from horae.domain.jobs.bulk import while_pending
 from horae.domain.jobs.job import Claim, JobId, NodeId
@@ -187,19 +187,19 @@ class TestCrashes:
         fail(shop, *range(1, 8))
         claim = context_of(shop, shop.jobs.retry_many(states=["failed"])).claim
         calls = 0
-        retry = ChangesJobs.retry
+        retry = Jobs.retry
 
-        def dying(client: ChangesJobs, job_id: int, **options: Any) -> Job:
+        def dying(client: Jobs, job_id: int, **options: Any) -> Job:
             nonlocal calls
             calls += 1
             if calls > after:
                 raise Killed
             return retry(client, job_id, **options)
 
-        monkeypatch.setattr(ChangesJobs, "retry", dying)
+        monkeypatch.setattr(Jobs, "retry", dying)
         with pytest.raises(Killed):
             kind_of(shop).run(again(claim, 0))
-        monkeypatch.setattr(ChangesJobs, "retry", retry)
+        monkeypatch.setattr(Jobs, "retry", retry)
         result = kind_of(shop).run(again(claim, 1))
         assert (result["total"], result["changed"], result["skipped"]) == (7, 7, 0)
         assert len(rows(shop, "SELECT id FROM horae_jobs WHERE retry_of IS NOT NULL")) == 7
@@ -208,13 +208,13 @@ class TestCrashes:
         self, shop: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         context = context_of(shop, shop.jobs.cancel_many(types=["work"]))
-        cancel = ChangesJobs.cancel
+        cancel = Jobs.cancel
 
-        def stopped_after_the_first(client: ChangesJobs, job_id: int, **options: Any) -> Job:
+        def stopped_after_the_first(client: Jobs, job_id: int, **options: Any) -> Job:
             attempt_of(context).take_order(JobCancelled())
             return cancel(client, job_id, **options)
 
-        monkeypatch.setattr(ChangesJobs, "cancel", stopped_after_the_first)
+        monkeypatch.setattr(Jobs, "cancel", stopped_after_the_first)
         with pytest.raises(JobCancelled):
             kind_of(shop).run(context)
         assert [job_id for job_id, state in states(shop).items() if state == "cancelled"] == [12]

@@ -9,8 +9,8 @@ import pytest
 
 from horae import Discard, Horae, JobContext, Retry
 from horae.client.doctor.work import work_findings
+from horae.client.jobs import jobs
 from horae.client.jobs.creating import members
-from horae.client.jobs.methods import grouping
 from horae.domain.jobs.groups import GroupState
 from horae.errors import (
     GroupDoesNotExist,
@@ -443,8 +443,8 @@ class TestLargeGroups:
 
     @pytest.fixture(autouse=True)
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(grouping, "ATOMIC", 4)
-        monkeypatch.setattr(grouping, "INSERTED_AT_ONCE", 2)
+        monkeypatch.setattr(jobs, "ATOMIC", 4)
+        monkeypatch.setattr(jobs, "INSERTED_AT_ONCE", 2)
         monkeypatch.setattr(members, "INSERTED_AT_ONCE", 2)
 
     def test_are_inserted_in_batches(self, horae: Horae, types: Any) -> None:
@@ -475,7 +475,7 @@ class TestLargeGroups:
         def die(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(grouping.GroupsJobs, "_insert_rest", die)
+        monkeypatch.setattr(jobs.Jobs, "_insert_rest", die)
         with pytest.raises(KeyboardInterrupt):
             horae.jobs.start_group([(types.square, {"n": n}) for n in range(9)], then=types.combine)
         [row] = rows(horae, "SELECT id FROM horae_groups")

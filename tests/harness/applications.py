@@ -7,8 +7,7 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, event, text
 
 from horae import Horae
-from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.limits import JobLimits
+from horae.client.jobs.jobs import JobLimits, Jobs
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.inline.inline_node import InlineNode
 from horae.storage.engine.database import Database

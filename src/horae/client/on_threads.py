@@ -20,6 +20,10 @@ class OnThreads(Generic[C_co]):
     def __init__(self, client: C_co, database: Database) -> None:
         self.client, self.database = client, database
 
+    async def run(self, call: Callable[[], T], use: Use) -> T:
+        """Run a call on a thread that is meant for what it does."""
+        return await self.database.in_thread(call, use)
+
 
 def on_thread(
     method: Callable[Concatenate[C, P], T], use: Use = Use.READ
@@ -31,6 +35,6 @@ def on_thread(
         own: Callable[P, T] = getattr(
             self.client, method.__name__
         )  # a subclass may have another one
-        return await self.database.in_thread(partial(own, *args, **kwargs), use)
+        return await self.run(partial(own, *args, **kwargs), use)
 
     return call

@@ -20,8 +20,7 @@ from horae.api.views import (
     attempt_views,
     log_views,
 )
-from horae.client.jobs import wanted_states
-from horae.client.jobs.methods import JobPage
+from horae.client.jobs import JobPage, wanted_states
 from horae.domain.jobs import EVERYBODY, MOST_CHARACTERS, Job, JobState, parse_query
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest

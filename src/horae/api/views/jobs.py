@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
 
 from horae.api.models import View
-from horae.client.jobs.methods import JobPage
+from horae.client.jobs import JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
 from horae.guarded_log import guarded_log

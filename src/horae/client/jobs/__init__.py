@@ -9,8 +9,7 @@ from horae.client.jobs.body_group import AsyncBodyGroup, BodyGroup
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.bulk_job import BulkJob
 from horae.client.jobs.filters import page_length, wanted_states
-from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods import ChangesJobs
+from horae.client.jobs.jobs import JobPage, Jobs
 
 __all__ = [
     "AsyncBodyGroup",
@@ -18,7 +17,7 @@ __all__ = [
     "BodyGroup",
     "BodyWaits",
     "BulkJob",
-    "ChangesJobs",
+    "JobPage",
     "Jobs",
     "page_length",
     "wanted_states",

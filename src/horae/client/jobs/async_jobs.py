@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Never, TypeAlias, TypeVar
+from typing import Any, Literal, Never, TypeAlias, TypeVar, overload
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from typing_extensions import Unpack, override
 
-from horae.client.jobs.async_bulk import AsyncChangesManyJobs
+from horae.client.jobs.bulk_job import BulkFilter, Deletion, Rescheduling
 from horae.client.jobs.creating import Member, TryAgain, refusal_of_session, with_retries_async
-from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods import READ_AT_ONCE
+from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
-from horae.client.on_threads import on_thread
-from horae.domain.jobs import EVERYBODY, Group, Job, JobId, Whose
+from horae.client.on_threads import OnThreads, on_thread
+from horae.domain.jobs import EVERYBODY, BulkPreview, Group, Job, JobId, Whose
 from horae.storage.engine import Database, Use
 from horae.types import JobTypeReference, Timeout, seconds_of
 from horae.types.options import StartOptions
@@ -22,10 +22,9 @@ from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")
 AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
-JobIds: TypeAlias = list[JobId]
 
 
-class AsyncJobs(AsyncChangesManyJobs):
+class AsyncJobs(OnThreads[Jobs]):
     """Start, watch and cancel jobs from coroutines.
 
     Meanings, options and errors are those of `Jobs`.
@@ -40,12 +39,49 @@ class AsyncJobs(AsyncChangesManyJobs):
     attempts = on_thread(Jobs.attempts)
     logs = on_thread(Jobs.logs)
     count = on_thread(Jobs.count)
-    reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
     waiting_reason = on_thread(Jobs.waiting_reason)
     weight = on_thread(Jobs.weight)
     get_group = on_thread(Jobs.get_group)
+    create = on_thread(Jobs.create, Use.CHANGE)
+    retry = on_thread(Jobs.retry, Use.CHANGE)
+    reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
+    cancel = on_thread(Jobs.cancel, Use.CANCEL)
+    cancel_group = on_thread(Jobs.cancel_group, Use.CANCEL)
     delete = on_thread(Jobs.delete, Use.HOOK)
     clean_up = on_thread(Jobs.clean_up, Use.HOOK)
+
+    @override
+    async def run(self, call: Callable[[], T], use: Use) -> T:
+        in_thread = self.database.in_thread
+        match use:
+            case Use.CHANGE:
+                change = partial(in_thread, use=use)
+                limit = self.client.limits.contention
+                return await with_retries_async(partial(change, call), change, limit)
+            case Use.CANCEL:
+                # Shielded, because the body may have been asked to stop already when the caller
+                # is cancelled.
+                return await asyncio.shield(self._cancel(call))
+            case _:
+                return await in_thread(call, use)
+
+    async def _cancel(self, call: Callable[[], T]) -> T:
+        try:
+            return await self.database.in_thread(call, Use.CANCEL)
+        except TryAgain as error:
+            return await self.database.caller_threads.finish(error.operation)
+
+    async def _create(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
+        """Create jobs, in the caller's transaction if there is one."""
+        if session is None:
+            return await self.run(call, Use.CHANGE)
+        if not isinstance(session, AsyncSession | AsyncConnection):
+            raise refusal_of_session(session, "an AsyncSession or an AsyncConnection of SQLAlchemy")
+        return await with_retries_async(
+            lambda: session.run_sync(lambda within: call(session=within)),
+            lambda again: session.run_sync(lambda _: again()),
+            self.client.limits.contention,
+        )
 
     async def start(
         self,
@@ -56,16 +92,8 @@ class AsyncJobs(AsyncChangesManyJobs):
         **options: Any,
     ) -> Job:
         """Create a job; see `Jobs.start`."""
-        return await self._with_retries(
+        return await self._create(
             session, partial(self.client.start, job_type, *by_position, **options)
-        )
-
-    async def create(
-        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions
-    ) -> Job:
-        """Create a job; parameters and options are separate; see `Jobs.create`."""
-        return await self._with_retries(
-            None, partial(self.client.create, job_type, values, options)
         )
 
     async def start_many(
@@ -80,27 +108,7 @@ class AsyncJobs(AsyncChangesManyJobs):
     ) -> JobIds:
         """Create many jobs in one statement; see `Jobs.start_many`."""
         start_many = partial(self.client.start_many, job_type, values, owner=owner, options=options)
-        return await self._with_retries(session, start_many)
-
-    async def _with_retries(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
-        if session is None:
-            change = partial(self.database.in_thread, use=Use.CHANGE)
-            return await with_retries_async(
-                lambda: change(call), change, self.client.limits.contention
-            )
-        if not isinstance(session, AsyncSession | AsyncConnection):
-            raise refusal_of_session(session, "an AsyncSession or an AsyncConnection of SQLAlchemy")
-        return await with_retries_async(
-            lambda: session.run_sync(lambda within: call(session=within)),
-            lambda again: session.run_sync(lambda _: again()),
-            self.client.limits.contention,
-        )
-
-    async def _cancel(self, cancel: Callable[[], Job]) -> Job:
-        try:
-            return await self.database.in_thread(cancel, Use.CANCEL)
-        except TryAgain as error:
-            return await self.database.caller_threads.finish(error.operation)
+        return await self._create(session, start_many)
 
     async def wait(
         self,
@@ -115,25 +123,11 @@ class AsyncJobs(AsyncChangesManyJobs):
         await until_ended_async(self.client.waits, self._wakeup, of_job(JobId(job_id)), seconds)
         return self.client.result_of(await self.get(job_id, owner=owner))
 
-    async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
-        """Cancel a job; see `Jobs.cancel`."""
-        # Shielded, because the body may have been asked to stop already when the caller is
-        # cancelled.
-        return await asyncio.shield(
-            self._cancel(partial(self.client.cancel, job_id, owner=owner, by=by))
-        )
-
-    async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
-        """Repeat a failed or cancelled job; see `Jobs.retry`."""
-        return await self._with_retries(None, partial(self.client.retry, job_id, owner=owner))
-
     async def start_group(
         self, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
     ) -> Group:
         """Start jobs as a group, and a job that runs after them; see `Jobs.start_group`."""
-        return await self._with_retries(
-            session, partial(self.client.start_group, members, **options)
-        )
+        return await self._create(session, partial(self.client.start_group, members, **options))
 
     async def add_to_group(
         self,
@@ -145,7 +139,7 @@ class AsyncJobs(AsyncChangesManyJobs):
         **options: Any,
     ) -> JobIds:
         """Add members while the group is open; see `Jobs.add_to_group`."""
-        return await self._with_retries(
+        return await self._create(
             session, partial(self.client.add_to_group, group_id, members, **options)
         )
 
@@ -161,13 +155,6 @@ class AsyncJobs(AsyncChangesManyJobs):
         group = await self.get_group(group_id, owner=owner)
         await until_ended_async(self.client.waits, self._wakeup, of_group(group.id), seconds)
         return await self.get_group(group_id, owner=owner)
-
-    async def cancel_group(
-        self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None
-    ) -> Group:
-        """Cancel the members that have not ended, and `then`; see `Jobs.cancel_group`."""
-        cancel = partial(self.client.cancel_group, group_id, owner=owner, by=by)
-        return await asyncio.shield(self.database.in_thread(cancel, Use.CANCEL))
 
     async def members(
         self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False
@@ -185,3 +172,63 @@ class AsyncJobs(AsyncChangesManyJobs):
         """Yield the results of the members that have finished; see `Jobs.results_of_group`."""
         async for job in self.members(group_id, owner=owner, finished=True):
             yield self.client.result_of(job)
+
+    @overload
+    async def cancel_many(
+        self, *, preview: Literal[True], **which: Unpack[BulkFilter]
+    ) -> BulkPreview: ...
+    @overload
+    async def cancel_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
+    ) -> Job: ...
+    async def cancel_many(
+        self, *, preview: bool = False, **which: Unpack[BulkFilter]
+    ) -> Job | BulkPreview:
+        """See `Jobs.cancel_many`."""
+        return await self._change_many("cancel_many", preview=preview, **which)
+
+    @overload
+    async def retry_many(
+        self, *, preview: Literal[True], **which: Unpack[BulkFilter]
+    ) -> BulkPreview: ...
+    @overload
+    async def retry_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
+    ) -> Job: ...
+    async def retry_many(
+        self, *, preview: bool = False, **which: Unpack[BulkFilter]
+    ) -> Job | BulkPreview:
+        """See `Jobs.retry_many`."""
+        return await self._change_many("retry_many", preview=preview, **which)
+
+    @overload
+    async def delete_many(
+        self, *, preview: Literal[True], **which: Unpack[Deletion]
+    ) -> BulkPreview: ...
+    @overload
+    async def delete_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[Deletion]
+    ) -> Job: ...
+    async def delete_many(
+        self, *, preview: bool = False, **which: Unpack[Deletion]
+    ) -> Job | BulkPreview:
+        """See `Jobs.delete_many`."""
+        return await self._change_many("delete_many", preview=preview, **which)
+
+    @overload
+    async def reschedule_many(
+        self, *, preview: Literal[True], **which: Unpack[Rescheduling]
+    ) -> BulkPreview: ...
+    @overload
+    async def reschedule_many(
+        self, *, preview: Literal[False] = False, **which: Unpack[Rescheduling]
+    ) -> Job: ...
+    async def reschedule_many(
+        self, *, preview: bool = False, **which: Unpack[Rescheduling]
+    ) -> Job | BulkPreview:
+        """See `Jobs.reschedule_many`."""
+        return await self._change_many("reschedule_many", preview=preview, **which)
+
+    async def _change_many(self, method: str, **options: Any) -> Job | BulkPreview:
+        call: Callable[[], Job | BulkPreview] = partial(getattr(self.client, method), **options)
+        return await self.run(call, Use.CHANGE)

@@ -7,9 +7,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.client.jobs.async_jobs import AsyncJobs
-from horae.client.jobs.creating import Member
+from horae.client.jobs.creating import Member, add_members, count_members
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.methods import add_members, count_members
 from horae.domain.jobs import Group, GroupId, Job, JobId
 from horae.errors import HoraeError, InvalidRequest
 from horae.storage.engine import sees_what_others_commit
@@ -116,7 +115,7 @@ def _add_within(
             f"a job of type {attempt.claim.type!r} cannot add members: its transaction does not see"
             " what others commit; declare transaction='read committed'"
         )
-    batches = jobs.parsed_members(group_id, members)
+    batches = jobs.parse_members(group_id, members)
     added = add_members(connection, group_id, batches)
     attempt.releases = True
     attempt.before_end(partial(count_members, group_id=group_id, size=len(added)))

@@ -4,17 +4,17 @@ Each change is noted in its own transaction (`noted_by`), so an attempt that goe
 changes no job a second time, and counts none twice.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypedDict, cast
 
 from pydantic import AwareDatetime, BaseModel
 from sqlalchemy import Connection
 from typing_extensions import override
 
 from horae.client.changes import PYTHON, Caller, attributed_to, noted_by
+from horae.client.jobs import filters
 from horae.client.jobs.searching import search_for
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import (
@@ -30,6 +30,8 @@ from horae.domain.jobs import (
     while_pending,
     without_ages,
 )
+from horae.domain.names import foreign_id
+from horae.domain.times import Duration
 from horae.errors import (
     DatabaseBusy,
     InvalidRequest,
@@ -56,6 +58,39 @@ MOST_ERRORS: Final = 10
 """Maximum number of errors that the result names."""
 MEANT_FOR_PENDING: Final = frozenset({BulkAction.CANCEL, BulkAction.RESCHEDULE})
 """The actions that change pending jobs."""
+
+
+class BulkFilter(TypedDict, total=False):
+    """Which jobs to change: those that meet every filter that is given.
+
+    `states`, `types`, `queues`, `owner` and `schedule_id` are those of `Jobs.list`; `query` has
+    terms such as `"error:timeout created:2026-11-01..2026-11-22"`. Without any of them nothing is
+    changed, unless `all` is True. `by`: who changes them, for the audit log. `technical`: whether
+    the query searches error texts for developers, too.
+    """
+
+    states: Iterable[str] | None
+    types: Collection[str] | None
+    queues: Collection[str] | None
+    owner: Whose
+    schedule_id: int | None
+    query: str | None
+    all: bool
+    by: str | None
+    technical: bool
+
+
+class Deletion(BulkFilter, total=False):
+    """Which jobs to delete; `without_hooks`: without calling their `before_delete`."""
+
+    without_hooks: bool
+
+
+class Rescheduling(BulkFilter, total=False):
+    """Which jobs to move, and the new time: `run_at`, or `delay` from now."""
+
+    run_at: datetime | None
+    delay: Duration | None
 
 
 class BulkOrder(BaseModel):
@@ -92,6 +127,41 @@ class BulkOrder(BaseModel):
         return search_for(parsed if now is None else without_ages(parsed, now), registry)
 
 
+def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
+    """Check a filter. Raises `InvalidRequest`."""
+    if unknown := which.keys() - BulkFilter.__annotations__.keys():
+        raise InvalidRequest(
+            f"there is no filter {min(unknown)!r}; there are"
+            f" {', '.join(BulkFilter.__annotations__)}"
+        )
+    given = cast("dict[str, Any]", which)
+    named = (given.get(name) for name in ("states", "types", "queues", "schedule_id", "query"))
+    is_filter = (
+        any(each is not None for each in named) or which.get("owner", EVERYBODY) is not EVERYBODY
+    )
+    if not is_filter and which.get("all") is not True:
+        raise InvalidRequest(
+            f"{action}_many without a filter would {action} every job; pass a filter, or all=True"
+        )
+    states = filters.wanted_states(which.get("states"))
+    if (query := which.get("query")) is not None:
+        parse_query(query)
+    if (by := which.get("by")) is not None:
+        foreign_id("by", by)
+    return BulkOrder(
+        action=action,
+        states=None if states is None else sorted(states),
+        types=filters.names_of("types", which.get("types")),
+        queues=filters.names_of("queues", which.get("queues")),
+        owner=filters.owner_of(which.get("owner", EVERYBODY)),
+        schedule_id=filters.possible_id(which.get("schedule_id")),
+        query=query,
+        technical=which.get("technical", True),
+        by=by,
+        **more,
+    )
+
+
 class BulkParameters(BaseModel):
     """The parameters of the job."""
 
@@ -101,10 +171,21 @@ class BulkParameters(BaseModel):
 class ChangesOneJob(Protocol):
     """The calls of `Jobs` that change one job."""
 
-    def get(self, job_id: int) -> Job: ...  # noqa: D102 - see `Jobs`
-    def cancel(self, job_id: int, *, owner: Whose = ..., by: str | None = ...) -> Job: ...  # noqa: D102
-    def retry(self, job_id: int, *, owner: Whose = ...) -> Job: ...  # noqa: D102
-    def delete(self, job_id: int, *, owner: Whose = ..., without_hooks: bool = ...) -> bool: ...  # noqa: D102
+    def get(self, job_id: int) -> Job:
+        """Return the job."""
+        ...
+
+    def cancel(self, job_id: int, *, owner: Whose = ..., by: str | None = ...) -> Job:
+        """Cancel the job."""
+        ...
+
+    def retry(self, job_id: int, *, owner: Whose = ...) -> Job:
+        """Retry the job."""
+        ...
+
+    def delete(self, job_id: int, *, owner: Whose = ..., without_hooks: bool = ...) -> bool:
+        """Delete the job."""
+        ...
 
 
 class BulkJob(JobType[BulkParameters]):
@@ -154,31 +235,29 @@ class _Execution:
         self._search = self._order.search(registry, self._ordered_at)
         self._changeable = bulk.CHANGEABLE[self._order.action]
         self._errors: list[str] = []
-        self._noted: BulkRun | None = None
 
     def run(self) -> dict[str, Any]:
         """Change all jobs, and return the counts."""
-        run = self._database.transact(
-            bulk.begin, self._job.id, self._job.claim.lease, self._total()
-        )
-        with attributed_to(Caller(self._order.by or f"job {self._job.id} ({BULK_TYPE})", PYTHON)):
-            while ids := self._next(run.reached):
-                for run in self._change(ids):
-                    self._report(run)
-        return {**run._asdict(), "begun": self._begun(), "errors": self._errors}
-
-    def _total(self) -> int | None:
         last_lease = self._database.autocommit(bulk.last_lease, self._job.id)
         if last_lease is None:
             raise InvalidRequest(
                 f"job {self._job.id} has no row in horae_bulk_runs, so it changes nothing; order"
                 " the change with cancel_many, retry_many, delete_many or reschedule_many"
             )
-        if last_lease:
-            return None  # the jobs were counted when the first attempt began
-        return self._count(self._order.wanted(self._job.id), self._search, self._changeable)
+        total: int | None = None
+        if not last_lease:  # else the jobs were counted when the first attempt began
+            total = self._count(self._order.wanted(self._job.id), self._search, self._changeable)
+        run = self._database.transact(bulk.begin, self._job.id, self._job.claim.lease, total)
+        with attributed_to(Caller(self._order.by or f"job {self._job.id} ({BULK_TYPE})", PYTHON)):
+            while ids := self._find_next(run.reached):
+                for run in self._change(ids):
+                    done = run.changed + run.skipped + run.failed
+                    percent = min(99, 100 * done // run.total) if run.total else 0
+                    of_all = "many" if run.total is None else run.total
+                    self._job.progress.set(percent, f"{done} of {of_all}")
+        return {**run._asdict(), "begun": self._count_begun(), "errors": self._errors}
 
-    def _begun(self) -> int | None:
+    def _count_begun(self) -> int | None:
         """Return how many of the jobs that were pending at first began before it reached them."""
         search, order = self._search, self._order
         states = JobState if order.states is None else order.states
@@ -198,17 +277,12 @@ class _Execution:
         )
         return counted if complete else None
 
-    def _next(self, reached: JobId) -> list[JobId]:
+    def _find_next(self, reached: JobId) -> list[JobId]:
         self._job.check()
         wanted = self._order.wanted(reached)
         return self._database.autocommit(
             searching.find, wanted, self._search, limit=BATCH, also=self._changeable
         ).ids
-
-    def _report(self, run: BulkRun) -> None:
-        done = run.changed + run.skipped + run.failed
-        label = f"{done} of {'many' if run.total is None else run.total}"
-        self._job.progress.set(min(99, 100 * done // run.total) if run.total else 0, label)
 
     def _change(self, ids: list[JobId]) -> Iterator[BulkRun]:
         if self._order.action is BulkAction.RESCHEDULE:
@@ -224,35 +298,31 @@ class _Execution:
         return self._note(connection, ids[-1], changed=moved, skipped=len(ids) - moved)
 
     def _change_one(self, job_id: JobId) -> BulkRun:
-        self._noted = None
+        noted: list[BulkRun] = []
+
+        def note(connection: Connection) -> None:
+            noted[:] = [self._note(connection, job_id, changed=1)]
+
+        order = self._order
+        owner = EVERYBODY if order.owner is None else order.owner
         try:
-            with noted_by(partial(self._note_change, job_id=job_id)):
-                self._call(job_id)
+            with noted_by(note):
+                match order.action:
+                    case BulkAction.CANCEL:
+                        self._jobs.cancel(job_id, owner=owner, by=order.by)
+                    case BulkAction.RETRY:
+                        self._jobs.retry(job_id, owner=owner)
+                    case _:
+                        self._jobs.delete(job_id, owner=owner, without_hooks=order.without_hooks)
         except (DatabaseBusy, Unavailable, JobStopped):
             raise  # the next attempt goes on with this job
         except (JobNotCancellable, JobNotRetryable, JobNotDeletable, JobDoesNotExist):
             pass  # the job has ended, was retried or is gone meanwhile
         except Exception as error:  # noqa: BLE001 - a hook of the application may raise anything
-            return self._failed(job_id, error)
-        return self._noted or self._database.transact(self._note, job_id, skipped=1)
-
-    def _call(self, job_id: JobId) -> None:
-        owner = EVERYBODY if self._order.owner is None else self._order.owner
-        match self._order.action:
-            case BulkAction.CANCEL:
-                self._jobs.cancel(job_id, owner=owner, by=self._order.by)
-            case BulkAction.RETRY:
-                self._jobs.retry(job_id, owner=owner)
-            case _:
-                self._jobs.delete(job_id, owner=owner, without_hooks=self._order.without_hooks)
-
-    def _failed(self, job_id: JobId, error: Exception) -> BulkRun:
-        if len(self._errors) < MOST_ERRORS:
-            self._errors.append(f"job {job_id}: {quoted(str(error), 300)}")
-        return self._database.transact(self._note, job_id, failed=1)
-
-    def _note_change(self, connection: Connection, job_id: JobId) -> None:
-        self._noted = self._note(connection, job_id, changed=1)
+            if len(self._errors) < MOST_ERRORS:
+                self._errors.append(f"job {job_id}: {quoted(str(error), 300)}")
+            return self._database.transact(self._note, job_id, failed=1)
+        return noted[0] if noted else self._database.transact(self._note, job_id, skipped=1)
 
     def _note(self, connection: Connection, /, reached: JobId, **counts: int) -> BulkRun:
         return bulk.note(connection, self._job.id, self._job.claim.lease, reached, **counts)

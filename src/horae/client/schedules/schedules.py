@@ -11,7 +11,6 @@ from typing_extensions import Unpack
 from horae.client.changes import recorded
 from horae.client.jobs import page_length
 from horae.client.jobs.creating import check_startable
-from horae.client.listing import ListsFrom
 from horae.client.schedules import backfill, changes
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import past_days, with_calendar_days
@@ -23,7 +22,7 @@ from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
 from horae.domain.schedules import DisabledReason, Rules, Statistics, calendars_in
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
-from horae.storage.engine import Database
+from horae.storage.engine import Database, Reads
 from horae.storage.schedules import (
     AppliedPlan,
     FailedRun,
@@ -84,7 +83,7 @@ class PutSchedule:
     outcome: PutOutcome
 
 
-class Schedules(ListsFrom):
+class Schedules:
     """Add, change and read schedules, by id or by name. See `AsyncSchedules` for coroutines."""
 
     def __init__(
@@ -93,14 +92,16 @@ class Schedules(ListsFrom):
         registry: Registry,
         wakeup: WakeupChannel,
         on_created: Callable[[Collection[int]], None],
+        reads: Reads | None = None,
     ) -> None:
-        self._database, self._registry, self._wakeup, self._on_created = (
-            database,
-            registry,
-            wakeup,
-            on_created,
-        )
-        self._reads = database
+        """`reads`: where lists are read, such as a replica; by default the database."""
+        self._database, self._registry, self._wakeup = database, registry, wakeup
+        self._on_created = on_created
+        self._reads: Reads = reads or database
+
+    def listing_from(self, reads: Reads) -> "Schedules":
+        """Return a client whose lists are read from `reads`; all else stays on the database."""
+        return Schedules(self._database, self._registry, self._wakeup, self._on_created, reads)
 
     def add(
         self,

@@ -13,15 +13,18 @@ from horae.client.jobs.creating.contention import (
     with_retries_async,
 )
 from horae.client.jobs.creating.creation import create, create_many, create_once, create_plain
-from horae.client.jobs.creating.inline import RunsInline, retried_inline
+from horae.client.jobs.creating.inline import RunsInline, run_retries
 from horae.client.jobs.creating.members import (
     INSERTED_AT_ONCE,
     Batch,
     Member,
     MemberParser,
-    size_of,
+    add_members,
+    add_to_open,
+    count_members,
+    create_group,
 )
-from horae.client.jobs.creating.new_job import NewJob, NewJobs, listed, repetition_of
+from horae.client.jobs.creating.new_job import NewJob, NewJobs, listed, new_job, repetition_of
 from horae.client.jobs.creating.rules import check_startable
 from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
 
@@ -35,18 +38,22 @@ __all__ = [
     "RunsInline",
     "RunsOperation",
     "TryAgain",
+    "add_members",
+    "add_to_open",
     "check_startable",
+    "count_members",
     "create",
+    "create_group",
     "create_many",
     "create_once",
     "create_plain",
     "listed",
+    "new_job",
     "once",
     "refusal_by_position",
     "refusal_of_session",
     "repetition_of",
-    "retried_inline",
-    "size_of",
+    "run_retries",
     "with_retries",
     "with_retries_async",
 ]

@@ -10,7 +10,6 @@ from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.waiting import of_job, until_ended
 from horae.domain.jobs import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, WaitTimeout
-from horae.storage.engine import Database
 from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")
@@ -42,13 +41,17 @@ class RunsInline(Protocol):
         ...
 
 
-def retried_inline(
+def run_retries(
     waits: BodyWaits, wakeup: WakeupChannel, inline: RunsInline, read: Callable[[], Job]
 ) -> Job:
     """Run each further attempt of a job here when it is due; if a node claims one, wait for its
     end.
     """
     waited = False
+
+    def claim() -> Claim:
+        return waits.database.transact(inline.claim, job.id)
+
     while not (job := read()).ended:
         wait = (
             (job.run_at - job.updated_at).total_seconds() if job.state is JobState.PENDING else None
@@ -61,12 +64,6 @@ def retried_inline(
             continue
         waited = True
         with suppress(JobDoesNotExist):  # a node may claim the job first, or it is not due yet
-            inline.run(
-                inline.claim_by(_claiming(waits.database, inline, job.id), lambda claim: claim)
-            )
+            inline.run(inline.claim_by(claim, lambda claimed: claimed))
             waited = False
     return job
-
-
-def _claiming(database: Database, inline: RunsInline, job_id: JobId) -> Callable[[], Claim]:
-    return lambda: database.transact(inline.claim, job_id)

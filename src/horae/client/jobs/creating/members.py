@@ -1,12 +1,18 @@
-"""Parses the members of a group as callers write them, in batches of bounded size."""
+"""The members of a group: parsed as callers write them, and inserted in batches of bounded size."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from sqlalchemy import Connection
+
+from horae.client.jobs.creating.creation import create, create_many
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
-from horae.errors import InvalidRequest
+from horae.domain.jobs import GroupId, JobId, OnFailure
+from horae.errors import GroupNotOpen, InvalidRequest
 from horae.quoting import quoted
+from horae.storage.jobs.groups import groups
+from horae.storage.outcomes import follow_ups
 from horae.types import JobType, JobTypeReference, Registry, of_kind
 from horae.types.options import StartOptions
 
@@ -72,27 +78,22 @@ class MemberParser:
             yield batch
 
     def _parts(self, name: str, given: Any) -> tuple[JobType[Any], Mapping[str, Any], StartOptions]:
-        if not isinstance(given, tuple):
-            return self._resolved(name, given), {}, self._options
-        parts: list[Any] = list(given)
+        parts = given if isinstance(given, tuple) else (given,)
         if len(parts) not in (1, 2, 3):
             raise InvalidRequest(f"{name} is a tuple of {len(parts)}, expected {_EXPECTED}")
-        values = parts[1] if len(parts) > 1 else {}
+        reference, values, *own = parts if len(parts) > 1 else (*parts, {})
         if not isinstance(values, Mapping):
             raise InvalidRequest(f"{name}: the parameters are {quoted(values)}, expected a mapping")
         options = self._options
-        if len(parts) == 3:  # noqa: PLR2004 - the options
-            options = _of_member(of_kind(name, parts[2], StartOptions, _EXPECTED), self._owner)
-        return self._resolved(name, parts[0]), values, options
-
-    def _resolved(self, name: str, reference: JobTypeReference) -> JobType[Any]:
+        if own:
+            options = _of_member(of_kind(name, own[0], StartOptions, _EXPECTED), self._owner)
         kind = self._registry.resolve(reference)
         if kind.uniqueness is not None:
             rule = "unique" if kind.debounce is None else "debounce"
             raise InvalidRequest(
                 f"{name}: type {kind.type!r} has {rule}, but each job of a group is a new one"
             )
-        return kind
+        return kind, values, options
 
 
 def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
@@ -120,3 +121,61 @@ def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
 def size_of(batch: Batch) -> int:
     """Return the number of members of a batch."""
     return sum(len(new.stored) for new in batch)
+
+
+def create_group(
+    connection: Connection,
+    *,
+    owner: str | None,
+    on_failure: OnFailure,
+    then: NewJob | None,
+    batches: Iterable[Batch],
+    complete: bool = True,
+) -> GroupId:
+    """Create a group with these members; `complete`: the same call inserts no others later."""
+    then_id = None if then is None else create(connection, then)[0].id
+    group_id = groups.create(connection, owner, on_failure, then_id)
+    for batch in batches:
+        groups.count_added(connection, group_id, size_of(batch), by_starter=True)
+        _insert_members(connection, group_id, batch)
+    if complete:
+        follow_ups.end_inserting(connection, group_id)
+    return group_id
+
+
+def add_to_open(
+    connection: Connection,
+    *,
+    group_id: GroupId,
+    batches: Sequence[Batch],
+    by_starter: bool = False,
+    held: tuple[JobId, int] | None = None,
+) -> list[JobId]:
+    """Add members to an open group. Raises `GroupNotOpen`."""
+    if held is not None and not groups.is_still_held(connection, *held):
+        raise GroupNotOpen(
+            group_id, f"job {held[0]} does not run any more, or runs on another node now"
+        )
+    count_members(
+        connection, group_id, sum(size_of(batch) for batch in batches), by_starter=by_starter
+    )
+    return add_members(connection, group_id, batches)
+
+
+def count_members(
+    connection: Connection, group_id: GroupId, size: int, *, by_starter: bool = False
+) -> None:
+    """Count members that this transaction adds. Raises `GroupNotOpen`."""
+    if not groups.count_added(connection, group_id, size, by_starter=by_starter):
+        raise GroupNotOpen(group_id, "its last member has ended, or it was cancelled")
+
+
+def add_members(connection: Connection, group_id: GroupId, batches: Iterable[Batch]) -> list[JobId]:
+    """Insert members, which the same transaction counts; return their ids in order."""
+    return [job_id for batch in batches for job_id in _insert_members(connection, group_id, batch)]
+
+
+def _insert_members(connection: Connection, group_id: GroupId, batch: Batch) -> list[JobId]:
+    ids = [job_id for new in batch for job_id in create_many(connection, new, group_id)]
+    groups.add_part(connection, group_id, ids)
+    return ids

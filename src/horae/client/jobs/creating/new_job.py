@@ -16,7 +16,6 @@ from horae.client.jobs.creating.rules import (
     RunsInQueue,
     StartRule,
 )
-from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs import Debounce, Job, OnDependencyFailure, UniqueKey, together
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.domain.times import parse_duration
@@ -233,14 +232,14 @@ def _prepare(
     return job_type.parameters.check(job_type.type, wanted)
 
 
-def listed(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapping[str, Any]]:
+def listed(values: Iterable[Mapping[str, Any]], uncounted: int) -> list[Mapping[str, Any]]:
     """Return the parameters of each job of a batch.
 
-    Raises `InvalidRequest` for an iterator that is too long.
+    `uncounted`: how many an iterator may give. Raises `InvalidRequest` if it gives more.
     """
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InvalidRequest(f"the batch is a {type(values).__name__}, expected a list of mappings")
-    most = len(values) if isinstance(values, Sized) else limits.uncounted_jobs
+    most = len(values) if isinstance(values, Sized) else uncounted
     given = list(islice(values, most + 1))
     if len(given) > most:
         raise InvalidRequest(
