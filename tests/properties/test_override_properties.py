@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from horae.client.schedules.definition import (
     Definition,
-    altered,
+    alter,
     declared_values,
     fields_of,
-    redeclared,
-    restored,
+    redeclare,
+    restore,
 )
 from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.trigger import parse_trigger
@@ -80,13 +80,13 @@ def test_a_field_keeps_its_change_unless_its_declaration_changes(
 ) -> None:
     row = stored(declared)
     for change in changes:
-        row = stored(altered(row, change))
+        row = stored(alter(row, change))
     first, current, new = fields(declared), fields_of(row._asdict()), fields(again)
     assert declared_values(row) == {
         name: first[name] for name in FIELDS if current[name] != first[name]
     }
 
-    after = fields(redeclared(row, again, AnyParameters()))
+    after = fields(redeclare(row, again, AnyParameters()))
     for name in FIELDS:
         was_changed, is_declared_anew = current[name] != first[name], new[name] != first[name]
         assert after[name] == (current[name] if was_changed and not is_declared_anew else new[name])
@@ -96,8 +96,8 @@ def test_a_field_keeps_its_change_unless_its_declaration_changes(
 def test_after_any_deployment_a_reset_gives_what_is_declared(
     declared: Definition, change: Definition, again: Definition
 ) -> None:
-    row = stored(altered(stored(declared), change))
-    assert fields(restored(row, AnyParameters())) == fields(declared)
-    deployed = stored(redeclared(row, again, AnyParameters()))
-    assert fields(restored(deployed, AnyParameters())) == fields(again)
-    assert restored(deployed, AnyParameters()).overrides is None
+    row = stored(alter(stored(declared), change))
+    assert fields(restore(row, AnyParameters())) == fields(declared)
+    deployed = stored(redeclare(row, again, AnyParameters()))
+    assert fields(restore(deployed, AnyParameters())) == fields(again)
+    assert restore(deployed, AnyParameters()).overrides is None

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from horae.client.schedules import Definition, redeclared, with_calendar_days
+from horae.client.schedules import Definition, redeclare, with_calendar_days
 from horae.domain.forecast import (
     Comparison,
     Forecast,
@@ -177,7 +177,7 @@ class Forecasting:
             )
             definition = replace(definition, rules=rules)
             if row is not None:
-                definition = redeclared(row, definition, self._registry)
+                definition = redeclare(row, definition, self._registry)
             found.append(
                 _Defined(
                     declared.name, definition.rules, definition.queue, definition.priority, row

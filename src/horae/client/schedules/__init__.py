@@ -4,13 +4,12 @@ Invariants: deploying the same schema changes nothing; what was altered at run t
 two versions of a module never both start a run of one nominal time.
 """
 
-from horae.client.schedules.async_schedules import AsyncSchedules
 from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.calendars import with_calendar_days
-from horae.client.schedules.definition import Definition, redeclared
+from horae.client.schedules.definition import Definition, redeclare
 from horae.client.schedules.deployments import Deployed, Deployments
 from horae.client.schedules.ring import first_shares, ring_of
-from horae.client.schedules.schedules import ScheduleKeywords, Schedules
+from horae.client.schedules.schedules import AsyncSchedules, ScheduleKeywords, Schedules
 from horae.client.schedules.views import SchedulePage, ScheduleView, page_of, views_of
 
 __all__ = [
@@ -26,7 +25,7 @@ __all__ = [
     "Schedules",
     "first_shares",
     "page_of",
-    "redeclared",
+    "redeclare",
     "ring_of",
     "views_of",
     "with_calendar_days",

@@ -7,13 +7,12 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from horae.client.schedules import changes
-from horae.domain.schedules import MICROSECOND, BackfillChanged, Rules, Timeline, Times, gaps_of
+from horae.domain.schedules import MICROSECOND, BackfillChanged, Timeline, gaps_of
 from horae.domain.schedules.run_times import run_times
 from horae.errors import InvalidRequest
 from horae.storage.schedules import (
     AppliedPlan,
     StoredSchedule,
-    StoredTicks,
     backfill,
     plan_writing,
     rules_of,
@@ -61,15 +60,15 @@ class Range(NamedTuple):
 
 def preview(connection: Connection, reference: int | str, wanted: Range) -> Backfill:
     """Count the times of a backfill and change nothing."""
-    return _found(connection, changes.locked(connection, reference), wanted)[0]
+    return _find_times(connection, changes.lock(connection, reference), wanted)[0]
 
 
 def add_batch(
     connection: Connection, reference: int | str, wanted: Range
 ) -> tuple[Backfill, AppliedPlan | None]:
     """Store the next unknown times of a backfill; `added` is less than `BATCH` if none are left."""
-    row = changes.locked(connection, reference)
-    found, times = _found(connection, row, wanted)
+    row = changes.lock(connection, reference)
+    found, times = _find_times(connection, row, wanted)
     batch = times[:BATCH]
     if not batch:
         return replace(found, added=0), None
@@ -84,7 +83,7 @@ def add_batch(
 
 def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan, int]:
     """Remove the times of a schedule that still wait; return their number with the applied plan."""
-    row = changes.locked(connection, reference)
+    row = changes.lock(connection, reference)
     if row.backfill_next is None:
         return AppliedPlan(row, None, None), 0
     number = backfill.withdraw(connection, row.id)
@@ -95,7 +94,7 @@ def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan,
     return decided, number
 
 
-def _found(
+def _find_times(
     connection: Connection, row: StoredSchedule, wanted: Range
 ) -> tuple[Backfill, list[datetime]]:
     rules = rules_of(row)
@@ -103,37 +102,6 @@ def _found(
         rules = replace(
             rules, calendar_days=tuple(sorted({*rules.calendar_days, *wanted.excluded}))
         )
-    start, end = _within(row, rules, wanted)
-    timeline = Timeline.of(rules)
-    runs = run_times(timeline, gaps_of(rules, None))
-    after, until = start - MICROSECOND, end - MICROSECOND
-    number = runs.count(after, until) if after < until else 0
-    if number > wanted.limit:
-        raise InvalidRequest(
-            f"{number:,} nominal times from {start} to {end} are more than the limit of"
-            f" {wanted.limit:,}: choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}"
-        )
-    times = _listed(runs, after, number)
-    known = backfill.known_times(connection, row.id, start, end, failed=wanted.failed)
-    other = [
-        entry
-        for entry in backfill.not_fired(connection, row.id, start, end)
-        if not _fits(timeline, entry)
-    ]
-    new = [moment for moment in times if moment not in known and not _covered(other, moment)]
-    found = Backfill(
-        times=number,
-        added=len(new),
-        known=number - len(new),
-        excluded=(timeline.count(after, until) if after < until else 0) - number,
-        first=times[0] if times else None,
-        last=times[-1] if times else None,
-    )
-    return found, new
-
-
-def _within(row: StoredSchedule, rules: Rules, wanted: Range) -> tuple[datetime, datetime]:
-    """Return the range in UTC, without undecided times. Raises `InvalidRequest`."""
     if rules.finish_trigger is not None:
         raise InvalidRequest(
             "an interval counted from the finish has no past times to backfill; or set fixed"
@@ -146,26 +114,39 @@ def _within(row: StoredSchedule, rules: Rules, wanted: Range) -> tuple[datetime,
             f"the range ends at {end}, in the future: the schedule itself runs the times to come"
         )
     # The schedule itself is about to decide later times that have come.
-    return start, min(end, (row.last_tick or row.created_at) + MICROSECOND)
-
-
-def _listed(runs: Times, after: datetime, number: int) -> list[datetime]:
+    end = min(end, (row.last_tick or row.created_at) + MICROSECOND)
+    timeline = Timeline.of(rules)
+    runs = run_times(timeline, gaps_of(rules, None))
+    after, until = start - MICROSECOND, end - MICROSECOND
+    number = runs.count(after, until) if after < until else 0
+    if number > wanted.limit:
+        raise InvalidRequest(
+            f"{number:,} nominal times from {start} to {end} are more than the limit of"
+            f" {wanted.limit:,}: choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}"
+        )
     times: list[datetime] = []
-    moment = runs.after(after)
-    while moment is not None and len(times) < number:
+    while len(times) < number and (moment := runs.after(times[-1] if times else after)):
         times.append(moment)
-        moment = runs.after(moment)
-    return times
-
-
-def _fits(timeline: Timeline, entry: StoredTicks) -> bool:
-    """Return whether the times of a ledger row are times of the present rules, so that it can be
-    split.
-    """
-    first = timeline.after(entry.nominal_time - MICROSECOND)
-    counted = timeline.count(entry.nominal_time - MICROSECOND, entry.until)
-    return first == entry.nominal_time and counted == entry.count
-
-
-def _covered(entries: list[StoredTicks], moment: datetime) -> bool:
-    return any(entry.nominal_time <= moment <= entry.until for entry in entries)
+    known = backfill.known_times(connection, row.id, start, end, failed=wanted.failed)
+    # Rows of the ledger that cannot be split, because they are not about times of these rules.
+    other = [
+        entry
+        for entry in backfill.not_fired(connection, row.id, start, end)
+        if timeline.after(entry.nominal_time - MICROSECOND) != entry.nominal_time
+        or timeline.count(entry.nominal_time - MICROSECOND, entry.until) != entry.count
+    ]
+    new = [
+        moment
+        for moment in times
+        if moment not in known
+        and not any(entry.nominal_time <= moment <= entry.until for entry in other)
+    ]
+    found = Backfill(
+        times=number,
+        added=len(new),
+        known=number - len(new),
+        excluded=(timeline.count(after, until) if after < until else 0) - number,
+        first=times[0] if times else None,
+        last=times[-1] if times else None,
+    )
+    return found, new

@@ -37,11 +37,20 @@ def with_calendar_days(
         return replace(rules, calendar_days=())
     before = frozenset[date]() if known is None else frozenset(known.calendar_days)
     days = {day for day in before if today - KEPT <= day < today}
+    coming = [today + offset * DAY for offset in range(AHEAD.days)]
     for name in names:
-        found = _days_of(name, registry, today)
-        if found is None and not _has(known, name):
+        if name in registry.calendars:
+            try:
+                days |= _ask(name, registry, coming)
+                continue
+            except InvalidRequest:
+                log.exception(
+                    "calendar function %s failed; the days that it returned before stay excluded",
+                    name,
+                )
+        elif known is None or name not in calendars_in(known.exclude):
             registry.check_calendar(name)
-        days |= before if found is None else set(found)
+        days |= before
     return replace(rules, calendar_days=tuple(sorted(days)))
 
 
@@ -58,35 +67,21 @@ def past_days(rules: Rules, registry: Registry, start: datetime, end: datetime) 
     )
     window = [first + offset * DAY for offset in range((last - first).days + 1)]
     for name in calendars_in(rules.exclude):
-        function = registry.calendars.get(name)
-        if function is None:
+        if name not in registry.calendars:
             raise InvalidRequest(
                 f"the days that {name} excludes are asked of that function, which this process does"
                 " not know; on the command line --app names the application"
             )
-        try:
-            days.update(day for day in window if function(day))
-        except Exception as error:
-            raise InvalidRequest(
-                f"calendar function {name} failed: {type(error).__name__}: {error}"
-            ) from error
+        days |= _ask(name, registry, window)
     return frozenset(days)
 
 
-def _days_of(name: str, registry: Registry, today: date) -> Iterable[date] | None:
-    """Return the days that a function excludes; None if it is unknown here or raised."""
-    function = registry.calendars.get(name)
-    if function is None:
-        return None
-    window = (today + timedelta(days=offset) for offset in range(AHEAD.days))
+def _ask(name: str, registry: Registry, days: Iterable[date]) -> set[date]:
+    """Return the days that a calendar function excludes. Raises `InvalidRequest` if it raises."""
+    function = registry.calendars[name]
     try:
-        return [day for day in window if function(day)]
-    except Exception:
-        log.exception(
-            "calendar function %s failed; the days that it returned before stay excluded", name
-        )
-        return None
-
-
-def _has(known: Rules | None, name: str) -> bool:
-    return known is not None and name in calendars_in(known.exclude)
+        return {day for day in days if function(day)}
+    except Exception as error:
+        raise InvalidRequest(
+            f"calendar function {name} failed: {type(error).__name__}: {error}"
+        ) from error

@@ -7,9 +7,9 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.changes import LoggedChange, Values
+from horae.client.shown_parameters import shown_parameters
 from horae.storage.schedules import reading
 from horae.types import Registry
-from horae.types.parameters import ModelParameters, masked
 
 _COLUMNS: Final = (
     "name",
@@ -50,11 +50,5 @@ def snapshot(connection: Connection, reference: int | str, registry: Registry) -
     rules: dict[str, Any] = json.loads(row.rules)
     rules.pop("key", None)
     columns: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
-    return {**columns, **rules, "params": _shown(registry, row.job_type, row.params)}
-
-
-def _shown(registry: Registry, job_type: str, params: str | None) -> Any:
-    kind = registry.find(job_type)
-    if params is None or kind is None or not isinstance(kind.parameters, ModelParameters):
-        return None  # without the type, it is unknown which parameters are secret
-    return masked(kind.parameters.model, json.loads(params))
+    params = None if row.params is None else json.loads(row.params)
+    return {**columns, **rules, "params": shown_parameters(registry, row.job_type, params)}

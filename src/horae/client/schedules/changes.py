@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.schedules.definition import Definition, fields_of, is_outdated, restored
+from horae.client.schedules.definition import Definition, fields_of, is_outdated, restore
 from horae.domain.cluster import partition_of
 from horae.domain.schedules import (
     MAX_CLOCK_STEP_BACK,
@@ -16,7 +16,6 @@ from horae.domain.schedules import (
     ChangeWithdrawn,
     CronTrigger,
     DisabledReason,
-    Event,
     NextStartSet,
     Overlap,
     Plan,
@@ -69,7 +68,7 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
     if enabled:
         inactive = row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE)
         added = plan_writing.apply_event(connection, inactive, Activated())
-    return _moved(connection, added, wanted.next_start)
+    return _move(connection, added, wanted.next_start)
 
 
 def alter_from(
@@ -78,12 +77,12 @@ def alter_from(
     """Change the definition of a schedule; return None if it was changed after it was read as
     `seen`.
     """
-    row = locked(connection, seen.id)
+    row = lock(connection, seen.id)
     if any(getattr(row, name) != getattr(seen, name) for name in wanted.columns):
         return None
     if (row.trigger, row.timezone) != (wanted.rules.trigger.text, wanted.rules.trigger.timezone):
         _refuse_if_over(wanted.rules, row.now)
-    return _moved(connection, alter(connection, row.id, wanted), wanted.next_start)
+    return _move(connection, alter(connection, row.id, wanted), wanted.next_start)
 
 
 def put(
@@ -95,8 +94,12 @@ def put(
     None leaves a paused schedule paused.
     """
     for _ in range(_PUT_ATTEMPTS):
-        if (row := _added_one(connection, wanted.name)) is not None:
-            return _put_on(connection, row, wanted, enabled=enabled)
+        found = reading.find(connection, wanted.name)
+        rows = [] if found is None else writing.lock(connection, [found])
+        if rows and rows[0].module:
+            raise ScheduleIsDeclared(wanted.name, rows[0].module)
+        if rows:
+            return _put_on(connection, rows[0], wanted, enabled=enabled)
         try:
             return add(connection, wanted, enabled=enabled is not False), "created"
         except (
@@ -104,17 +107,6 @@ def put(
         ):  # another caller has just added it; it is found now unless it is deleted again
             continue
     raise ScheduleAlreadyExists(wanted.name)
-
-
-def _added_one(connection: Connection, name: str) -> StoredSchedule | None:
-    """Return and lock the schedule of this name that was added at run time. Raises
-    `ScheduleIsDeclared`.
-    """
-    found = reading.find(connection, name)
-    rows = [] if found is None else writing.lock(connection, [found])
-    if rows and rows[0].module:
-        raise ScheduleIsDeclared(name, rows[0].module)
-    return rows[0] if rows else None
 
 
 def _put_on(
@@ -144,14 +136,14 @@ def reset(
     connection: Connection, reference: int | str, registry: Registry
 ) -> tuple[AppliedPlan, bool]:
     """Undo all changes of a declared schedule at run time; return whether there were any."""
-    row = locked(connection, reference)
+    row = lock(connection, reference)
     if not row.module:
         raise InvalidRequest(
             f"schedule {row.name!r} was added at run time, so no module declares what it could have"
         )
     if row.overrides is None:
         return AppliedPlan(row, None, None), False
-    return alter(connection, row.id, restored(row, registry)), True
+    return alter(connection, row.id, restore(row, registry)), True
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
@@ -160,13 +152,26 @@ def alter(connection: Connection, reference: int | str, wanted: Definition) -> A
 
     Raises `ScheduleIsRunning` if several runs execute and the new rules allow only one.
     """
-    row = locked(connection, reference)
-    event = _change_of(row)
+    row = lock(connection, reference)
+    try:
+        before = rules_of(row)
+    except UnreadableSchedule:
+        before = None
     writing.redefine(connection, row.id, wanted.columns)
     changed = writing.lock(connection, [row.id])[0]
-    if isinstance(event, Altered):
-        changed = _with_runs(connection, changed, event.before.overlap, wanted.rules.overlap)
-    return plan_writing.apply_event(connection, changed, event)
+    if before is None:  # the former times of the schedule are unknown
+        return plan_writing.apply_event(connection, changed, Resumed())
+    # The policy `allow_all` keeps no executing run in the row, the others do.
+    tracked = before.overlap is not Overlap.ALLOW_ALL
+    tracks = wanted.rules.overlap is not Overlap.ALLOW_ALL
+    if tracked and not tracks:
+        changed = changed._replace(run_token=None, started_at=None)
+    if tracks and not tracked and (live := reading.live_runs(connection, row.id)):
+        if len(live) > 1:
+            raise ScheduleIsRunning(row.name, live[-1][0])
+        job_id, made = live[0]
+        changed = changed._replace(run_token=job_id, started_at=made)
+    return plan_writing.apply_event(connection, changed, Altered(before))
 
 
 def _refuse_if_over(rules: Rules, now: datetime) -> None:
@@ -174,9 +179,7 @@ def _refuse_if_over(rules: Rules, now: datetime) -> None:
         rules.trigger.expression.refuse_if_over(now)
 
 
-def _moved(
-    connection: Connection, decided: AppliedPlan, next_start: datetime | None
-) -> AppliedPlan:
+def _move(connection: Connection, decided: AppliedPlan, next_start: datetime | None) -> AppliedPlan:
     """Set the next start that the caller wants.
 
     Raises `ScheduleIsRunning` while the end of a run is going to set it.
@@ -189,37 +192,11 @@ def _moved(
     return plan_writing.apply_event(connection, row, NextStartSet(next_start))
 
 
-def _with_runs(
-    connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap
-) -> StoredSchedule:
-    """Set or clear the executing run when the policy changes from or to `allow_all`, which tracks
-    none.
-    """
-    if (before is Overlap.ALLOW_ALL) == (after is Overlap.ALLOW_ALL):
-        return row
-    if after is Overlap.ALLOW_ALL:
-        return row._replace(run_token=None, started_at=None)
-    live = reading.live_runs(connection, row.id)
-    if len(live) > 1:
-        raise ScheduleIsRunning(row.name, live[-1][0])
-    if not live:
-        return row
-    job_id, made = live[0]
-    return row._replace(run_token=job_id, started_at=made)
-
-
-def _change_of(row: StoredSchedule) -> Event:
-    try:
-        return Altered(rules_of(row))
-    except UnreadableSchedule:
-        return Resumed()  # the former times of the schedule are unknown
-
-
 def pause(
     connection: Connection, reference: int | str, note: str | None, reason: DisabledReason
 ) -> AppliedPlan:
     """Disable the schedule; an executing run continues."""
-    row = locked(connection, reference)
+    row = lock(connection, reference)
     snapshot = snapshot_of(row)
     paused = replace(Plan.unchanged(snapshot), next_start=None, disabled=reason)
     return plan_writing.apply_plans(connection, [(row._replace(pause_note=note), paused)], None)[0]
@@ -227,7 +204,7 @@ def pause(
 
 def resume(connection: Connection, reference: int | str) -> AppliedPlan:
     """Enable a schedule, whatever disabled it; clear its streaks, but catch up no times."""
-    return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
+    return plan_writing.apply_event(connection, lock(connection, reference), Resumed())
 
 
 def set_computed(
@@ -241,12 +218,12 @@ def set_computed(
 
 def skip_next(connection: Connection, reference: int | str) -> AppliedPlan:
     """Skip the next nominal time, once."""
-    return plan_writing.apply_event(connection, locked(connection, reference), SkipRequested())
+    return plan_writing.apply_event(connection, lock(connection, reference), SkipRequested())
 
 
 def undo_skip(connection: Connection, reference: int | str) -> AppliedPlan:
     """Take back a one-time change of the next start."""
-    return plan_writing.apply_event(connection, locked(connection, reference), ChangeWithdrawn())
+    return plan_writing.apply_event(connection, lock(connection, reference), ChangeWithdrawn())
 
 
 def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
@@ -254,7 +231,7 @@ def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
 
     Raises `ScheduleIsRunning` if another one blocks it.
     """
-    row = locked(connection, reference)
+    row = lock(connection, reference)
     latest = ticks.latest(connection, row.id, plan_writing.moment_of(row) + MAX_CLOCK_STEP_BACK)
     decided = plan_writing.apply_event(connection, row, RunByHand(latest))
     if decided.fired is None:
@@ -266,7 +243,7 @@ def delete(connection: Connection, reference: int | str) -> StoredSchedule:
     """Delete a schedule and its ticks, unless a current deployment declares it; a running job
     continues.
     """
-    row = locked(connection, reference)
+    row = lock(connection, reference)
     current = deployments.current(connection, row.module)
     if current is not None and current.id == row.deployment_id:
         raise ScheduleIsDeclared(row.name, row.module)
@@ -274,7 +251,7 @@ def delete(connection: Connection, reference: int | str) -> StoredSchedule:
     return row
 
 
-def locked(connection: Connection, reference: int | str) -> StoredSchedule:
+def lock(connection: Connection, reference: int | str) -> StoredSchedule:
     """Return and lock the schedule of this id or name. Raises `ScheduleDoesNotExist`."""
     schedule_id = reading.find(connection, reference)
     rows = [] if schedule_id is None else writing.lock(connection, [schedule_id])

@@ -97,11 +97,11 @@ def is_outdated(row: StoredSchedule, computed: Mapping[str, str | int | None]) -
     """Return whether a row differs from what the code computes now, however the database formats
     JSON.
     """
-    return any(_parsed(getattr(row, name)) != _parsed(value) for name, value in computed.items())
 
+    def parse(value: Any) -> Any:
+        return json.loads(value) if isinstance(value, str) else value
 
-def _parsed(value: str | int | None) -> Any:
-    return json.loads(value) if isinstance(value, str) else value
+    return any(parse(getattr(row, name)) != parse(value) for name, value in computed.items())
 
 
 def days_as_text(days: Sequence[date]) -> str | None:
@@ -134,7 +134,7 @@ def declared_values(row: StoredSchedule) -> dict[str, Any]:
     return {} if row.overrides is None else json.loads(row.overrides)
 
 
-def altered(row: StoredSchedule, wanted: Definition) -> Definition:
+def alter(row: StoredSchedule, wanted: Definition) -> Definition:
     """Return a caller's definition; for a declared schedule, with the overrides that follow from
     it.
     """
@@ -154,7 +154,7 @@ def altered(row: StoredSchedule, wanted: Definition) -> Definition:
     return replace(own, overrides=_text(differing))
 
 
-def restored(row: StoredSchedule, registry: Registry) -> Definition:
+def restore(row: StoredSchedule, registry: Registry) -> Definition:
     """Return the definition as the module declares it, without what was changed at run time."""
     found = _with_fields(
         definition_of(row), {**fields_of(row._asdict()), **declared_values(row)}, None
@@ -168,7 +168,7 @@ def with_job_options(wanted: Definition, registry: Registry) -> Definition:
     return wanted if kind is None else replace(wanted, **job_options_of(kind, wanted.params))
 
 
-def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) -> Definition:
+def redeclare(row: StoredSchedule, declared: Definition, registry: Registry) -> Definition:
     """Return the definition after a deployment; a changed field is kept unless its declaration
     changed.
     """
@@ -189,21 +189,15 @@ def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) ->
             merged = replace(
                 merged, **job_options_of(registry.get(declared.job_type), merged.params)
             )
-    except InvalidRequest as error:
-        return _without_overrides(row, declared, error)
-    except ValueError as error:  # the parameters no longer fit the function
-        return _without_overrides(row, declared, error)
+    except (InvalidRequest, ValueError) as error:  # such as parameters that the function lost
+        log.warning(
+            "schedule %s: what was changed at run time no longer fits what its module declares,"
+            " which counts now: %s",
+            row.name,
+            error,
+        )
+        return declared
     return merged
-
-
-def _without_overrides(row: StoredSchedule, declared: Definition, error: Exception) -> Definition:
-    log.warning(
-        "schedule %s: what was changed at run time no longer fits what its module declares, which"
-        " counts now: %s",
-        row.name,
-        error,
-    )
-    return declared
 
 
 def definition_of(row: StoredSchedule) -> Definition:

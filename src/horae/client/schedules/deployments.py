@@ -9,7 +9,7 @@ during a rolling deployment. Only an explicit `deploy` restores it.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -26,7 +26,7 @@ from horae.client.schedules.definition import (
     Definition,
     definition_of,
     is_outdated,
-    redeclared,
+    redeclare,
     with_job_options,
 )
 from horae.domain.schedules import Activated, DisabledReason
@@ -97,9 +97,15 @@ class Deployments:
         """
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        definitions = [
-            self._with_days(Definition.declared(module, schedule)) for schedule in declared
-        ]
+        definitions: list[Definition] = []
+        for schedule in declared:
+            definition = Definition.declared(module, schedule)
+            if definition.rules.exclude:
+                row = self._database.autocommit(reading.of_module, module, definition.name)
+                known = None if row is None else rules_of(row)
+                rules = with_calendar_days(definition.rules, self._registry, self._today(), known)
+                definition = replace(definition, rules=rules)
+            definitions.append(definition)
         version = Version(
             module,
             module_schema(module, list(declared), queues),
@@ -107,7 +113,7 @@ class Deployments:
             queues,
             self._registry,
         )
-        change = LoggedChange.of("deployment.deploy", module, partial(_deployed, module=module))
+        change = LoggedChange.of("deployment.deploy", module, partial(_read_current, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
         self.refresh()
@@ -137,35 +143,28 @@ class Deployments:
             return
         today = self._today()
         for row in {row.id: row for row in found}.values():
-            self._refresh_one(row, today)
-
-    def _refresh_one(self, row: StoredSchedule, today: date) -> None:
-        try:
-            computed = self._computed(row, today)
-            if (
-                computed["limits"] is not None
-                and (kind := self._registry.find(row.job_type)) is not None
-            ):
-                self._database.autocommit(check_startable, kind, row.queue, limited=True)
-        except Exception:
-            log.exception(
-                "schedule %s: the options of its jobs cannot be computed here; they stay", row.name
-            )
-            return
-        if is_outdated(row, computed):
-            self._database.transact(changes.set_computed, row, computed)
-            log.info(
-                "schedule %s: its excluded days or the options of its jobs have changed in the"
-                " code",
-                row.name,
-            )
-
-    def _computed(self, row: StoredSchedule, today: date) -> Mapping[str, str | int | None]:
-        rules = rules_of(row)
-        found = replace(
-            definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules)
-        )
-        return (found if row.module else with_job_options(found, self._registry)).computed
+            try:
+                known = rules_of(row)
+                rules = with_calendar_days(known, self._registry, today, known)
+                wanted = replace(definition_of(row), rules=rules)
+                if not row.module:
+                    wanted = with_job_options(wanted, self._registry)
+                kind = self._registry.find(row.job_type)
+                if wanted.limits is not None and kind is not None:
+                    self._database.autocommit(check_startable, kind, row.queue, limited=True)
+            except Exception:
+                log.exception(
+                    "schedule %s: the options of its jobs cannot be computed here; they stay",
+                    row.name,
+                )
+                continue
+            if is_outdated(row, wanted.computed):
+                self._database.transact(changes.set_computed, row, wanted.computed)
+                log.info(
+                    "schedule %s: its excluded days or the options of its jobs have changed in the"
+                    " code",
+                    row.name,
+                )
 
     def current(self, module: str) -> Deployment | None:
         """Return the current deployment of a module, whose schedules fire."""
@@ -177,7 +176,7 @@ class Deployments:
 
     def get(self, key: str) -> Deployment:
         """Return the deployment of this key. Raises `DeploymentDoesNotExist`."""
-        return self._database.autocommit(_known, key)
+        return self._database.autocommit(_find, key)
 
     def scale(self, key: str, min_replicas: int) -> Deployment:
         """Set the replicas: zero stops the schedules; a later increase computes their next starts
@@ -197,16 +196,6 @@ class Deployments:
         self._notify()
         return result
 
-    def _with_days(self, declared: Definition) -> Definition:
-        """Ask the calendar functions of a definition for their days."""
-        if not declared.rules.exclude:
-            return declared
-        row = self._database.autocommit(reading.of_module, declared.module, declared.name)
-        known = None if row is None else rules_of(row)
-        return replace(
-            declared, rules=with_calendar_days(declared.rules, self._registry, self._today(), known)
-        )
-
     def _today(self) -> date:
         return self._database.autocommit(reading.now).date()
 
@@ -215,17 +204,16 @@ class Deployments:
 
 
 def _change(action: str, key: str) -> LoggedChange:
-    return LoggedChange.of(action, key, partial(_deployment_state, key=key))
+    def read(connection: Connection) -> Mapping[str, Any] | None:
+        found = deployments.by_key(connection, key)
+        if found is None:
+            return None
+        return {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
+
+    return LoggedChange.of(action, key, read)
 
 
-def _deployment_state(connection: Connection, key: str) -> Mapping[str, Any] | None:
-    found = deployments.by_key(connection, key)
-    return (
-        None if found is None else {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
-    )
-
-
-def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
+def _read_current(connection: Connection, module: str) -> Mapping[str, Any] | None:
     """Return what is deployed of a module, for the audit log."""
     found = deployments.current(connection, module)
     if found is None:
@@ -257,17 +245,25 @@ def deploy(
     _declare_queues(
         connection, version
     )  # queues first, because they decide whether jobs of the schedules can start
-    _replace_schedules(connection, created, version)
+    present = {row.name: row for row in reading.all_of(connection, module)}
+    for row in present.values():
+        if row.name not in {definition.name for definition in version.schedules}:
+            _remove(connection, row)
+    for definition in version.schedules:
+        declared = replace(definition, deployment_id=created.id)
+        schedule_id = _declare(connection, present.get(definition.name), declared, version.registry)
+        if min_replicas == 0:
+            _stop(connection, schedule_id)
     check_backend_types(
         connection, [queue.name for queue in version.queues], version.registry.with_backend
     )
-    brought = reading.all_of(connection, module)
-    _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)
-    return Deployed(
-        created,
-        changed=True,
-        schedules=tuple(row.id for row in brought if row.deployment_id == created.id),
-    )
+    brought = _schedules_of(connection, created)
+    for row in brought:
+        if row.disabled_reason == DisabledReason.EXHAUSTED:
+            log.warning(
+                "schedule %s can never fire again: the times of %s are over", row.name, row.trigger
+            )
+    return Deployed(created, changed=True, schedules=tuple(row.id for row in brought))
 
 
 def _declare_queues(connection: Connection, version: Version) -> None:
@@ -289,11 +285,11 @@ def _declare_queues(connection: Connection, version: Version) -> None:
 
 def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:
     """Set the replicas of a deployment, and stop or start its schedules accordingly."""
-    before = _locked(connection, key)
+    before = _lock(connection, key)
     if before.ended_at is not None:
         raise InvalidRequest(f"deployment {key!r} has ended; deploy its module again")
     after = deployments.scale(connection, before.id, min_replicas)
-    for row in _of(connection, before):
+    for row in _schedules_of(connection, before):
         if min_replicas == 0:
             _stop(connection, row.id)
         else:
@@ -303,32 +299,11 @@ def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:
 
 def end(connection: Connection, key: str) -> Deployment:
     """End a deployment and its schedules."""
-    deployment = _locked(connection, key)
+    deployment = _lock(connection, key)
     deployments.end(connection, deployment.id)
-    for row in _of(connection, deployment):
+    for row in _schedules_of(connection, deployment):
         _remove(connection, row)
-    return _known(connection, key)
-
-
-def _replace_schedules(connection: Connection, created: Deployment, version: Version) -> None:
-    present = {row.name: row for row in reading.all_of(connection, created.module)}
-    names = {definition.name for definition in version.schedules}
-    for row in present.values():
-        if row.name not in names:
-            _remove(connection, row)
-    for definition in version.schedules:
-        declared = replace(definition, deployment_id=created.id)
-        schedule_id = _declare(connection, present.get(definition.name), declared, version.registry)
-        if created.min_replicas == 0:
-            _stop(connection, schedule_id)
-
-
-def _warn_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
-    for row in brought:
-        if row.disabled_reason == DisabledReason.EXHAUSTED:
-            log.warning(
-                "schedule %s can never fire again: the times of %s are over", row.name, row.trigger
-            )
+    return _find(connection, key)
 
 
 def _declare(
@@ -336,9 +311,7 @@ def _declare(
 ) -> int:
     # The lock keeps out a change at run time between reading and writing.
     wanted = (
-        declared
-        if row is None
-        else redeclared(changes.locked(connection, row.id), declared, registry)
+        declared if row is None else redeclare(changes.lock(connection, row.id), declared, registry)
     )
     kind = registry.get(wanted.job_type)
     check_startable(
@@ -358,13 +331,13 @@ def _declare(
 
 def _activate(connection: Connection, schedule_id: int) -> None:
     """Enable a schedule that stopped with its deployment, unless it was paused by hand."""
-    row = changes.locked(connection, schedule_id)
+    row = changes.lock(connection, schedule_id)
     if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
         plan_writing.apply_event(connection, row, Activated())
 
 
 def _stop(connection: Connection, schedule_id: int) -> None:
-    if changes.locked(connection, schedule_id).enabled:
+    if changes.lock(connection, schedule_id).enabled:
         changes.pause(connection, schedule_id, None, DisabledReason.DEPLOYMENT_GONE)
 
 
@@ -377,7 +350,7 @@ def _remove(connection: Connection, row: StoredSchedule) -> None:
     cancelling.cancel_pending_of(connection, row.id, BY)
 
 
-def _of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
+def _schedules_of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
     return [
         row
         for row in reading.all_of(connection, deployment.module)
@@ -385,13 +358,13 @@ def _of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
     ]
 
 
-def _locked(connection: Connection, key: str) -> Deployment:
+def _lock(connection: Connection, key: str) -> Deployment:
     """Return the deployment and lock its module."""
-    deployments.lock_module(connection, _known(connection, key).module)
-    return _known(connection, key)
+    deployments.lock_module(connection, _find(connection, key).module)
+    return _find(connection, key)
 
 
-def _known(connection: Connection, key: str) -> Deployment:
+def _find(connection: Connection, key: str) -> Deployment:
     deployment = deployments.by_key(connection, key)
     if deployment is None:
         raise DeploymentDoesNotExist(key)

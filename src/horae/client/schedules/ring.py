@@ -32,7 +32,26 @@ class Share:
 
 def ring_of(database: Database) -> list[Share]:
     """Return the shares of all nodes that fire schedules."""
-    return database.autocommit(_shares)
+
+    def read(connection: Connection) -> list[Share]:
+        members = nodes.schedulers(connection)
+        if not members:
+            return []
+        ring = Ring(members)
+        names = {view.id: view.name for view in nodes.view(connection)}
+        counts = reading.count_by_partition(connection)
+        first, second, mine = Counter[NodeId](), Counter[NodeId](), Counter[NodeId]()
+        for partition in range(PARTITIONS):
+            owner, other = ring.owners(partition)
+            first[owner] += 1
+            second[other] += other != owner
+            mine[owner] += counts.get(partition, 0)
+        return [
+            Share(node, names.get(node, ""), first[node], second[node], mine[node])
+            for node in members
+        ]
+
+    return database.autocommit(read)
 
 
 def first_shares(database: Database) -> dict[NodeId, float]:
@@ -43,21 +62,3 @@ def first_shares(database: Database) -> dict[NodeId, float]:
     ring = Ring(members)
     first = Counter(ring.owners(partition)[0] for partition in range(PARTITIONS))
     return {node: first[node] / PARTITIONS for node in members}
-
-
-def _shares(connection: Connection) -> list[Share]:
-    members = nodes.schedulers(connection)
-    if not members:
-        return []
-    ring = Ring(members)
-    names = {view.id: view.name for view in nodes.view(connection)}
-    counts = reading.count_by_partition(connection)
-    first, second, mine = Counter[NodeId](), Counter[NodeId](), Counter[NodeId]()
-    for partition in range(PARTITIONS):
-        owner, other = ring.owners(partition)
-        first[owner] += 1
-        second[other] += other != owner
-        mine[owner] += counts.get(partition, 0)
-    return [
-        Share(node, names.get(node, ""), first[node], second[node], mine[node]) for node in members
-    ]

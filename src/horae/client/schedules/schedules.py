@@ -11,18 +11,19 @@ from typing_extensions import Unpack
 from horae.client.changes import recorded
 from horae.client.jobs import page_length
 from horae.client.jobs.creating import check_startable
+from horae.client.on_threads import OnThreads, on_thread
 from horae.client.schedules import backfill, changes
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import past_days, with_calendar_days
 from horae.client.schedules.change_records import change_of, run_of
 from horae.client.schedules.changes import PutOutcome
-from horae.client.schedules.definition import Definition, altered, definition_of
-from horae.client.schedules.views import ScheduleView, viewed, views_of
+from horae.client.schedules.definition import Definition, alter, definition_of
+from horae.client.schedules.views import ScheduleView, read_view, views_of
 from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
 from horae.domain.schedules import DisabledReason, Rules, Statistics, calendars_in
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
-from horae.storage.engine import Database, Reads
+from horae.storage.engine import Database, Reads, Use
 from horae.storage.schedules import (
     AppliedPlan,
     FailedRun,
@@ -126,7 +127,7 @@ class Schedules:
         add = recorded(changes.add, change_of("schedule.add", name, self._registry))
         decided = self._database.transact(add, wanted, enabled=enabled)
         self._on_created([decided.schedule.id])
-        return self._changed(decided)
+        return self._announce(decided)
 
     def alter(
         self,
@@ -141,9 +142,9 @@ class Schedules:
         alter = recorded(changes.alter_from, change, changed=lambda decided: decided is not None)
         while True:  # repeated while other callers change it between reading and writing
             row = schedules_row(self._database, reference)
-            decided = self._database.transact(alter, row, self._altered(row, config, options))
+            decided = self._database.transact(alter, row, self._alter(row, config, options))
             if decided is not None:
-                return self._changed(decided)
+                return self._announce(decided)
 
     def put(
         self,
@@ -175,8 +176,8 @@ class Schedules:
         if outcome == "created":
             self._on_created([decided.schedule.id])
         if outcome == "unchanged":
-            return PutSchedule(viewed(self._database, decided.schedule), outcome)
-        return PutSchedule(self._changed(decided), outcome)
+            return PutSchedule(read_view(self._database, decided.schedule), outcome)
+        return PutSchedule(self._announce(decided), outcome)
 
     def reset(self, reference: Reference) -> ScheduleView:
         """Undo all changes of a declared schedule at run time, so that it is as its module declares
@@ -189,9 +190,12 @@ class Schedules:
         reset = recorded(changes.reset, change, changed=lambda result: result[1])
         decided, changed = self._database.transact(reset, reference, self._registry)
         if not changed:
-            return viewed(self._database, decided.schedule)
-        self._ask_calendars(decided.schedule)
-        self._changed(decided)
+            return read_view(self._database, decided.schedule)
+        row, rules = decided.schedule, rules_of(decided.schedule)
+        if calendars_in(rules.exclude):
+            found = self._with_days(definition_of(row), rules)
+            self._database.transact(changes.set_computed, row, found.computed)
+        self._announce(decided)
         return self.get(decided.schedule.id)
 
     def skip_next(self, reference: Reference) -> ScheduleView:
@@ -201,7 +205,7 @@ class Schedules:
         schedule, and while an interval that is counted from the finish executes.
         """
         skip = recorded(changes.skip_next, change_of("schedule.skip", reference, self._registry))
-        return self._changed(self._database.transact(skip, reference))
+        return self._announce(self._database.transact(skip, reference))
 
     def undo_skip(self, reference: Reference) -> ScheduleView:
         """Take back `skip_next`, or a moved next start; times that were skipped already stay
@@ -210,7 +214,7 @@ class Schedules:
         undo = recorded(
             changes.undo_skip, change_of("schedule.undo_skip", reference, self._registry)
         )
-        return self._changed(self._database.transact(undo, reference))
+        return self._announce(self._database.transact(undo, reference))
 
     def backfill(
         self,
@@ -258,7 +262,7 @@ class Schedules:
             batch, decided = more.added, again or decided
             added += batch
         if decided is not None:
-            self._changed(decided)
+            self._announce(decided)
         return replace(found, added=added)
 
     def undo_backfill(self, reference: Reference) -> int:
@@ -268,7 +272,7 @@ class Schedules:
         change = change_of("schedule.undo_backfill", reference, self._registry)
         withdraw = recorded(backfill.withdraw, change, changed=lambda result: result[1] > 0)
         decided, number = self._database.transact(withdraw, reference)
-        self._changed(decided)
+        self._announce(decided)
         return number
 
     def delete(self, reference: Reference) -> None:
@@ -281,12 +285,14 @@ class Schedules:
         """Pause the schedule: no further run starts; a running job continues."""
         check_note(note)
         pause = recorded(changes.pause, change_of("schedule.pause", reference, self._registry))
-        return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
+        return self._announce(
+            self._database.transact(pause, reference, note, DisabledReason.PAUSED)
+        )
 
     def resume(self, reference: Reference) -> ScheduleView:
         """Resume the schedule: compute the next start and clear the streaks; catch up nothing."""
         resume = recorded(changes.resume, change_of("schedule.resume", reference, self._registry))
-        return self._changed(self._database.transact(resume, reference))
+        return self._announce(self._database.transact(resume, reference))
 
     def run_now(self, reference: Reference) -> JobId:
         """Start a run in addition to the schedule, and return its job. Raises `ScheduleIsRunning`
@@ -296,7 +302,7 @@ class Schedules:
         if (kind := self._registry.find(row.job_type)) is not None:
             self._check_startable(kind, row)
         decided = self._database.transact(recorded(changes.run_now, run_of(reference)), reference)
-        self._changed(decided)
+        self._announce(decided)
         self._wakeup.send(WORK)
         if decided.fired is None:
             raise AssertionError("run_now answers with a job or raises")
@@ -304,7 +310,7 @@ class Schedules:
 
     def get(self, reference: Reference) -> ScheduleView:
         """Return the schedule. Raises `ScheduleDoesNotExist`."""
-        return viewed(self._database, schedules_row(self._database, reference))
+        return read_view(self._database, schedules_row(self._database, reference))
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
         """List all schedules or those of a module, by module and name; unreadable ones are only
@@ -336,7 +342,7 @@ class Schedules:
         schedule_id = None if reference is None else self.get(reference).id
         return self._reads.autocommit(reading.failed_runs, schedule_id, page_length(limit))
 
-    def _altered(
+    def _alter(
         self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords
     ) -> Definition:
         """Return the definition after a change; without a new `config` the stored text is kept."""
@@ -350,9 +356,13 @@ class Schedules:
         }
         merged = {**kept, "queue": row.queue, "priority": row.priority, **others}
         params = row.params if config is None else self._params(kind, config)
-        trigger = _merged(keywords_of(rules.trigger), options)
+        trigger: dict[str, Any] = {**keywords_of(rules.trigger)}
+        changed = part_of(options, TriggerKeywords)
+        if {*trigger, *changed} >= {"every", "cron"}:  # another kind keeps only the time zone
+            trigger = {"timezone": trigger.get("timezone", "UTC")}
+        trigger |= changed
         wanted = self._definition(row.name, kind, params, {**merged, **trigger}, key=rules.key)
-        return altered(row, self._with_days(wanted, rules))
+        return alter(row, self._with_days(wanted, rules))
 
     def _with_days(self, wanted: Definition, known: Rules | None = None) -> Definition:
         """Ask the calendar functions of a definition for their days."""
@@ -360,18 +370,6 @@ class Schedules:
             return wanted
         today = self._database.autocommit(reading.now).date()
         return replace(wanted, rules=with_calendar_days(wanted.rules, self._registry, today, known))
-
-    def _ask_calendars(self, row: StoredSchedule) -> None:
-        """Store the days that the calendar functions of a schedule exclude, if it has such
-        functions.
-        """
-        rules = rules_of(row)
-        if calendars_in(rules.exclude):
-            today = self._database.autocommit(reading.now).date()
-            found = replace(
-                definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules)
-            )
-            self._database.transact(changes.set_computed, row, found.computed)
 
     def _check_startable(self, kind: JobType[Any], wanted: Definition | StoredSchedule) -> None:
         """Raise `InvalidRequest` if the jobs of a schedule would never start in its queue."""
@@ -418,9 +416,9 @@ class Schedules:
         self._check_startable(kind, wanted)
         return wanted
 
-    def _changed(self, decided: AppliedPlan) -> ScheduleView:
+    def _announce(self, decided: AppliedPlan) -> ScheduleView:
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))
-        return viewed(self._database, decided.schedule)
+        return read_view(self._database, decided.schedule)
 
 
 def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
@@ -433,10 +431,26 @@ def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
     return row
 
 
-def _merged(before: TriggerKeywords, options: Mapping[str, Any]) -> TriggerKeywords:
-    """Return the trigger after a change; a trigger of another kind keeps only the time zone."""
-    changed = part_of(options, TriggerKeywords)
-    other = ("every" in before and "cron" in changed) or ("cron" in before and "every" in changed)
-    kept: Any = {"timezone": before.get("timezone", "UTC")} if other else before
-    merged: TriggerKeywords = kept | changed
-    return merged
+class AsyncSchedules(OnThreads[Schedules]):
+    """Add, change and read schedules from coroutines.
+
+    Meanings, options and errors are those of `Schedules`.
+    """
+
+    add = on_thread(Schedules.add, Use.CHANGE)
+    alter = on_thread(Schedules.alter, Use.CHANGE)
+    put = on_thread(Schedules.put, Use.CHANGE)
+    skip_next = on_thread(Schedules.skip_next, Use.CHANGE)
+    undo_skip = on_thread(Schedules.undo_skip, Use.CHANGE)
+    backfill = on_thread(Schedules.backfill, Use.CHANGE)
+    undo_backfill = on_thread(Schedules.undo_backfill, Use.CHANGE)
+    reset = on_thread(Schedules.reset, Use.CHANGE)
+    delete = on_thread(Schedules.delete, Use.CHANGE)
+    pause = on_thread(Schedules.pause, Use.CHANGE)
+    resume = on_thread(Schedules.resume, Use.CHANGE)
+    run_now = on_thread(Schedules.run_now, Use.CHANGE)
+    get = on_thread(Schedules.get)
+    list = on_thread(Schedules.list)
+    statistics = on_thread(Schedules.statistics)
+    ticks = on_thread(Schedules.ticks)
+    errors = on_thread(Schedules.errors)

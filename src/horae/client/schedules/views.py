@@ -104,11 +104,14 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
         open_runs = OpenRuns(0 if row.run_token is None else 1)
     stored: dict[str, Any] = {name: getattr(row, name) for name in _STORED}
     rules, change = rules_of(row), change_of(row)
+    next_start = row.next_start
+    if row.enabled and (rules.exclude or change):  # the next decision may skip a time
+        next_start = next(iter(upcoming(rules, next_start, row.now, 1, change=change)), None)
     return ScheduleView(
         **stored,
         config=None if row.params is None else json.loads(row.params),
         rules=rules,
-        next_start=_next_run(row, rules, change),
+        next_start=next_start,
         wakes_at=row.next_start,
         change=change,
         overrides=declared_values(row),
@@ -119,14 +122,7 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
     )
 
 
-def _next_run(row: StoredSchedule, rules: Rules, change: OneTimeChange | None) -> datetime | None:
-    """Return when the next run starts: later than the next decision if that skips a time."""
-    if not row.enabled or not (rules.exclude or change):
-        return row.next_start
-    return next(iter(upcoming(rules, row.next_start, row.now, 1, change=change)), None)
-
-
-def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
+def read_view(database: Database, row: StoredSchedule) -> ScheduleView:
     """Return the view of a stored schedule. Raises `UnreadableSchedule`."""
     view = view_of(row, _open_runs(database, [row]).get(row.id))
     if row.run_token is None:
@@ -139,7 +135,14 @@ def views_of(database: Reads, rows: Collection[StoredSchedule]) -> list[Schedule
     """Return the views of the readable schedules; unreadable ones are logged and must not hide
     others.
     """
-    known = [row for row in rows if _is_readable(row)]
+    known: list[StoredSchedule] = []
+    for row in rows:
+        try:
+            rules_of(row)
+        except UnreadableSchedule as error:
+            log.warning("%s", error)
+        else:
+            known.append(row)
     runs = _open_runs(database, known)
     return [view_of(row, runs.get(row.id)) for row in known]
 
@@ -157,15 +160,6 @@ def _open_runs(database: Reads, rows: Collection[StoredSchedule]) -> Mapping[int
     if not tokens and not overlapping:
         return {}
     return database.autocommit(reading.open_runs, tokens, overlapping)
-
-
-def _is_readable(row: StoredSchedule) -> bool:
-    try:
-        rules_of(row)
-    except UnreadableSchedule as error:
-        log.warning("%s", error)
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
