@@ -153,9 +153,14 @@ def recorded(
     """
 
     def make(connection: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        asked = _asked.get() or _asked_here(change)
+        asked = _asked.get()
         if asked is None:
-            return statement(connection, *args, **kwargs)
+            if change is None:
+                return statement(connection, *args, **kwargs)
+            caller = _caller.get() or Caller(change.actor or _this_program(), PYTHON)
+            asked = ChangeRequest(
+                caller.actor, change.action, change.target, channel=caller.channel
+            )
         before = None if change is None else change.before(connection)
         result = statement(connection, *args, **kwargs)
         asked.written = None  # when it is repeated after a conflict, nothing may be left to change
@@ -190,14 +195,7 @@ def this_host() -> str:
     return socket.gethostname()
 
 
-def _asked_here(change: LoggedChange | None) -> ChangeRequest | None:
-    if change is None:
-        return None
-    caller = _caller.get() or Caller(change.actor or _job_or_process(), PYTHON)
-    return ChangeRequest(caller.actor, change.action, change.target, channel=caller.channel)
-
-
-def _job_or_process() -> str:
+def _this_program() -> str:
     claim = current_claim()
     if claim is not None:
         return f"job {claim.id} ({claim.type})"
@@ -205,20 +203,19 @@ def _job_or_process() -> str:
 
 
 def _as_text(values: Values) -> str | None:
-    return (
-        None
-        if values is None
-        else json.dumps({name: _bounded(value) for name, value in values.items()})
-    )
+    if values is None:
+        return None
 
+    def shorten(value: Any) -> Any:
+        """Return a value that JSON can hold; a long one becomes a truncated text."""
+        if isinstance(value, datetime):
+            return value.isoformat()
+        text = value
+        if not isinstance(value, str):
+            text = json.dumps(value, default=str, ensure_ascii=False)
+        text = storable(text)
+        if len(text) > LONGEST_VALUE:
+            return f"{text[:LONGEST_VALUE]}…"
+        return text if isinstance(value, str) else value
 
-def _bounded(value: Any) -> Any:
-    """Return a value that JSON can hold; a long one becomes a truncated text."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    text = storable(
-        value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    )
-    if len(text) > LONGEST_VALUE:
-        return f"{text[:LONGEST_VALUE]}…"
-    return text if isinstance(value, str) else value
+    return json.dumps({name: shorten(value) for name, value in values.items()})

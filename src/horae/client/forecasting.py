@@ -134,23 +134,16 @@ class Forecasting:
             raise InvalidRequest(
                 f"{options.days} days from {options.start}: the period ends after the year 9999"
             ) from error
-        schedules = [
-            ForecastSchedule(
-                each.name,
-                _begin(options.start, each.rules, each.row),
-                self._duration(each.name, each.row),
-            )
-            for each in defined
-        ]
+        schedules: list[ForecastSchedule] = []
+        for each in defined:
+            duration, row = options.durations.get(each.name), each.row
+            if duration is None and row is not None and row.total_successes:
+                duration = timedelta(seconds=row.total_duration / row.total_successes)
+            if duration is None:
+                duration = options.default_duration
+            begun = _begin(options.start, each.rules, row)
+            schedules.append(ForecastSchedule(each.name, begun, duration))
         return forecast(schedules, options.start, end, progress)
-
-    def _duration(self, name: str, row: StoredSchedule | None) -> timedelta:
-        """Return the duration of a run: the given one, or the mean of all successful runs."""
-        if (given := self._options.durations.get(name)) is not None:
-            return given
-        if row is None or not row.total_successes:
-            return self._options.default_duration
-        return timedelta(seconds=row.total_duration / row.total_successes)
 
     @property
     def _before(self) -> Sequence[_Defined]:

@@ -17,7 +17,7 @@ from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[
 )
 
 from horae.domain.cron import CronExpression, CronField
-from horae.domain.schedules import CronTrigger, IntervalTrigger, Trigger
+from horae.domain.schedules import CronTrigger, Trigger
 from horae.domain.times import Interval, load_zone
 
 _MICROSECONDS: Final = {
@@ -41,34 +41,30 @@ def trigger_in_words(trigger: Trigger) -> str:
         return f"{_length(trigger.interval).capitalize()} after the end of each run."
     length = _length(trigger.interval)
     every = length if " and " in length else length.removeprefix("1 ")
-    return f"Every {every}, {_anchor(trigger)}."
-
-
-def _anchor(trigger: IntervalTrigger) -> str:
-    if trigger.initial_start is not None:
-        local = trigger.initial_start.astimezone(load_zone(trigger.timezone))
-        return f"counted from {local:%Y-%m-%d %H:%M} ({trigger.timezone})"
-    return f"by the clock of {trigger.timezone}"
+    if trigger.initial_start is None:
+        return f"Every {every}, by the clock of {trigger.timezone}."
+    local = trigger.initial_start.astimezone(load_zone(trigger.timezone))
+    return f"Every {every}, counted from {local:%Y-%m-%d %H:%M} ({trigger.timezone})."
 
 
 def _length(interval: Interval) -> str:
     """Describe an interval, as in `1 hour and 30 minutes`."""
     if interval.months:
         years, months = divmod(interval.months, 12)
-        return _joined([(years, "year"), (months, "month")])
+        return _join([(years, "year"), (months, "month")])
     if interval.days:
         weeks, days = divmod(interval.days, 7)
-        return _joined([(interval.days, "day")] if days else [(weeks, "week")])
+        return _join([(interval.days, "day")] if days else [(weeks, "week")])
     parts: list[tuple[float, str]] = []
     left = interval.microseconds
     for name, size in _MICROSECONDS.items():
         count, left = divmod(left, size)
         parts.append((count, name))
     parts[-1] = (parts[-1][0] + left / _MICROSECONDS["second"], "second")
-    return _joined(parts)
+    return _join(parts)
 
 
-def _joined(parts: list[tuple[float, str]]) -> str:
+def _join(parts: list[tuple[float, str]]) -> str:
     named = [f"{count:g} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
 
@@ -81,16 +77,23 @@ def in_words(cron: CronExpression) -> str:
     """Describe when an expression fires, in one English sentence."""
     second, minute, hour, day, month, weekday, year = cron.fields
     either = not (day.starts_with_star or weekday.starts_with_star)
-    days, weekdays = _spelled(day), _spelled(weekday)
+    days, weekdays = _spell(day), _spell(weekday)
     condition = ""
     if either and "*" in (days, weekdays):
         days = weekdays = "*"
     elif not either and "*" not in (days, weekdays):
-        condition = f", but only if it is a {_listed([_WEEKDAYS[each] for each in weekday.values])}"
+        *others, last = [_WEEKDAYS[each] for each in weekday.values]
+        named = f"{', '.join(others)} or {last}" if others else last
+        condition = f", but only if it is a {named}"
         weekdays = "*"
     times = " ".join(map(_rhythm, (second, minute, hour)))
-    text = f"{times} {days} {_spelled(month)} {weekdays} {_spelled(year)}"
-    return f"{_description(text)}{condition}."
+    text = f"{times} {days} {_spell(month)} {weekdays} {_spell(year)}"
+    options = Options()
+    options.casing_type = CasingTypeEnum.Sentence
+    options.locale_code = "en_US"
+    options.use_24hour_time_format = True
+    description: str = ExpressionDescriptor(text, options).get_full_description()
+    return f"{description}{condition}."
 
 
 def daylight_saving_in_words(cron: CronExpression) -> str:
@@ -102,24 +105,15 @@ def daylight_saving_in_words(cron: CronExpression) -> str:
     return f"A time in a gap fires {gap}, a time in a fold {passes}."
 
 
-def _description(text: str) -> str:
-    options = Options()
-    options.casing_type = CasingTypeEnum.Sentence
-    options.locale_code = "en_US"
-    options.use_24hour_time_format = True
-    description: str = ExpressionDescriptor(text, options).get_full_description()
-    return description
-
-
 def _rhythm(field: CronField) -> str:
     """Keep a step that divides its field evenly; list the values of everything else."""
     step = field.text.removeprefix("*/")
     even = step != field.text and step.isdigit() and field.range.size % int(step) == 0
     several = field.mask.bit_count() > 1
-    return field.text if even and several else _spelled(field)
+    return field.text if even and several else _spell(field)
 
 
-def _spelled(field: CronField) -> str:
+def _spell(field: CronField) -> str:
     """List the values of a field, with ranges for three and more in a row."""
     if field.is_full:
         return "*"
@@ -129,7 +123,3 @@ def _spelled(field: CronField) -> str:
         together = len(row) >= _SHORTEST_RANGE
         items.extend([f"{row[0]}-{row[-1]}"] if together else map(str, row))
     return ",".join(items)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

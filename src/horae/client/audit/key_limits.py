@@ -8,8 +8,6 @@ never began are unknown, and only allow fewer.
 
 import json
 from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappop, heappush
@@ -18,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.client.audit.finding import Findings, Invariant, shown
-from horae.domain.limits import LimitNumbers, TokenBucket
+from horae.domain.limits import LimitNumbers
 from horae.quoting import quoted
 from horae.storage.engine import EPOCH, MICROSECOND
 from horae.storage.jobs.limits.own_limits import own_limits
@@ -78,7 +76,12 @@ class _Limits:
 
     def add(self, row: Any) -> None:
         """Add an attempt, or a job without any; attempts are added in the order of their starts."""
-        for name, key, weight, given in _limits_in(row.limits):
+        weight, entries = own_limits(row.limits)
+        for name, key, numbers in entries:
+            try:
+                given = LimitNumbers.from_json(numbers)
+            except (AttributeError, TypeError, ValueError):
+                continue  # any program that may start jobs can write this
             if self.numbers.setdefault(name, given) != given:
                 self.changed.add(name)
             if name in self.changed or row.started_at is None:
@@ -106,46 +109,24 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
             )
             findings.add(Invariant.LIMITS, text, job=row.id)
     for row in invariants.stream(connection, invariants.BUCKETS):
-        if row.limit_name in seen.first_start and row.limit_name not in seen.changed:
-            _check_bucket(
-                row, seen.numbers[row.limit_name], seen.first_start[row.limit_name], findings
+        name = row.limit_name
+        if name not in seen.first_start or name in seen.changed:
+            continue
+        # A bucket holds at most a burst, if its numbers have not changed.
+        numbers, first_start = seen.numbers[name], seen.first_start[name]
+        try:
+            level, at, period = map(int, json.loads(row.state))
+        except (OverflowError, TypeError, ValueError):
+            continue
+        is_known = period and at >= (first_start - EPOCH) // MICROSECOND
+        burst = (numbers.burst or 1) * period
+        if numbers.window == "bucket" and is_known and level > burst:
+            text = (
+                f"limit {quoted(name)} allows {numbers.text}{_under(row.key)}, but"
+                f" {level / period:.0f} starts are stored as free"
             )
+            findings.add(Invariant.LIMITS, text)
 
 
 def _under(key: str) -> str:
     return f" for key {quoted(key)}" if key else ""
-
-
-def _check_bucket(
-    row: Any, numbers: LimitNumbers, first_start: datetime, findings: Findings
-) -> None:
-    """Check that a bucket holds at most a burst, if its numbers have not changed."""
-    state = _bucket_in(row.state)
-    if (
-        numbers.window != "bucket"
-        or state is None
-        or state.at < (first_start - EPOCH) // MICROSECOND
-    ):
-        return
-    if state.level > (numbers.burst or 1) * state.period:
-        stored = f"{state.level / state.period:.0f} starts are stored as free"
-        text = (
-            f"limit {quoted(row.limit_name)} allows {numbers.text}{_under(row.key)}, but {stored}"
-        )
-        findings.add(Invariant.LIMITS, text)
-
-
-def _bucket_in(stored: str) -> TokenBucket | None:
-    try:
-        level, at, period = json.loads(stored)
-        return TokenBucket(int(level), int(at), int(period)) if period else None
-    except (OverflowError, TypeError, ValueError):
-        return None
-
-
-def _limits_in(stored: str) -> Iterator[tuple[str, str, int, LimitNumbers]]:
-    """Yield name, key, weight and numbers of each limit of a job that can be read."""
-    weight, entries = own_limits(stored)
-    for name, key, numbers in entries:
-        with suppress(AttributeError, TypeError, ValueError):
-            yield name, key, weight, LimitNumbers.from_json(numbers)

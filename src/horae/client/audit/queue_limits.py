@@ -1,11 +1,12 @@
 """Check that a queue never had more attempts at a time than it allowed when the last one began."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import chain, groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -17,14 +18,6 @@ from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 LIMIT: Final = "concurrency_limit"
-
-
-class _LimitSpan(NamedTuple):
-    """A period during which a queue had one limit; None is no limit."""
-
-    start: datetime
-    end: datetime
-    limit: int | None
 
 
 def check(connection: Connection, findings: Findings, since: datetime) -> None:
@@ -42,15 +35,21 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
     for queue, attempts in groupby(rows, key=lambda row: row.queue):
         starts = [EARLIEST, *(at for at, _ in changes[queue]), LATEST]
         limits = [*(before for _, before in changes[queue]), current.get(queue)]
-        spans = [_LimitSpan(*span) for span in zip(starts[:-1], starts[1:], limits, strict=True)]
+        spans = list(zip(starts[:-1], starts[1:], limits, strict=True))
         found: Any = None
         running: list[tuple[datetime, int]] = []
         for attempt in attempts:
             while running and running[0][0] <= attempt.started_at:
                 heappop(running)
             heappush(running, (attempt.finished_at, attempt.id))
-            limit = _largest(spans, attempt.started_at)
-            if found is None and limit is not None and len(running) > limit:
+            around = attempt.started_at - ONE_CHANGE, attempt.started_at + ONE_CHANGE
+            # The largest limit in force around the start; a queue without one allowed all.
+            limit = max(
+                math.inf if allowed is None else allowed
+                for start, end, allowed in spans
+                if start <= around[1] and end >= around[0]
+            )
+            if found is None and len(running) > limit:
                 found = (attempt, limit, sorted(job for _, job in running))
         if found is not None:
             attempt, limit, jobs = found
@@ -78,14 +77,3 @@ def check_pauses(connection: Connection, findings: Findings, alive: Sequence[Nod
                 f" {row.queue} has been paused since {shown(row.paused_at)}"
             )
             findings.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)
-
-
-def _largest(spans: Sequence[_LimitSpan], moment: datetime) -> int | None:
-    """Return the largest limit in force around a moment; None if there was none."""
-    possible = [
-        span.limit
-        for span in spans
-        if span.start <= moment + ONE_CHANGE and span.end >= moment - ONE_CHANGE
-    ]
-    known = [limit for limit in possible if limit is not None]
-    return max(known) if known and len(known) == len(possible) else None

@@ -36,9 +36,6 @@ class Runs:
     perhaps: int = 0
     success_time: timedelta = _NO_TIME
     failure_time: timedelta = _NO_TIME
-    success_waits: list[float] = field(default_factory=lambda: [0.0])
-    failure_waits: list[float] = field(default_factory=lambda: [0.0])
-    """Total seconds that the first 0, 1, 2, ... runs (successful, and others) waited for a slot."""
     unreported: bool = False
     """Whether the run that the schedule waits for has ended, so that its end is not counted yet."""
     last_end: datetime | None = None
@@ -128,14 +125,10 @@ class RunCheck:
             runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)
             return
         began = end if job.started_at is None else job.started_at
-        took, waited = (
-            max(end - began, _NO_TIME),
-            max((began - job.created_at).total_seconds(), 0.0),
-        )
+        took = max(end - began, _NO_TIME)
         if job.state == JobState.FINISHED:
             runs.finished += 1
             runs.success_time += took
-            runs.success_waits.append(runs.success_waits[-1] + waited)
         elif job.state == JobState.FAILED and attempts[-1].its_outcome == AttemptOutcome.CRASHED:
             by_it = _ended_by(attempts[-1], job, end)
             runs.crashed += by_it
@@ -149,7 +142,6 @@ class RunCheck:
         else:
             runs.failed += 1
             runs.failure_time += took
-            runs.failure_waits.append(runs.failure_waits[-1] + waited)
 
     def _add(self, job: Any, message: str) -> None:
         self.findings.add(

@@ -1,6 +1,6 @@
 """Check the statistics of a schedule: they add up, and they count the runs that are kept."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -11,8 +11,6 @@ from horae.client.audit.runs import Runs
 SLACK: Final = timedelta(seconds=TOLERANCE)
 PER_RUN: Final = 0.001
 """Seconds per run by which the stored sum of durations may differ."""
-PER_OLD_RUN: Final = 0.1
-"""Further seconds for each run of an old release, which also counted deciding and committing."""
 
 
 def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
@@ -123,29 +121,11 @@ def _with_runs(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
                 f"{counted} {name} are counted, but there were {least if counted < least else most}"
             )
     durations = [
-        ("total_duration", row.total_duration, runs.success_time, runs.success_waits),
-        (
-            "total_duration_failures",
-            row.total_duration_failures,
-            runs.failure_time,
-            runs.failure_waits,
-        ),
+        ("total_duration", row.total_duration, runs.success_time, runs.finished),
+        ("total_duration_failures", row.total_duration_failures, runs.failure_time, runs.failed),
     ]
-    for name, stored, kept, waits in durations:
-        seconds, slack = kept.total_seconds(), PER_RUN * len(waits)
+    for name, stored, kept, number in durations:
+        seconds, slack = kept.total_seconds(), PER_RUN * (number + 1)
         more = stored - seconds
-        if more < -slack or (
-            all_kept and not runs.perhaps and not _may_be_more(more, waits, slack)
-        ):
+        if more < -slack or (all_kept and not runs.perhaps and more > slack):
             yield f"{name} is {stored:.3f} s, but the runs took {seconds:.3f} s"
-
-
-def _may_be_more(more: float, waits: Sequence[float], slack: float) -> bool:
-    """Return whether the waits of the first runs can explain such an excess in a sum of durations.
-
-    Until revision 0006 a duration counted from the decision to run until its end was committed. An
-    upgrade keeps these sums, and nothing tells how many of the first runs they include.
-    """
-    return any(
-        -slack <= more - waited <= slack + PER_OLD_RUN * runs for runs, waited in enumerate(waits)
-    )

@@ -25,7 +25,7 @@ from horae.storage.operations import change_log, doctor
 from horae.storage.queues import queues
 from horae.storage.schedules import deployments, ticks
 from horae.storage.schedules import reading as schedule_reading
-from horae.wakeup import Hint, WakeupChannel
+from horae.wakeup import WakeupChannel
 
 MOST_ROWS: Final = 5_000
 """Maximum number of jobs and schedules that are checked, newest first."""
@@ -184,7 +184,7 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Thresholds = USU
             "To have them, set HORAE_HINTS_DATABASE to a URL that leads to the server directly, or"
             " HORAE_REDIS.",
         )
-    end = wakeup.subscribe(_ignore)
+    end = wakeup.subscribe(lambda _: None)
     try:
         deadline = time.monotonic() + limits.hints_timeout
         while not (proven := wakeup.connected) and time.monotonic() < deadline:
@@ -221,10 +221,6 @@ def refused_finding(complaint: str) -> Finding:
         "If this role has no privileges, run what `horae grants` prints, as the owner of the"
         " tables.",
     )
-
-
-def _ignore(_hint: Hint) -> None:
-    """Do nothing: the check is only whether hints arrive."""
 
 
 def check_rows(database: Database) -> Finding:

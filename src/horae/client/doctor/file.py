@@ -60,14 +60,23 @@ def lock_finding(
             f"a process {held}",
             "Find the program that keeps a transaction open, and end it.",
         )
-    node = _node_of(holder, views)
+    # The node whose process this is, or whose child process
+    processes = [holder] if holder.parent is None else [holder, process(holder.parent)]
+    known = {(each.pid, each.born) for each in processes if each.born is not None}
+    node = next((view for view in views if (view.pid, view.host.rpartition("#")[2]) in known), None)
     if node is None:
         message = f"{holder}, which is not a node, {held}"
         return problem(
             "write lock", message, "Find out what that program does, and end its transaction."
         )
+
+    def may_hold_lock(job_type: JobType[Any] | None) -> bool:
+        if isinstance(job_type, OptionsJobType):
+            return job_type.has_transaction
+        return job_type is None or has_hook(job_type, "transaction")
+
     bodies = [
-        job for job in started if job.node_id == node.id and _may_hold_lock(registry.find(job.type))
+        job for job in started if job.node_id == node.id and may_hold_lock(registry.find(job.type))
     ]
     names = ", ".join(f"job {job.id} ({job.type})" for job in bodies)
     message = f"{holder} of node {node.id} {held}"
@@ -82,13 +91,6 @@ def lock_finding(
         f"{message}; it runs in a transaction: {names}",
         "Wait, or run `horae jobs cancel`. Make the job write late and briefly, or use PostgreSQL.",
     )
-
-
-def _node_of(holder: Holder, views: Sequence[NodeView]) -> NodeView | None:
-    """Return the node whose process this is, or whose child process."""
-    processes = [holder] if holder.parent is None else [holder, process(holder.parent)]
-    known = {(each.pid, each.born) for each in processes if each.born is not None}
-    return next((view for view in views if (view.pid, view.host.rpartition("#")[2]) in known), None)
 
 
 def space_finding(free: float, limits: Thresholds = USUAL) -> Finding:
@@ -125,10 +127,3 @@ def examine_lock(database: Database, registry: Registry, limits: Thresholds = US
             started = database.autocommit(doctor.started)
             return lock_finding(holder, database.autocommit(nodes.view), started, registry, limits)
     return ok("write lock", f"can be taken within {limits.lock_timeout:g} s")
-
-
-def _may_hold_lock(job_type: JobType[Any] | None) -> bool:
-    """Return whether a job of the type may write in a transaction; one of an unknown type may."""
-    if isinstance(job_type, OptionsJobType):
-        return job_type.has_transaction
-    return job_type is None or has_hook(job_type, "transaction")

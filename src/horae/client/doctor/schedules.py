@@ -7,7 +7,6 @@ from horae.client.doctor.finding import Finding, counted, ok, problem, warning
 from horae.storage.nodes import NodeView
 from horae.storage.schedules import (
     FailingSchedule,
-    OverdueSchedules,
     ScheduleHealth,
     WaitingSchedule,
 )
@@ -22,11 +21,9 @@ def schedule_findings(
 ) -> Iterator[Finding]:
     """Report problems of schedules. `known`: the job types that this application declares."""
     found = [
-        *_without_scheduler(troubles, alive),
-        *_overdue(troubles.overdue, alive),
+        *_not_started(troubles, alive),
         *_waiting(troubles.waiting),
-        *_gave_up([each for each in troubles.failing if each.gave_up]),
-        *_failing([each for each in troubles.failing if not each.gave_up]),
+        *_failing(troubles.failing),
         *_unknown(troubles, alive, known),
     ]
     yield from found
@@ -34,33 +31,25 @@ def schedule_findings(
         yield ok(CHECK, f"{sum(troubles.job_types.values())} enabled, none is late or failing")
 
 
-def _without_scheduler(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
-    """Report that no live node fires schedules; once schedules are late, `_overdue` reports a
-    problem.
-    """
-    enabled = sum(troubles.job_types.values())
-    if enabled and alive and troubles.overdue is None and not _fires(alive):
-        yield warning(
-            CHECK,
-            f"{counted(enabled, 'enabled schedule')}, and no live node has the role scheduler, so"
-            " none will start",
-            "Start one: `horae run module:attribute --roles scheduler`.",
-        )
-
-
-def _fires(alive: Sequence[NodeView]) -> bool:
-    return any(view.is_scheduler for view in alive)
-
-
-def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Iterator[Finding]:
+def _not_started(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
+    """Report schedules that are late, or that will be, because no live node fires them."""
+    fires = any(view.is_scheduler for view in alive)
+    enabled, overdue = sum(troubles.job_types.values()), troubles.overdue
     if overdue is None:
+        if enabled and alive and not fires:
+            yield warning(
+                CHECK,
+                f"{counted(enabled, 'enabled schedule')}, and no live node has the role scheduler,"
+                " so none will start",
+                "Start one: `horae run module:attribute --roles scheduler`.",
+            )
         return
     others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
     what = (
         f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but"
         " did not"
     )
-    if _fires(alive):
+    if fires:
         yield problem(
             CHECK,
             what,
@@ -107,28 +96,29 @@ def _waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
         )
 
 
-def _gave_up(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
-    for each in failing[:NAMED]:
+def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
+    """Report schedules that keep failing; those that gave up, and are disabled, come first."""
+    disabled = [each for each in failing if each.gave_up]
+    for each in disabled[:NAMED]:
         yield problem(
             CHECK,
-            f"{each.name!r} is disabled, because its retries are used up: {_failures(each)}",
+            f"{each.name!r} is disabled, because its retries are used up:"
+            f" {counted(each.streak, 'failure')} in a row",
             f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules"
             f" resume {each.id}`.",
         )
-    if (more := len(failing) - NAMED) > 0:
+    if (more := len(disabled) - NAMED) > 0:
         yield problem(
             CHECK, f"{more} more are disabled after failures", "See `horae schedules list`."
         )
-
-
-def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
-    for each in failing[:NAMED]:
+    others = [each for each in failing if not each.gave_up]
+    for each in others[:NAMED]:
         yield warning(
             CHECK,
-            f"{each.name!r} keeps failing: {_failures(each)}",
+            f"{each.name!r} keeps failing: {counted(each.streak, 'failure')} in a row",
             f"See `horae schedules errors {each.id}`.",
         )
-    if (more := len(failing) - NAMED) > 0:
+    if (more := len(others) - NAMED) > 0:
         yield warning(
             CHECK, f"{more} more have failed several times in a row", "See `horae schedules list`."
         )
@@ -152,7 +142,3 @@ def _unknown(
                 "Run a node of the application that declares it, or delete the schedules if the"
                 " type is gone.",
             )
-
-
-def _failures(failing: FailingSchedule) -> str:
-    return f"{counted(failing.streak, 'failure')} in a row"

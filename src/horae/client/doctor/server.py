@@ -55,21 +55,30 @@ def server_findings(server: Server, limits: Thresholds = USUAL) -> Iterator[Find
         )
     else:
         yield ok(SERVER, f"PostgreSQL {server.version}, writable")
-    yield _isolation(server)
-    yield _durability(server)
-    yield from _time_limits(server)
-    used = f"{server.connections} of {server.max_connections} are in use"
-    if server.connections > limits.share_of_connections * server.max_connections:
+    if server.isolation == "read committed":
+        yield ok("isolation", "transactions are read committed by default")
+    else:
         yield warning(
-            "connections",
-            used,
-            "Raise max_connections, or use a pooler: without a free one a node fails.",
+            "isolation",
+            f"transactions are {server.isolation} by default: claims of several nodes conflict and"
+            " have to be repeated",
+            "Set default_transaction_isolation to 'read committed' for this role or database.",
+        )
+    if server.fsync == "off":
+        yield warning(
+            "durability",
+            "fsync is off: a crash of the machine may destroy the database",
+            "Set fsync = on in production.",
+        )
+    elif server.synchronous_commit == "off":
+        yield warning(
+            "durability",
+            "synchronous_commit is off: jobs of the last moments before a crash of the server may"
+            " be lost",
+            "Set it on for this role or database if every accepted job must survive.",
         )
     else:
-        yield ok("connections", used)
-
-
-def _time_limits(server: Server) -> Iterator[Finding]:
+        yield ok("durability", "a committed job survives a crash of the server")
     short = {
         name: limit
         for name, limit in server.time_limits.items()
@@ -83,6 +92,15 @@ def _time_limits(server: Server) -> Iterator[Finding]:
         )
     if not short:
         yield ok("time limits", "none of this role's is so short that it disturbs nodes")
+    used = f"{server.connections} of {server.max_connections} are in use"
+    if server.connections > limits.share_of_connections * server.max_connections:
+        yield warning(
+            "connections",
+            used,
+            "Raise max_connections, or use a pooler: without a free one a node fails.",
+        )
+    else:
+        yield ok("connections", used)
 
 
 def transaction_findings(
@@ -135,31 +153,3 @@ def tuples_finding(tuples: RowEstimate, limits: Thresholds = USUAL) -> Finding:
             " cost delay.",
         )
     return ok("dead rows", figures)
-
-
-def _isolation(server: Server) -> Finding:
-    if server.isolation == "read committed":
-        return ok("isolation", "transactions are read committed by default")
-    return warning(
-        "isolation",
-        f"transactions are {server.isolation} by default: claims of several nodes conflict and have"
-        " to be repeated",
-        "Set default_transaction_isolation to 'read committed' for this role or database.",
-    )
-
-
-def _durability(server: Server) -> Finding:
-    if server.fsync == "off":
-        return warning(
-            "durability",
-            "fsync is off: a crash of the machine may destroy the database",
-            "Set fsync = on in production.",
-        )
-    if server.synchronous_commit == "off":
-        return warning(
-            "durability",
-            "synchronous_commit is off: jobs of the last moments before a crash of the server may"
-            " be lost",
-            "Set it on for this role or database if every accepted job must survive.",
-        )
-    return ok("durability", "a committed job survives a crash of the server")

@@ -1,6 +1,6 @@
 """All checks of what should be running, for `horae doctor` and the overview."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from horae.client.doctor.finding import Finding
 from horae.client.doctor.schedules import schedule_findings
@@ -41,20 +41,15 @@ def system_findings(
     yield from node_findings(alive, dead)
     yield from queue_findings(queues)
     paused = {queue.name for queue in queues if queue.paused_at is not None}
-    waiting, has_backend = database.autocommit(doctor.due_work), _with_backend(queues, routes)
+    waiting = database.autocommit(doctor.due_work)
+    stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
+
+    def has_backend(work: DueWork) -> bool:
+        routed = routes is not None and routes.find(work.type, work.queue) is not None
+        return routed or work.queue in stored
+
     yield from unsent_findings([work for work in waiting if has_backend(work)], paused)
     yield from work_findings(
         [work for work in waiting if not has_backend(work)], alive, paused, known=known
     )
     yield from schedule_findings(database.autocommit(health.check), alive, known=known)
-
-
-def _with_backend(queues: Sequence[QueueView], routes: Routes | None) -> Callable[[DueWork], bool]:
-    """Return a function that tells whether a backend runs a job, by the routes or its queue."""
-    stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
-
-    def has_backend(work: DueWork) -> bool:
-        place = None if routes is None else routes.find(work.type, work.queue)
-        return place is not None or work.queue in stored
-
-    return has_backend

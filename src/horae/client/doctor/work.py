@@ -66,11 +66,18 @@ def work_findings(
 
     `known`: the job types that this application declares.
     """
-    unserved = [work for work in waiting if work.queue not in paused and not _served(work, alive)]
+    unserved = [
+        work
+        for work in waiting
+        if work.queue not in paused
+        and not any(view.can_run(work.type, work.queue) for view in alive)
+    ]
     for work in unserved:
         yield _unserved(work, alive, known)
     if not unserved:
-        yield ok("work", _due(sum(work.count for work in waiting)))
+        due = counted(sum(work.count for work in waiting), "due job")
+        calm = f"{due}, each in a paused queue or in one that a node serves"
+        yield ok("work", calm if waiting else "no job is due")
 
 
 def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iterator[Finding]:
@@ -111,16 +118,6 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
             "Run a node of the application that declares it; if the type is gone, "
             f"`horae jobs clean --unknown {item.type}` deletes them.",
         )
-
-
-def _due(count: int) -> str:
-    if count == 0:
-        return "no job is due"
-    return f"{counted(count, 'due job')}, each in a paused queue or in one that a node serves"
-
-
-def _served(work: DueWork, alive: Sequence[NodeView]) -> bool:
-    return any(view.can_run(work.type, work.queue) for view in alive)
 
 
 def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:

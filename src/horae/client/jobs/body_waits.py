@@ -1,7 +1,7 @@
 """Records what each body waits for, so that a deadlock of bodies on any nodes is detected."""
 
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -39,28 +39,24 @@ class BodyWaits:
                 " its jobs, which it would never reach; do the rest in the job after them (then)"
             )
         wait = Wait(attempt.claim.id, attempt.claim.lease, group_id, awaited)
-        try:
+        waits: Sequence[Wait] | None = None
+        with _tolerated(f"cannot record that job {wait.job_id} waits"):
             self.live.begin_wait(wait)
             waits = self.live.waits()
-        except Exception as error:  # noqa: BLE001 - an unavailable live store must not stop a body
-            log.warning("cannot record that job %d waits: %s", wait.job_id, error)
+        if waits is None:
             return None
-        try:
+        with ExitStack() as on_error:
+            on_error.callback(self.end, wait)
             self._refuse_circle(wait, waits)
-        except BaseException:
-            self.end(wait)
-            raise
+            on_error.pop_all()
         return wait
 
     def end(self, wait: Wait | None) -> None:
         """Record that this wait is over."""
-        if wait is None:
-            return
-        try:
-            self.live.end_wait(wait)
-        except Exception as error:  # noqa: BLE001
-            # The wait is over in any case; its record is removed with the job
-            log.warning("cannot record that job %d waits no more: %s", wait.job_id, error)
+        if wait is not None:
+            # The wait is over in any case; its record is removed with the job.
+            with _tolerated(f"cannot record that job {wait.job_id} waits no more"):
+                self.live.end_wait(wait)
 
     def _refuse_circle(self, wait: Wait, waits: Sequence[Wait]) -> None:
         """Raise `InvalidRequest` for a wait that closes a circle; waits of ended attempts do not
@@ -96,11 +92,10 @@ class BodyWaits:
 
     def why_taken_up(self, awaited: WaitTarget) -> str | None:
         """Return why an awaited job cannot start, if bodies that wait use up its limits."""
-        try:
+        waiting: set[JobId] | None = None
+        with _tolerated("cannot read what bodies wait for"):
             waiting = {each.job_id for each in self.live.waits()}
-        except Exception as error:  # noqa: BLE001
-            # The wait itself needs only the database, not the live store
-            log.warning("cannot read what bodies wait for: %s", error)
+        if waiting is None:
             return None
         return self.database.autocommit(_taken_up, awaited, waiting)
 
@@ -113,6 +108,15 @@ def _taken_up(
         if awaited.kind == "job"
         else None
     )
+
+
+@contextmanager
+def _tolerated(failure: str) -> Generator[None]:
+    """Log an error of the live store and go on: the wait itself needs only the database."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - an unavailable live store must not stop a body
+        log.warning("%s: %s", failure, error)
 
 
 @contextmanager

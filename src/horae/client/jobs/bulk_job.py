@@ -286,16 +286,17 @@ class _Execution:
 
     def _change(self, ids: list[JobId]) -> Iterator[BulkRun]:
         if self._order.action is BulkAction.RESCHEDULE:
-            yield self._database.transact(self._reschedule, ids)
+            when = self._order.run_at
+            assert when is not None  # the call that created this job has checked it
+
+            def reschedule(connection: Connection) -> BulkRun:
+                moved = len(rescheduling.reschedule(connection, ids, when))
+                return self._note(connection, ids[-1], changed=moved, skipped=len(ids) - moved)
+
+            yield self._database.transact(reschedule)
             return
         for job_id in ids:
             yield self._change_one(job_id)
-
-    def _reschedule(self, connection: Connection, /, ids: list[JobId]) -> BulkRun:
-        # The call that created this job has checked it
-        assert self._order.run_at is not None
-        moved = len(rescheduling.reschedule(connection, ids, self._order.run_at))
-        return self._note(connection, ids[-1], changed=moved, skipped=len(ids) - moved)
 
     def _change_one(self, job_id: JobId) -> BulkRun:
         noted: list[BulkRun] = []

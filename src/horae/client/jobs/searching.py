@@ -1,6 +1,5 @@
 """Searches by a query, restricted to parameters that the job types of this program may show."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from horae.domain.jobs import HasParameter, Query, parse_query
@@ -18,29 +17,25 @@ def search_for(query: str | Query | None, registry: Registry) -> Search | None:
     if query is None:
         return None
     parsed = query if isinstance(query, Query) else parse_query(query)
-    paths = {
-        term.condition.path for term in parsed.terms if isinstance(term.condition, HasParameter)
-    }
-    return Search(query=parsed, types={path: _types(registry, path) for path in paths})
-
-
-def _types(registry: Registry, path: Sequence[str]) -> list[str]:
-    """Return the types whose jobs may be searched by a parameter.
-
-    Types that are not declared here are left out, because their secret parameters are not known.
-    """
-    answers = {
-        kind.type: searchability(kind.parameters.model, path)
-        for kind in registry
-        if isinstance(kind.parameters, ModelParameters)
-    }
-    found = [name for name, answer in answers.items() if answer is Searchability.OPEN]
-    if found:
-        return found
-    name = ".".join(path)
-    if Searchability.SECRET in answers.values():
-        raise InvalidRequest(f"params.{name}: secret parameters cannot be searched")
-    raise InvalidRequest(
-        f"params.{name}: no job type that this program declares has this parameter in a Pydantic"
-        " model or as an argument; on the command line, --app names the program"
-    )
+    types: dict[tuple[str, ...], list[str]] = {}
+    for term in parsed.terms:
+        if not isinstance(term.condition, HasParameter):
+            continue
+        path = term.condition.path
+        # Types that are not declared here are left out: their secret parameters are not known.
+        answers = {
+            kind.type: searchability(kind.parameters.model, path)
+            for kind in registry
+            if isinstance(kind.parameters, ModelParameters)
+        }
+        types[path] = [name for name, answer in answers.items() if answer is Searchability.OPEN]
+        if types[path]:
+            continue
+        name = ".".join(path)
+        if Searchability.SECRET in answers.values():
+            raise InvalidRequest(f"params.{name}: secret parameters cannot be searched")
+        raise InvalidRequest(
+            f"params.{name}: no job type that this program declares has this parameter in a"
+            " Pydantic model or as an argument; on the command line, --app names the program"
+        )
+    return Search(query=parsed, types=types)

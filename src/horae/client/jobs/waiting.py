@@ -62,16 +62,13 @@ class _Poll:
             return True
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + HINDERED_AFTER
-            self._name_hindrance()
+            why = self._waits.database.autocommit(self._awaited.hindrance)
+            if why is None:
+                why = self._waits.why_taken_up(self._awaited.target)
+            if why is not None and why != self._logged:
+                self._logged = why
+                log.warning("the wait may not end: %s", why)
         return False
-
-    def _name_hindrance(self) -> None:
-        why = self._waits.database.autocommit(self._awaited.hindrance)
-        if why is None:
-            why = self._waits.why_taken_up(self._awaited.target)
-        if why is not None and why != self._logged:
-            self._logged = why
-            log.warning("the wait may not end: %s", why)
 
 
 def of_job(job_id: JobId) -> Awaited:
@@ -176,9 +173,9 @@ def _slot_lent(attempt: Attempt | None) -> Generator[None]:
             _return_slot(slots, loan, attempt)
             raise
         _return_slot(slots, loan, attempt)
-    except BaseException:
-        slots.call(partial(slots.take_back, loan, at_once=True))
-        raise
+    finally:  # at once, unless it was returned already
+        if not loan.returned.done():
+            slots.call(partial(slots.take_back, loan, at_once=True))
 
 
 def _return_slot(slots: LendsSlots, loan: Loan, attempt: Attempt) -> None:
@@ -202,9 +199,8 @@ async def _slot_lent_async(attempt: Attempt | None) -> AsyncGenerator[None]:
             await _return_slot_async(slots, loan)
             raise
         await _return_slot_async(slots, loan)
-    except BaseException:
+    finally:  # at once, unless it was returned already
         slots.take_back(loan, at_once=True)
-        raise
 
 
 async def _return_slot_async(slots: LendsSlots, loan: Loan) -> None:

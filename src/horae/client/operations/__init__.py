@@ -2,10 +2,9 @@
 
 from horae.client.operations.change_log import ChangeLog
 from horae.client.operations.depth import Depth, as_values, depth_named, depths
-from horae.client.operations.limits import Limits
-from horae.client.operations.on_threads import AsyncLimits, AsyncQueues
+from horae.client.operations.limits import AsyncLimits, Limits
 from horae.client.operations.overview import Overview, take
-from horae.client.operations.queues import LARGEST_LIMIT, Queues
+from horae.client.operations.queues import LARGEST_LIMIT, AsyncQueues, Queues
 
 __all__ = [
     "LARGEST_LIMIT",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from sqlalchemy import Connection
@@ -126,8 +126,16 @@ def _depth(
     sent = [each for each in due if each.sent or backend is not None]
     own = [each for each in due if not each.sent and backend is None]
     served = own or (backend is None and not sent)
-    own_slots = sum(node.concurrency for node in workers if served and _can_run(node, name, own))
-    sent_slots = sum(node.concurrency for node in workers if _can_receive(node, backend, sent))
+
+    def can_run(node: NodeView) -> bool:
+        return any(node.can_run(each.type, name) for each in own) if own else node.serves(name)
+
+    def can_receive(node: NodeView) -> bool:
+        types = [each.type for each in sent] if sent or backend is None else node.types
+        return any(node.runs_for(backend, each) for each in types)
+
+    own_slots = sum(node.concurrency for node in workers if served and can_run(node))
+    sent_slots = sum(node.concurrency for node in workers if can_receive(node))
     slots = int(min(limit, own_slots + sent_slots))
     by_system = [(_work(own, durations), own_slots), (_work(sent, durations), sent_slots)]
     work = 0.0 if paused else sum(part for part, _ in by_system)
@@ -146,21 +154,8 @@ def _depth(
 
 
 def _work(due: Sequence[DueJobs], durations: Durations) -> float:
-    return sum(each.count * _duration(each.type, durations) for each in due)
-
-
-def _duration(job_type: str, durations: Durations) -> float:
-    fallback = UNMEASURED if durations.overall is None else durations.overall
-    return durations.by_type.get(job_type, fallback)
-
-
-def _can_run(node: NodeView, queue: str, due: Sequence[DueJobs]) -> bool:
-    return any(node.can_run(each.type, queue) for each in due) if due else node.serves(queue)
-
-
-def _can_receive(node: NodeView, backend: str | None, sent: Sequence[DueJobs]) -> bool:
-    types = [each.type for each in sent] if sent or backend is None else node.types
-    return any(node.runs_for(backend, name) for name in types)
+    usual = UNMEASURED if durations.overall is None else durations.overall
+    return sum(each.count * durations.by_type.get(each.type, usual) for each in due)
 
 
 def _longest(times: Sequence[float | None]) -> float | None:
@@ -177,14 +172,8 @@ def _ahead(work: float, slots: int) -> float | None:
 
 def as_values(found: Depth) -> Mapping[str, object]:
     """Return the figures of a queue for `--json`; the fields are documented and stable."""
+    rounded = {"oldest_due", "work_seconds", "seconds_ahead"}
     return {
-        "name": found.name,
-        "paused": found.paused,
-        "due": found.due,
-        "running": found.running,
-        "oldest_due": round(found.oldest_due, 3),
-        "work_seconds": round(found.work_seconds, 3),
-        "unmeasured": found.unmeasured,
-        "slots": found.slots,
-        "seconds_ahead": None if found.seconds_ahead is None else round(found.seconds_ahead, 3),
+        name: round(value, 3) if name in rounded and value is not None else value
+        for name, value in asdict(found).items()
     }

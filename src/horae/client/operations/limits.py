@@ -3,10 +3,11 @@
 from functools import partial
 
 from horae.client.changes import LoggedChange, recorded
+from horae.client.on_threads import OnThreads, on_thread
 from horae.domain.limits import LimitNumbers, Window, limit_name, numbers_of
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import quoted
-from horae.storage.engine import Database
+from horae.storage.engine import Database, Use
 from horae.storage.operations import LimitView, limits
 from horae.types import Registry
 from horae.wakeup import Hint, HintKind, WakeupChannel
@@ -79,3 +80,14 @@ class Limits:
         return {
             each.name: each.limit.numbers for kind in self._registry for each in kind.named_limits
         }
+
+
+class AsyncLimits(OnThreads[Limits]):
+    """List and change limits by key from coroutines.
+
+    Meanings, options and errors are those of `Limits`.
+    """
+
+    list = on_thread(Limits.list)
+    set = on_thread(Limits.set, Use.CHANGE)
+    reset = on_thread(Limits.reset, Use.CHANGE)

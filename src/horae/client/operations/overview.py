@@ -77,6 +77,11 @@ def take(
     """
     samples = reads.autocommit(overview.samples)
     waiting = reads.autocommit(queues.view)
+    findings = [
+        *system_findings(database, alive, dead, waiting, known=known, routes=routes),
+        *wait_findings(waits.hindrances()),
+        *failing(reads.autocommit(overview.by_type)),
+    ]
     return Overview(
         at=database.autocommit(doctor.clock),
         states={**dict.fromkeys(JobState, 0), **reads.autocommit(reading.counts)},
@@ -92,12 +97,9 @@ def take(
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if view.is_worker),
         running=sum(view.slots_used for view in alive),
-        problems=_worst_first(
-            [
-                *system_findings(database, alive, dead, waiting, known=known, routes=routes),
-                *wait_findings(waits.hindrances()),
-                *failing(reads.autocommit(overview.by_type)),
-            ]
+        problems=sorted(
+            (each for each in findings if each.level is not Level.OK),
+            key=lambda each: each.level is not Level.PROBLEM,
         ),
     )
 
@@ -128,12 +130,3 @@ def failing(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
                 " last hour failed",
                 "Look at the errors of the latest ones.",
             )
-
-
-def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
-    return [
-        finding
-        for level in (Level.PROBLEM, Level.WARNING)
-        for finding in findings
-        if finding.level is level
-    ]

@@ -7,12 +7,13 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from horae.client.changes import LoggedChange, recorded
+from horae.client.on_threads import OnThreads, on_thread
 from horae.domain.jobs import check_queue_backend
 from horae.domain.limits import Limit
 from horae.domain.names import queue_name
 from horae.errors import ConfigurationError, NotFound
 from horae.quoting import quoted
-from horae.storage.engine import Database
+from horae.storage.engine import Database, Use
 from horae.storage.queues import QueueView, declared_queues, queue_backends, queues
 from horae.types import LARGEST_NUMBER, Registry, check_note
 from horae.types.options import (
@@ -173,3 +174,17 @@ class Queues:
 
 def _change(action: str, name: str) -> LoggedChange:
     return LoggedChange.of(action, name, partial(queues.settings, name=name))
+
+
+class AsyncQueues(OnThreads[Queues]):
+    """List and change queues from coroutines.
+
+    Meanings, options and errors are those of `Queues`.
+    """
+
+    list = on_thread(Queues.list)
+    pause = on_thread(Queues.pause, Use.CHANGE)
+    resume = on_thread(Queues.resume, Use.CHANGE)
+    limit = on_thread(Queues.limit, Use.CHANGE)
+    limit_by_key = on_thread(Queues.limit_by_key, Use.CHANGE)
+    fair = on_thread(Queues.fair, Use.CHANGE)

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -113,7 +112,18 @@ class Deployments:
             queues,
             self._registry,
         )
-        change = LoggedChange.of("deployment.deploy", module, partial(_read_current, module=module))
+
+        def read(connection: Connection) -> Mapping[str, Any] | None:
+            found = deployments.current(connection, module)
+            if found is None:
+                return None
+            return {
+                "deployment": found.key,
+                "schema": found.schema,
+                "min_replicas": found.min_replicas,
+            }
+
+        change = LoggedChange.of("deployment.deploy", module, read)
         statement = recorded(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
         self.refresh()
@@ -211,14 +221,6 @@ def _change(action: str, key: str) -> LoggedChange:
         return {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
 
     return LoggedChange.of(action, key, read)
-
-
-def _read_current(connection: Connection, module: str) -> Mapping[str, Any] | None:
-    """Return what is deployed of a module, for the audit log."""
-    found = deployments.current(connection, module)
-    if found is None:
-        return None
-    return {"deployment": found.key, "schema": found.schema, "min_replicas": found.min_replicas}
 
 
 def deploy(
