@@ -5,12 +5,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from horae.client.audit import groups, jobs, key_limits, queue_limits, stuck
-from horae.client.audit.finding import AuditReport, Findings
-from horae.client.audit.known_rules import RuleChanges
-from horae.client.audit.schedules import ScheduleAudit
-from horae.storage.engine import EARLIEST
+from horae.client.audit import groups, jobs, key_limits, queue_limits, schedules, stuck
+from horae.client.audit.finding import Audit, AuditReport
 from horae.storage.nodes import NodeView
+from horae.storage.operations import invariants
 
 
 def audit(
@@ -25,28 +23,28 @@ def audit(
     `alive`: the nodes that are alive; `keep`: how long ended jobs are kept; `since`: how far back
     to look; `unevenly_kept`: the types that say themselves how long their jobs are kept.
     """
-    findings, changes = Findings(), RuleChanges.read(connection)
-    begin = changes.now - since if isinstance(since, timedelta) else since
-    ScheduleAudit(connection, findings, changes, begin, keep, unevenly_kept).check()
-    jobs.check(connection, findings, begin or EARLIEST, changes.now)
-    jobs.check_keys(connection, findings, begin or EARLIEST)
-    jobs.check_cancels(connection, findings, begin or EARLIEST)
-    jobs.check_retries(connection, findings)
-    jobs.check_tags(connection, findings)
-    groups.check(connection, findings, changes.now, keep, unevenly_kept)
-    groups.check_dependencies(connection, findings)
-    queue_limits.check(connection, findings, begin or EARLIEST)
-    queue_limits.check_pauses(connection, findings, alive)
-    key_limits.check(connection, findings, begin or EARLIEST)
+    now = invariants.now(connection)
+    run = Audit(connection, now - since if isinstance(since, timedelta) else since, now)
+    schedules.check(run, keep, unevenly_kept)
+    jobs.check(run)
+    jobs.check_keys(run)
+    jobs.check_cancels(run)
+    jobs.check_retries(run)
+    jobs.check_tags(run)
+    groups.check(run, keep, unevenly_kept)
+    groups.check_dependencies(run)
+    queue_limits.check(run)
+    queue_limits.check_pauses(run, alive)
+    key_limits.check(run)
     workers = [node for node in alive if node.is_worker]
-    stuck.check_due(connection, findings, changes.now, workers)
-    stuck.check_lanes(connection, findings, changes.now, workers)
-    stuck.check_held(connection, findings, changes.now, alive)
-    stuck.check_hooks(connection, findings, changes.now, workers)
+    stuck.check_due(run, workers)
+    stuck.check_lanes(run, workers)
+    stuck.check_held(run, alive)
+    stuck.check_hooks(run, workers)
     if any(node.is_scheduler for node in alive):
-        stuck.check_schedules(connection, findings, changes.now)
+        stuck.check_schedules(run)
     if alive:
-        stuck.check_runs(connection, findings, changes.now)
+        stuck.check_runs(run)
     else:  # nothing is expected to happen without a node
-        findings.notes.append("no node is alive, so due work is not reported as stuck")
-    return findings.report(begin)
+        run.notes.append("no node is alive, so due work is not reported as stuck")
+    return run.report()

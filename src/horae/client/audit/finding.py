@@ -1,16 +1,21 @@
 """The result of an audit."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from horae.storage.engine import EARLIEST
+from horae.storage.operations import invariants
 
 MOST_KEPT: Final = 1_000
 """Maximum number of findings reported for each invariant; further ones are only counted."""
-TOLERANCE: Final = 1.0
-"""Seconds by which moments of two statements may differ before they contradict each other."""
+SLACK: Final = timedelta(seconds=1)
+"""By how much moments of two statements may differ before they contradict each other."""
 
 
 class Invariant(StrEnum):
@@ -60,14 +65,24 @@ class AuditReport:
         return not self.findings
 
 
-class Findings:
-    """Collects findings, and keeps no more of them than a reader needs."""
+class Audit:
+    """One audit: the snapshot that it reads, and what it finds.
 
-    def __init__(self) -> None:
+    It keeps no more findings than a reader needs. `begin`: only what happened from then on is
+    checked; None: all.
+    """
+
+    def __init__(self, connection: Connection, begin: datetime | None, now: datetime) -> None:
+        self.connection, self.begin, self.now = connection, begin, now
+        self.since = begin or EARLIEST
         self.kept: list[AuditFinding] = []
         self.checked: Counter[str] = Counter()
         self.notes: list[str] = []
         self._found: Counter[Invariant] = Counter()
+
+    def stream(self, statement: Any, **given: Any) -> Iterator[Any]:
+        """Read the rows of a statement."""
+        return invariants.stream(self.connection, statement, **given)
 
     def add(
         self,
@@ -91,11 +106,11 @@ class Findings:
                 )
             )
 
-    def report(self, since: datetime | None) -> AuditReport:
+    def report(self) -> AuditReport:
         """Return the report, in the order of the invariants."""
         order = list(Invariant)
         return AuditReport(
-            since=since,
+            since=self.begin,
             checked=dict(self.checked),
             findings=sorted(self.kept, key=lambda finding: order.index(finding.invariant)),
             not_shown={

@@ -1,23 +1,17 @@
 """Check groups and dependencies: `then` runs once, after all members; no job waits in vain."""
 
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection
-
-from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, shown
 from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import EARLIEST, LATEST
 from horae.storage.operations import group_invariants, invariants
 
-SLACK: Final = timedelta(seconds=TOLERANCE)
-
 
 def check(
-    connection: Connection,
-    findings: Findings,
-    now: datetime,
+    audit: Audit,
     keep: timedelta,
     unevenly_kept: Collection[str] = (),
 ) -> None:
@@ -26,16 +20,16 @@ def check(
     `keep`: how long ended jobs are kept; `unevenly_kept`: the types that say themselves how long
     theirs are kept.
     """
-    last_deletion = connection.execute(invariants.LAST_DELETION).scalar_one()
-    kept_since = max(now - keep, last_deletion or EARLIEST)
-    for row in invariants.stream(connection, group_invariants.GROUPS):
-        findings.checked["groups"] += 1
+    last_deletion = audit.connection.execute(invariants.LAST_DELETION).scalar_one()
+    kept_since = max(audit.now - keep, last_deletion or EARLIEST)
+    for row in audit.stream(group_invariants.GROUPS):
+        audit.checked["groups"] += 1
         problems = [*_problems(row), *_then(row)]
         if not problems and not unevenly_kept and row.created_at > kept_since:
-            problems += _gone(connection, row)
+            problems += _gone(audit, row)
         for problem in problems:
-            findings.add(Invariant.GROUPS, f"group {row.id}: {problem}", job=row.then_id)
-    for row in invariants.stream(connection, group_invariants.STRAY_MEMBERS):
+            audit.add(Invariant.GROUPS, f"group {row.id}: {problem}", job=row.then_id)
+    for row in audit.stream(group_invariants.STRAY_MEMBERS):
         wrong = (
             "which does not exist" if row.found is None else "which does not look for members there"
         )
@@ -43,23 +37,23 @@ def check(
             f"{row.number} jobs, such as job {row.first}, are members of group {row.group_id},"
             f" {wrong}"
         )
-        findings.add(Invariant.GROUPS, message, job=row.first)
+        audit.add(Invariant.GROUPS, message, job=row.first)
 
 
-def check_dependencies(connection: Connection, findings: Findings) -> None:
+def check_dependencies(audit: Audit) -> None:
     """Check all jobs that wait for others, or waited for them."""
-    for row in invariants.stream(connection, group_invariants.WAIT_FOR_NOTHING):
-        findings.add(
+    for row in audit.stream(group_invariants.WAIT_FOR_NOTHING):
+        audit.add(
             Invariant.GROUPS,
             f"job {row.id} waits for other jobs, but all of them have ended",
             job=row.id,
         )
-    for row in invariants.stream(connection, group_invariants.DEPENDENCIES):
+    for row in audit.stream(group_invariants.DEPENDENCIES):
         if (problem := _problem_of_dependency(row)) is not None:
-            findings.add(Invariant.GROUPS, f"job {row.job_id} {problem}", job=row.job_id)
-    for row in invariants.stream(connection, group_invariants.UNREPORTED):
+            audit.add(Invariant.GROUPS, f"job {row.job_id} {problem}", job=row.job_id)
+    for row in audit.stream(group_invariants.UNREPORTED):
         message = f"job {row.job_id} waits for job {row.after_id}, whose end it will never learn"
-        findings.add(Invariant.GROUPS, message, job=row.job_id)
+        audit.add(Invariant.GROUPS, message, job=row.job_id)
 
 
 def _problem_of_dependency(row: Any) -> str | None:
@@ -118,7 +112,7 @@ def _then(group: Any) -> Iterator[str]:
         yield f"it {end}, but job {group.then_id} began at {shown(group.then_started_at)}"
 
 
-def _gone(connection: Connection, group: Any) -> Iterator[str]:
+def _gone(audit: Audit, group: Any) -> Iterator[str]:
     """Yield members that were deleted although older jobs are kept: a clean-up starts with the
     oldest.
     """
@@ -126,7 +120,7 @@ def _gone(connection: Connection, group: Any) -> Iterator[str]:
     if group.kept == group.total and not then_is_gone:
         return
     older = {"before": group.created_at, "group_id": group.id}
-    if connection.execute(group_invariants.OLDER_JOB, older).first() is None:
+    if audit.connection.execute(group_invariants.OLDER_JOB, older).first() is None:
         return
     if group.kept < group.total:
         yield (

@@ -5,13 +5,10 @@ from datetime import datetime, timedelta
 from itertools import groupby, islice, pairwise
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
-from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, shown
 from horae.domain.jobs import ENDED, UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.operations import invariants
 
-SLACK: Final = timedelta(seconds=TOLERANCE)
 IN_ONE_TRANSACTION: Final = timedelta(seconds=30)
 """Longest time between the moments of two statements in one transaction: on SQLite each reads the
 clock, and on a busy machine the process may have to wait for a processor between them.
@@ -39,59 +36,59 @@ CANCELS_AT_ONCE: Final = 500
 """Number of cancels in the audit log that one statement compares with their jobs."""
 
 
-def check(connection: Connection, findings: Findings, since: datetime, now: datetime) -> None:
+def check(audit: Audit) -> None:
     """Check all jobs that have not ended before a moment."""
-    rows = invariants.stream(connection, invariants.JOBS, since=since)
+    rows = audit.stream(invariants.JOBS, since=audit.since)
     for _, grouped in groupby(rows, key=lambda row: row.id):
-        check_job(list(grouped), findings, now)
-    for row in invariants.stream(connection, invariants.ORPHANED_ATTEMPTS):
-        findings.add(
+        check_job(list(grouped), audit)
+    for row in audit.stream(invariants.ORPHANED_ATTEMPTS):
+        audit.add(
             Invariant.ATTEMPTS,
             f"job {row.job_id} has {row.number} attempts, but no row",
             job=row.job_id,
         )
-    for row in invariants.stream(connection, invariants.IMPOSSIBLE_JOBS):
+    for row in audit.stream(invariants.IMPOSSIBLE_JOBS):
         ended = "has no end" if row.finished_at is None else f"ended at {shown(row.finished_at)}"
         held = "no node" if row.node_id is None else f"node {row.node_id}"
         message = (
             f"job {row.id} is {row.state}, {ended} and is held by {held}, or has values that"
             " contradict that"
         )
-        findings.add(Invariant.ENDED_JOBS, message, job=row.id)
-    for row in invariants.stream(connection, invariants.DOUBLE_KEYS):
-        findings.add(
+        audit.add(Invariant.ENDED_JOBS, message, job=row.id)
+    for row in audit.stream(invariants.DOUBLE_KEYS):
+        audit.add(
             Invariant.RUNS,
             f"{row.number} jobs of type {row.type} with the key {row.unique_key!r} have not ended",
         )
 
 
-def check_retries(connection: Connection, findings: Findings) -> None:
+def check_retries(audit: Audit) -> None:
     """Check that each job was retried at most once, after it had failed or was cancelled."""
-    rows = invariants.stream(connection, invariants.RETRIES)
+    rows = audit.stream(invariants.RETRIES)
     for repeated, grouped in groupby(rows, key=lambda row: row.retry_of):
         retries = list(grouped)
         for row in retries[1:]:
             message = (
                 f"job {row.id} retries job {repeated}, which job {retries[0].id} retries already"
             )
-            findings.add(Invariant.RUNS, message, job=row.id)
+            audit.add(Invariant.RUNS, message, job=row.id)
         for row in retries:
             if row.its_state is not None and row.its_state not in {
                 JobState.FAILED,
                 JobState.CANCELLED,
             }:
                 message = f"job {row.id} retries job {repeated}, which is {row.its_state}"
-                findings.add(Invariant.RUNS, message, job=row.id)
+                audit.add(Invariant.RUNS, message, job=row.id)
             elif row.its_end is not None and row.created_at < row.its_end - IN_ONE_TRANSACTION:
                 message = (
                     f"job {row.id} retries job {repeated}, but was created before that had ended"
                 )
-                findings.add(Invariant.RUNS, message, job=row.id)
+                audit.add(Invariant.RUNS, message, job=row.id)
 
 
-def check_tags(connection: Connection, findings: Findings) -> None:
+def check_tags(audit: Audit) -> None:
     """Check that a search by a tag finds the jobs that have it, and no others."""
-    rows = invariants.stream(connection, invariants.TAGS)
+    rows = audit.stream(invariants.TAGS)
     for job_id, grouped in groupby(rows, key=lambda row: row.id):
         found = list(grouped)
         stored = found[0].tags  # any program that may start jobs can write this
@@ -106,17 +103,17 @@ def check_tags(connection: Connection, findings: Findings) -> None:
                 f"job {job_id} has the tags {sorted(given)}, but a search finds it by"
                 f" {sorted(indexed)}"
             )
-            findings.add(Invariant.TAGS, message, job=job_id)
-    for row in invariants.stream(connection, invariants.STRAY_TAGS):
+            audit.add(Invariant.TAGS, message, job=job_id)
+    for row in audit.stream(invariants.STRAY_TAGS):
         message = (
             f"a search by the tag {row.tag!r} finds job {row.job_id}, which has no tags or is gone"
         )
-        findings.add(Invariant.TAGS, message, job=row.job_id)
+        audit.add(Invariant.TAGS, message, job=row.job_id)
 
 
-def check_keys(connection: Connection, findings: Findings, since: datetime) -> None:
+def check_keys(audit: Audit) -> None:
     """Check that no job was created while another one had its key and had not ended."""
-    rows = invariants.stream(connection, invariants.KEYED, since=since)
+    rows = audit.stream(invariants.KEYED, since=audit.since)
     for (kind, key), grouped in groupby(rows, key=lambda row: (row.type, row.unique_key)):
         for before, after in pairwise(grouped):
             # A job that waited for the other one's end to be committed has a `created_at` slightly
@@ -128,7 +125,7 @@ def check_keys(connection: Connection, findings: Findings, since: datetime) -> N
                 message = (
                     f"job {after.id} ({kind}) was created while job {before.id} had its key {key!r}"
                 )
-                findings.add(Invariant.RUNS, message, job=after.id)
+                audit.add(Invariant.RUNS, message, job=after.id)
 
 
 def attempts_of(rows: Sequence[Any]) -> list[Any]:
@@ -136,15 +133,15 @@ def attempts_of(rows: Sequence[Any]) -> list[Any]:
     return [row for row in rows if row.its_lease is not None]
 
 
-def check_job(rows: Sequence[Any], findings: Findings, now: datetime) -> None:
+def check_job(rows: Sequence[Any], audit: Audit) -> None:
     """Check one job, given one row for each of its attempts."""
     job, attempts = rows[0], attempts_of(rows)
-    findings.checked["jobs"] += 1
-    findings.checked["attempts"] += len(attempts)
+    audit.checked["jobs"] += 1
+    audit.checked["attempts"] += len(attempts)
     for problem in (*_leases(job, attempts), *_count(job, attempts), *_last_attempt(job, attempts)):
-        findings.add(Invariant.ATTEMPTS, f"job {job.id} ({job.type}): {problem}", job=job.id)
-    for problem in (*_results(job, attempts), *_ends(job, attempts, now)):
-        findings.add(Invariant.ENDED_JOBS, f"job {job.id} ({job.type}): {problem}", job=job.id)
+        audit.add(Invariant.ATTEMPTS, f"job {job.id} ({job.type}): {problem}", job=job.id)
+    for problem in (*_results(job, attempts), *_ends(job, attempts, audit.now)):
+        audit.add(Invariant.ENDED_JOBS, f"job {job.id} ({job.type}): {problem}", job=job.id)
 
 
 def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
@@ -286,12 +283,12 @@ def _ends(job: Any, attempts: Sequence[Any], now: datetime) -> Iterator[str]:
         yield f"it ended at {shown(job.finished_at)}, but its last attempt at {shown(last.its_end)}"
 
 
-def check_cancels(connection: Connection, findings: Findings, since: datetime) -> None:
+def check_cancels(audit: Audit) -> None:
     """Compare the confirmed cancels of the audit log with the jobs that are still there."""
-    targets = (row.target for row in invariants.stream(connection, invariants.CANCELS, since=since))
+    targets = (row.target for row in audit.stream(invariants.CANCELS, since=audit.since))
     ids = (int(target) for target in targets if target.isdecimal())
     while batch := list(islice(ids, CANCELS_AT_ONCE)):
-        for row in connection.execute(invariants.STATES, {"ids": batch}):
+        for row in audit.connection.execute(invariants.STATES, {"ids": batch}):
             if row.state != JobState.CANCELLED:
                 message = f"job {row.id} is {row.state}, although its cancel was confirmed"
-                findings.add(Invariant.ENDED_JOBS, message, job=row.id)
+                audit.add(Invariant.ENDED_JOBS, message, job=row.id)

@@ -13,9 +13,7 @@ from datetime import datetime
 from heapq import heappop, heappush
 from typing import Any
 
-from sqlalchemy import Connection
-
-from horae.client.audit.finding import Findings, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, shown
 from horae.domain.limits import LimitNumbers
 from horae.quoting import quoted
 from horae.storage.engine import EPOCH, MICROSECOND
@@ -95,10 +93,10 @@ class _Limits:
                 self.found[name, key] = row
 
 
-def check(connection: Connection, findings: Findings, since: datetime) -> None:
+def check(audit: Audit) -> None:
     """Check the limits that jobs were created under."""
-    seen = _Limits({row.name for row in invariants.stream(connection, invariants.CHANGED_LIMITS)})
-    for row in invariants.stream(connection, invariants.KEY_LIMITED, since=since):
+    seen = _Limits({row.name for row in audit.stream(invariants.CHANGED_LIMITS)})
+    for row in audit.stream(invariants.KEY_LIMITED, since=audit.since):
         seen.add(row)
     for (name, key), row in seen.found.items():
         if name not in seen.changed:
@@ -107,8 +105,8 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
                 f"limit {quoted(name)} allows {seen.numbers[name].text}{_under(key)}, but {what}"
                 " was one too many"
             )
-            findings.add(Invariant.LIMITS, text, job=row.id)
-    for row in invariants.stream(connection, invariants.BUCKETS):
+            audit.add(Invariant.LIMITS, text, job=row.id)
+    for row in audit.stream(invariants.BUCKETS):
         name = row.limit_name
         if name not in seen.first_start or name in seen.changed:
             continue
@@ -125,7 +123,7 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
                 f"limit {quoted(name)} allows {numbers.text}{_under(row.key)}, but"
                 f" {level / period:.0f} starts are stored as free"
             )
-            findings.add(Invariant.LIMITS, text)
+            audit.add(Invariant.LIMITS, text)
 
 
 def _under(key: str) -> str:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection
-
+from horae.client.audit.finding import Audit
 from horae.client.changes import KEEP
 from horae.domain.schedules import Rules
 from horae.storage.engine import EARLIEST
@@ -48,18 +47,17 @@ class RuleChanges:
     deployments: Mapping[str, datetime]
 
     @classmethod
-    def read(cls, connection: Connection) -> "RuleChanges":
+    def read(cls, audit: Audit) -> "RuleChanges":
         """Read the changes."""
         alterations = {
             row.target: row.at
-            for row in invariants.stream(connection, invariants.ALTERATIONS)
+            for row in audit.stream(invariants.ALTERATIONS)
             if isinstance(row.before, dict) and _OF_RULES & row.before.keys()
         }
         deployments = {
-            row.module: row.created_at
-            for row in invariants.stream(connection, invariants.LAST_DEPLOYMENTS)
+            row.module: row.created_at for row in audit.stream(invariants.LAST_DEPLOYMENTS)
         }
-        return cls(invariants.now(connection), alterations, deployments)
+        return cls(audit.now, alterations, deployments)
 
     def rules_of(self, row: Any) -> KnownRules:
         """Return the rules of a schedule; each deployment of its module may have changed them."""

@@ -5,10 +5,10 @@ Decisions that were made under rules that are no longer stored are only compared
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
-from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, shown
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE, KnownRules
 from horae.domain.schedules import (
@@ -27,7 +27,6 @@ from horae.domain.schedules import (
     spans_of,
 )
 
-SLACK: Final = timedelta(seconds=TOLERANCE)
 _ONE_BEFORE_OTHER: Final = {Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER}
 
 
@@ -42,21 +41,21 @@ class Ledger:
 
     row: Any
     rules: KnownRules
-    findings: Findings
-    now: datetime
+    audit: Audit
     fired: int = 0
     retries: set[int] = field(default_factory=set[int])
     complete: bool = False
     only_backfills: bool = False
 
-    def check(self, ticks: Iterable[Any], *, since: datetime | None, nothing_deleted: bool) -> None:
+    def check(self, ticks: Iterable[Any], *, nothing_deleted: bool) -> None:
         """Check the decisions about a schedule, in the order of their nominal times.
 
         `nothing_deleted`: all its jobs are kept, so the ledger must begin with the schedule.
         """
+        from_begin = self.audit.begin is None
         latest, same = None, None
         for tick in ticks:
-            self.findings.checked["decisions"] += 1
+            self.audit.checked["decisions"] += 1
             self.fired += tick.decision == Decision.FIRED
             if tick.retried_as is not None:
                 self.retries.add(tick.retried_as)
@@ -69,15 +68,13 @@ class Ledger:
             same = tick
             self._check_row(tick)
             if tick.reason in OF_THEIR_OWN:
-                first = latest is None and since is None
+                first = latest is None and from_begin
                 self.complete |= first and tick.nominal_time <= self.row.created_at + SLACK
                 continue
-            self._check_place(
-                latest, tick, from_begin=since is None, nothing_deleted=nothing_deleted
-            )
+            self._check_place(latest, tick, from_begin=from_begin, nothing_deleted=nothing_deleted)
             latest = tick if latest is None or tick.until > latest.until else latest
         created = self.row.created_at + SLACK
-        if same is None and since is None:
+        if same is None and from_begin:
             self.complete = True  # the clean-up keeps the last decision, so there has been none
             self._check_end(created)
         elif latest is not None:
@@ -159,7 +156,7 @@ class Ledger:
         ):
             self._add(f"{name} is {tick.decision} because of {tick.reason}, which is impossible")
             return
-        if tick.decided_at > self.now + SLACK:
+        if tick.decided_at > self.audit.now + SLACK:
             self._add(f"{name} was made at {shown(tick.decided_at)}, which is in the future")
         elif tick.decided_at < tick.until - SLACK:
             self._add(f"{name} was made at {shown(tick.decided_at)}, before the time had come")
@@ -176,7 +173,7 @@ class Ledger:
             self._add(f"{name} {problem}")
 
     def _add(self, message: str) -> None:
-        self.findings.add(
+        self.audit.add(
             Invariant.DECISIONS,
             f"schedule {self.row.id} ({self.row.name}): {message}",
             schedule=self.row.id,

@@ -8,9 +8,7 @@ from heapq import heappop, heappush
 from itertools import chain, groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
-from horae.client.audit.finding import Findings, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, shown
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE
 from horae.storage.engine import EARLIEST, LATEST
@@ -20,18 +18,16 @@ from horae.storage.operations import invariants
 LIMIT: Final = "concurrency_limit"
 
 
-def check(connection: Connection, findings: Findings, since: datetime) -> None:
+def check(audit: Audit) -> None:
     """Check all queues that have a limit or had one."""
     changes: dict[str, list[tuple[datetime, int | None]]] = defaultdict(list)
-    for row in invariants.stream(connection, invariants.LIMIT_CHANGES):
+    for row in audit.stream(invariants.LIMIT_CHANGES):
         before = row.before if isinstance(row.before, dict) else {}
         if row.action == "queue.reset" and LIMIT not in before:
             continue  # the entry changed other settings
         changes[row.target].append((row.at, before.get(LIMIT)))
-    current = {
-        row.name: row.concurrency_limit for row in invariants.stream(connection, invariants.LIMITS)
-    }
-    rows = invariants.stream(connection, invariants.LIMITED, since=since)
+    current = {row.name: row.concurrency_limit for row in audit.stream(invariants.LIMITS)}
+    rows = audit.stream(invariants.LIMITED, since=audit.since)
     for queue, attempts in groupby(rows, key=lambda row: row.queue):
         starts = [EARLIEST, *(at for at, _ in changes[queue]), LATEST]
         limits = [*(before for _, before in changes[queue]), current.get(queue)]
@@ -54,7 +50,7 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
         if found is not None:
             attempt, limit, jobs = found
             named = ", ".join(map(str, jobs[:10]))
-            findings.add(
+            audit.add(
                 Invariant.LIMITS,
                 f"queue {queue} allowed {limit} jobs at a time, but at {shown(attempt.started_at)}"
                 f" jobs {named} ran",
@@ -62,18 +58,18 @@ def check(connection: Connection, findings: Findings, since: datetime) -> None:
             )
 
 
-def check_pauses(connection: Connection, findings: Findings, alive: Sequence[NodeView]) -> None:
+def check_pauses(audit: Audit, alive: Sequence[NodeView]) -> None:
     """Check that no live node has claimed from a queue since it was paused.
 
     Earlier pauses are no longer known. A node that has ended may have been a process that ran a job
     with `sync=True`, which a pause does not affect.
     """
     workers = {node.id for node in alive if node.is_worker}
-    attempts = invariants.stream(connection, invariants.ATTEMPTS_WHILE_PAUSED)
-    for row in chain(attempts, invariants.stream(connection, invariants.STARTED_WHILE_PAUSED)):
+    attempts = audit.stream(invariants.ATTEMPTS_WHILE_PAUSED)
+    for row in chain(attempts, audit.stream(invariants.STARTED_WHILE_PAUSED)):
         if row.node_id in workers and row.started_at > row.paused_at + IN_ONE_TRANSACTION:
             message = (
                 f"node {row.node_id} began job {row.id} at {shown(row.started_at)}, although queue"
                 f" {row.queue} has been paused since {shown(row.paused_at)}"
             )
-            findings.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)
+            audit.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, shown
 from horae.client.audit.jobs import attempts_of
 from horae.client.audit.known_rules import KnownRules
 from horae.domain.jobs import AttemptOutcome, JobState
@@ -14,7 +14,6 @@ from horae.domain.schedules import Overlap
 
 CRASH_SLACK: Final = timedelta(milliseconds=100)
 """Longest time between the end of an attempt and that of its job, if the attempt ended the job."""
-SLACK: Final = timedelta(seconds=TOLERANCE)
 _NO_TIME: Final = timedelta(0)
 
 
@@ -59,8 +58,7 @@ class RunCheck:
 
     row: Any
     rules: KnownRules
-    findings: Findings
-    since: datetime
+    audit: Audit
 
     def check(self, rows: Iterable[Any]) -> Runs:
         """Check that runs do not overlap, in the order of their jobs, and count them."""
@@ -80,7 +78,7 @@ class RunCheck:
                 unsuccessful.add(job.id)
             rules = self.rules.at(job.created_at)
             excludes_others = rules is not None and rules.overlap is not Overlap.ALLOW_ALL
-            if excludes_others and (job.finished_at is None or job.finished_at >= self.since):
+            if excludes_others and (job.finished_at is None or job.finished_at >= self.audit.since):
                 if latest is not None and job.created_at < _end(latest):
                     when = (
                         "has not ended"
@@ -144,7 +142,7 @@ class RunCheck:
             runs.failure_time += took
 
     def _add(self, job: Any, message: str) -> None:
-        self.findings.add(
+        self.audit.add(
             Invariant.OVERLAP,
             f"schedule {self.row.id} ({self.row.name}), job {job.id}: {message}",
             job=job.id,

@@ -1,111 +1,79 @@
 """Check all schedules with their decisions and runs, read as three streams in the same order."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horae.client.audit import statistics
-from horae.client.audit.finding import Findings, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, shown
 from horae.client.audit.known_rules import RuleChanges
 from horae.client.audit.ledger import Ledger
 from horae.client.audit.runs import RunCheck
 from horae.domain.schedules import Rules, ScheduleState, Timeline
-from horae.storage.engine import EARLIEST
 from horae.storage.operations import invariants
 
 
-@dataclass
-class ScheduleAudit:
-    """One pass over all schedules.
+def check(audit: Audit, keep: timedelta, unevenly_kept: Collection[str] = ()) -> None:
+    """Check every schedule, then the pairs of decisions and jobs.
 
-    `unevenly_kept`: types that set for how long their jobs are kept, so that a newer job may be
-    deleted before older ones while its decision stays.
+    `keep`: how long ended jobs are kept; `unevenly_kept`: types that set that themselves, so that a
+    newer job may be deleted before older ones while its decision stays.
     """
-
-    connection: Connection
-    findings: Findings
-    changes: RuleChanges
-    since: datetime | None
-    keep: timedelta
-    unevenly_kept: Collection[str] = ()
-    _changed: list[str] = field(default_factory=list[str], init=False)
-
-    def check(self) -> None:
-        """Check every schedule, then the pairs of decisions and jobs."""
-        ticks = Grouped(self._stream(invariants.TICKS), lambda row: row.schedule_id)
-        runs = Grouped(self._stream(invariants.RUNS), lambda row: row.schedule_id)
-        for row in self._stream(invariants.SCHEDULES):
-            self._check(row, ticks.of(row.id), runs.of(row.id))
-        if self._changed:
-            more = "" if len(self._changed) == 1 else f" and of {len(self._changed) - 1} others"
-            self.findings.notes.append(
-                f"the rules of schedule {self._changed[0]}{more} are known since their last change:"
-                " earlier decisions are only compared with each other"
-            )
-        self._check_pairs()
-
-    def _stream(self, statement: Any) -> Iterator[Any]:
-        given = {"since": self.since or EARLIEST} if "since" in statement.compile().params else {}
-        return invariants.stream(self.connection, statement, **given)
-
-    def _check(self, row: Any, ticks: Iterable[Any], rows: Iterable[Any]) -> None:
-        rules = self.changes.rules_of(row)
-        now = self.changes.now
+    changes = RuleChanges.read(audit)
+    changed: list[str] = []
+    since = audit.since
+    ticks = Grouped(audit.stream(invariants.TICKS, since=since), lambda row: row.schedule_id)
+    runs_by_schedule = Grouped(audit.stream(invariants.RUNS), lambda row: row.schedule_id)
+    for row in audit.stream(invariants.SCHEDULES):
+        name = f"{row.id} ({row.name})"
+        rules = changes.rules_of(row)
         if rules.rules is None:
-            self.findings.notes.append(
-                f"the rules of schedule {row.id} ({row.name}) cannot be read here"
-            )
-        if rules.since > max(self.since or EARLIEST, row.created_at):
-            self._changed.append(f"{row.id} ({row.name})")
-        runs = RunCheck(row, rules, self.findings, self.since or EARLIEST).check(rows)
-        young = row.created_at > now - self.keep
+            audit.notes.append(f"the rules of schedule {name} cannot be read here")
+        if rules.since > max(since, row.created_at):
+            changed.append(name)
+        runs = RunCheck(row, rules, audit).check(runs_by_schedule.of(row.id))
+        young = row.created_at > audit.now - keep
         counted = row.counted is not None and row.total_runs == runs.counted
-        ledger = Ledger(row, rules, self.findings, now)
-        ledger.check(
-            ticks, since=self.since, nothing_deleted=young and counted and not runs.unreported
-        )
+        ledger = Ledger(row, rules, audit)
+        ledger.check(ticks.of(row.id), nothing_deleted=young and counted and not runs.unreported)
         all_kept = ledger.complete and ledger.fired == runs.jobs and ledger.retries <= runs.retries
-        statistics.check(row, runs, self.findings, all_kept=all_kept)
-        for problem in _plan(row, rules.rules, now):
-            self.findings.add(
-                Invariant.STUCK, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id
-            )
+        statistics.check(row, runs, audit, all_kept=all_kept)
+        for problem in _problems_of_plan(row, rules.rules, audit.now):
+            audit.add(Invariant.STUCK, f"schedule {name}: {problem}", schedule=row.id)
+    if changed:
+        more = "" if len(changed) == 1 else f" and of {len(changed) - 1} others"
+        audit.notes.append(
+            f"the rules of schedule {changed[0]}{more} are known since their last change:"
+            " earlier decisions are only compared with each other"
+        )
+    _check_pairs(audit, keep, unevenly_kept)
 
-    def _check_pairs(self) -> None:
-        """Check that decisions and jobs name each other."""
-        deleted = {row.target for row in self._stream(invariants.DELETIONS)}
-        for row in self._stream(invariants.WRONG_JOBS):
-            self._pair(
-                row,
-                f"the decision about {shown(row.nominal_time)} names job {row.job_id}, which is"
-                " another run",
-            )
-        for row in self._stream(invariants.GONE_JOBS):
-            # The last decision stays when its job is deleted, so it may be the first one now.
-            stayed = row.is_first and row.decided_at < self.changes.now - self.keep
-            if (
-                str(row.job_id) not in deleted
-                and not stayed
-                and row.job_type not in self.unevenly_kept
-            ):
-                decision = f"the decision about {shown(row.nominal_time)}"
-                self._pair(
-                    row, f"job {row.job_id} of {decision} is gone, but what is older is kept"
-                )
-        for row in self._stream(invariants.UNDECIDED_JOBS):
-            self._pair(
-                row, f"job {row.id} runs for {shown(row.nominal_time)}, but no decision names it"
-            )
-        for row in self._stream(invariants.DOUBLE_RUNS):
-            self._pair(row, f"{row.number} jobs run for {shown(row.nominal_time)}")
 
-    def _pair(self, row: Any, message: str) -> None:
-        self.findings.add(
+def _check_pairs(audit: Audit, keep: timedelta, unevenly_kept: Collection[str]) -> None:
+    """Check that decisions and jobs name each other."""
+
+    def pair(row: Any, message: str) -> None:
+        audit.add(
             Invariant.RUNS, f"schedule {row.schedule_id}: {message}", schedule=row.schedule_id
         )
+
+    deleted = {row.target for row in audit.stream(invariants.DELETIONS)}
+    for row in audit.stream(invariants.WRONG_JOBS, since=audit.since):
+        pair(
+            row,
+            f"the decision about {shown(row.nominal_time)} names job {row.job_id}, which is"
+            " another run",
+        )
+    for row in audit.stream(invariants.GONE_JOBS, since=audit.since):
+        # The last decision stays when its job is deleted, so it may be the first one now.
+        stayed = row.is_first and row.decided_at < audit.now - keep
+        if str(row.job_id) not in deleted and not stayed and row.job_type not in unevenly_kept:
+            decision = f"the decision about {shown(row.nominal_time)}"
+            pair(row, f"job {row.job_id} of {decision} is gone, but what is older is kept")
+    for row in audit.stream(invariants.UNDECIDED_JOBS, since=audit.since):
+        pair(row, f"job {row.id} runs for {shown(row.nominal_time)}, but no decision names it")
+    for row in audit.stream(invariants.DOUBLE_RUNS, since=audit.since):
+        pair(row, f"{row.number} jobs run for {shown(row.nominal_time)}")
 
 
 class Grouped:
@@ -125,7 +93,7 @@ class Grouped:
                 yield row
 
 
-def _plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
+def _problems_of_plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
     """Yield what keeps a schedule from running, or makes it miss times."""
     if row.enabled and row.next_start is None and row.run_token is None:
         yield "it is enabled, but has no next start"

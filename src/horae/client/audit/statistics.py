@@ -1,21 +1,20 @@
 """Check the statistics of a schedule: they add up, and they count the runs that are kept."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
-from horae.client.audit.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, shown
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.runs import Runs
 
-SLACK: Final = timedelta(seconds=TOLERANCE)
 PER_RUN: Final = 0.001
 """Seconds per run by which the stored sum of durations may differ."""
 
 
-def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
+def check(row: Any, runs: Runs, audit: Audit, *, all_kept: bool) -> None:
     """Check the statistics of a schedule. `all_kept`: none of its jobs was deleted."""
-    findings.checked["schedules"] += 1
+    audit.checked["schedules"] += 1
     problems = (
         ["it has none"]
         if row.counted is None
@@ -27,7 +26,7 @@ def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
         ]
     )
     for problem in problems:
-        findings.add(
+        audit.add(
             Invariant.STATISTICS, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id
         )
 

@@ -1,12 +1,10 @@
 """Check that nothing waits for ever: due jobs, jobs of dead nodes, owed hooks, schedules."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import Connection
-
-from horae.client.audit.finding import Findings, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, shown
 from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
@@ -21,13 +19,11 @@ STARTED_WITHIN: Final = timedelta(minutes=2)
 """How late a node may start a due schedule, and how late it may notice the end of a run."""
 
 
-def check_due(
-    connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
-) -> None:
+def check_due(audit: Audit, workers: Sequence[NodeView]) -> None:
     """Check that no due job waits while a node that could run it has a free slot."""
-    queues = {row.name: row for row in invariants.stream(connection, invariants.LIMITS)}
-    occupied = {row.queue: row.number for row in invariants.stream(connection, invariants.OCCUPIED)}
-    for row in invariants.stream(connection, invariants.DUE, before=now - DUE_FOR):
+    queues = {row.name: row for row in audit.stream(invariants.LIMITS)}
+    occupied = {row.queue: row.number for row in audit.stream(invariants.OCCUPIED)}
+    for row in audit.stream(invariants.DUE, before=audit.now - DUE_FOR):
         queue = queues.get(row.queue)
         if queue is not None and (
             queue.paused_at is not None
@@ -47,14 +43,12 @@ def check_due(
                 f"{row.number} jobs of type {row.type} in queue {row.queue} are due, the oldest"
                 f" since {shown(row.oldest)}, although node {idle[0].id} has free slots"
             )
-            findings.add(Invariant.STUCK, message, queue=row.queue)
+            audit.add(Invariant.STUCK, message, queue=row.queue)
 
 
-def check_lanes(
-    connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
-) -> None:
+def check_lanes(audit: Audit, workers: Sequence[NodeView]) -> None:
     """Check that jobs with limits, or in fair queues, are in lanes from which they are claimed."""
-    for row in invariants.stream(connection, invariants.WRONG_LANES):
+    for row in audit.stream(invariants.WRONG_LANES):
         wrong = (
             "does not exist"
             if row.found is None
@@ -63,76 +57,72 @@ def check_lanes(
         message = (
             f"job {row.id} waits in lane {row.lane_id}, which {wrong}, so that no claim finds it"
         )
-        findings.add(Invariant.STUCK, message, job=row.id)
-    before = now - DUE_FOR
+        audit.add(Invariant.STUCK, message, job=row.id)
+    before = audit.now - DUE_FOR
     # A change of a queue takes all of its jobs out of their lanes, and a node that has just started
     # has to catch up.
     if not any(node.started_at <= before for node in workers):
         return
-    if connection.execute(invariants.QUEUE_CHANGES, {"after": before}).first() is not None:
+    if audit.connection.execute(invariants.QUEUE_CHANGES, {"after": before}).first() is not None:
         return
-    unfiled = connection.execute(invariants.UNFILED, {"before": before}).one()
+    unfiled = audit.connection.execute(invariants.UNFILED, {"before": before}).one()
     if unfiled.number:
         message = (
             f"{unfiled.number} jobs with limits, such as job {unfiled.first}, have waited to be put"
             " into a lane"
         )
-        findings.add(Invariant.STUCK, f"{message} for more than ten minutes", job=unfiled.first)
+        audit.add(Invariant.STUCK, f"{message} for more than ten minutes", job=unfiled.first)
 
 
-def check_held(
-    connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]
-) -> None:
+def check_held(audit: Audit, alive: Sequence[NodeView]) -> None:
     """Check that the jobs of nodes that are gone have been rescued."""
     living = {node.id for node in alive}
-    for row in invariants.stream(connection, invariants.HELD, before=now - RESCUED_WITHIN):
+    for row in audit.stream(invariants.HELD, before=audit.now - RESCUED_WITHIN):
         if row.node_id not in living:
             more = f" and {row.number - 1} more" if row.number > 1 else ""
             rescue = "was not rescued" if alive else "waits for a node to start and rescue it"
-            findings.add(
+            audit.add(
                 Invariant.STUCK,
                 f"job {row.first}{more} of node {row.node_id}, which is gone, {rescue}",
                 job=row.first,
             )
 
 
-def check_hooks(
-    connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]
-) -> None:
+def check_hooks(audit: Audit, workers: Sequence[NodeView]) -> None:
     """Check that no hook stays owed while a node knows its job type."""
     known = {name for node in workers for name in node.types}
-    for row in invariants.stream(connection, invariants.HOOKS, before=now - DUE_FOR):
+    for row in audit.stream(invariants.HOOKS, before=audit.now - DUE_FOR):
         if row.type in known:
             message = (
                 f"{row.number} ended jobs of type {row.type} still owe a hook, such as job"
                 f" {row.first}"
             )
-            findings.add(Invariant.STUCK, message, job=row.first)
+            audit.add(Invariant.STUCK, message, job=row.first)
 
 
-def check_schedules(connection: Connection, findings: Findings, now: datetime) -> None:
+def check_schedules(audit: Audit) -> None:
     """Check that due schedules have started."""
-    for row in invariants.stream(connection, invariants.SCHEDULES):
+    for row in audit.stream(invariants.SCHEDULES):
         late = (
             row.enabled
             and row.run_token is None
             and row.next_start
-            and row.next_start < now - STARTED_WITHIN
+            and row.next_start < audit.now - STARTED_WITHIN
         )
         if late:
             message = (
                 f"schedule {row.id} ({row.name}) was to start at {shown(row.next_start)} and"
                 " has not"
             )
-            findings.add(Invariant.STUCK, message, schedule=row.id)
+            audit.add(Invariant.STUCK, message, schedule=row.id)
 
 
-def check_runs(connection: Connection, findings: Findings, now: datetime) -> None:
+def check_runs(audit: Audit) -> None:
     """Check that no schedule waits for a run that has ended."""
-    for row in invariants.stream(connection, invariants.ENDED_RUNS, before=now - STARTED_WITHIN):
+    for row in audit.stream(invariants.ENDED_RUNS, before=audit.now - STARTED_WITHIN):
         end = "has no row" if row.job_state is None else f"is {row.job_state}"
         message = (
             f"schedule {row.id} ({row.name}) is {row.state} and waits for job {row.run_token},"
             f" which {end}"
         )
-        findings.add(Invariant.STUCK, message, schedule=row.id, job=row.run_token)
+        audit.add(Invariant.STUCK, message, schedule=row.id, job=row.run_token)
