@@ -22,7 +22,7 @@ from horae.api.stream import (
     StreamLimit,
 )
 from horae.api.views import JobViews, ScheduleItems
-from horae.client.changes import DONE, ChangeRequest, requested
+from horae.client.changes import DONE, ChangeRequest, on_request
 from horae.client.jobs import AsyncJobs, BodyWaits, Jobs
 from horae.client.operations import ChangeLog, Limits, Overview, Queues, take
 from horae.client.schedules import Deployments, Schedules
@@ -188,7 +188,7 @@ class Services:
         """
         asked = ChangeRequest(actor.id, action, target, note)
         try:
-            with requested(asked):
+            with on_request(asked):
                 yield
         except DatabaseBusy as error:
             asked.written = None

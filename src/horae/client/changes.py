@@ -1,10 +1,10 @@
 """The audit log: records who changed what, through which channel, with the values before and after.
 
 An entry is written in the transaction of its change, so nothing can change without a record. A call
-that changes something passes its statement through `recorded`. The actor of an entry is, over HTTP,
-that of `requested`; on the command line, that of `attributed_to`; elsewhere the `by` or `owner` of
-the call, the job whose body calls, or this process. Starting a job uses the system and does not
-change it, so only jobs started over HTTP are recorded.
+that changes something passes its statement through `with_entry`. The actor of an entry is, over
+HTTP, that of `on_request`; on the command line, that of `attributed_to`; elsewhere the `by` or
+`owner` of the call, the job whose body calls, or this process. Starting a job uses the system and
+does not change it, so only jobs started over HTTP are recorded.
 """
 
 import json
@@ -119,7 +119,7 @@ def noted_by(note: Callable[[Connection], None]) -> AbstractContextManager[None]
     return _set(_noted, note)
 
 
-def requested(asked: ChangeRequest) -> AbstractContextManager[None]:
+def on_request(asked: ChangeRequest) -> AbstractContextManager[None]:
     """Record the changes made within the block, in this thread and those it calls, under this
     request.
     """
@@ -140,7 +140,7 @@ def _set(variable: ContextVar[Any], value: object) -> Generator[None]:
         variable.reset(token)
 
 
-def recorded(
+def with_entry(
     statement: Callable[Concatenate[Connection, P], T],
     change: LoggedChange | None = None,
     *,

@@ -161,7 +161,7 @@ class Forecasting:
         found: list[_Defined] = []
         for declared in self._declared:
             row = self._deployed.schedules.get(declared.name)
-            definition = Definition.declared(self._module, declared)
+            definition = Definition.from_module(self._module, declared)
             rules = with_calendar_days(
                 definition.rules,
                 self._registry,

@@ -122,6 +122,6 @@ class Audit:
         )
 
 
-def shown(moment: datetime) -> str:
+def show(moment: datetime) -> str:
     """Return a moment as findings show it."""
     return moment.isoformat()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Any
 
-from horae.client.audit.finding import SLACK, Audit, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, show
 from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import EARLIEST, LATEST
 from horae.storage.operations import group_invariants, invariants
@@ -24,9 +24,9 @@ def check(
     kept_since = max(audit.now - keep, last_deletion or EARLIEST)
     for row in audit.stream(group_invariants.GROUPS):
         audit.checked["groups"] += 1
-        problems = [*_problems(row), *_then(row)]
+        problems = [*_check_counts(row), *_check_then(row)]
         if not problems and not unevenly_kept and row.created_at > kept_since:
-            problems += _gone(audit, row)
+            problems += _find_deleted(audit, row)
         for problem in problems:
             audit.add(Invariant.GROUPS, f"group {row.id}: {problem}", job=row.then_id)
     for row in audit.stream(group_invariants.STRAY_MEMBERS):
@@ -49,14 +49,14 @@ def check_dependencies(audit: Audit) -> None:
             job=row.id,
         )
     for row in audit.stream(group_invariants.DEPENDENCIES):
-        if (problem := _problem_of_dependency(row)) is not None:
+        if (problem := _check_dependency(row)) is not None:
             audit.add(Invariant.GROUPS, f"job {row.job_id} {problem}", job=row.job_id)
     for row in audit.stream(group_invariants.UNREPORTED):
         message = f"job {row.job_id} waits for job {row.after_id}, whose end it will never learn"
         audit.add(Invariant.GROUPS, message, job=row.job_id)
 
 
-def _problem_of_dependency(row: Any) -> str | None:
+def _check_dependency(row: Any) -> str | None:
     awaited = f"job {row.after_id}, for which it waits"
     if row.after_id >= row.job_id:
         return (
@@ -70,11 +70,11 @@ def _problem_of_dependency(row: Any) -> str | None:
     if row.its_end is None:
         return f"takes {awaited}, for ended, but it has not"
     if row.began is not None and row.began < row.its_end - SLACK:
-        return f"began at {shown(row.began)}, before {awaited}, ended at {shown(row.its_end)}"
+        return f"began at {show(row.began)}, before {awaited}, ended at {show(row.its_end)}"
     return None
 
 
-def _problems(group: Any) -> Iterator[str]:
+def _check_counts(group: Any) -> Iterator[str]:
     """Yield what contradicts that a group has counted the ends of its members."""
     left = group.total - group.finished - group.failed - group.cancelled
     if group.kept > group.total:
@@ -89,7 +89,7 @@ def _problems(group: Any) -> Iterator[str]:
         yield "all of its members have ended, but it has not"
 
 
-def _then(group: Any) -> Iterator[str]:
+def _check_then(group: Any) -> Iterator[str]:
     """Yield what contradicts that the job after a group runs once all members have ended."""
     if group.then_state is None:
         return
@@ -108,11 +108,11 @@ def _then(group: Any) -> Iterator[str]:
         group.then_started_at is not None
         and group.then_started_at < (group.ended_at or LATEST) - SLACK
     ):
-        end = "has not ended" if group.ended_at is None else f"ended at {shown(group.ended_at)}"
-        yield f"it {end}, but job {group.then_id} began at {shown(group.then_started_at)}"
+        end = "has not ended" if group.ended_at is None else f"ended at {show(group.ended_at)}"
+        yield f"it {end}, but job {group.then_id} began at {show(group.then_started_at)}"
 
 
-def _gone(audit: Audit, group: Any) -> Iterator[str]:
+def _find_deleted(audit: Audit, group: Any) -> Iterator[str]:
     """Yield members that were deleted although older jobs are kept: a clean-up starts with the
     oldest.
     """

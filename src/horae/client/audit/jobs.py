@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from itertools import groupby, islice, pairwise
 from typing import Any, Final
 
-from horae.client.audit.finding import SLACK, Audit, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, show
 from horae.domain.jobs import ENDED, UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.operations import invariants
 
@@ -48,7 +48,7 @@ def check(audit: Audit) -> None:
             job=row.job_id,
         )
     for row in audit.stream(invariants.IMPOSSIBLE_JOBS):
-        ended = "has no end" if row.finished_at is None else f"ended at {shown(row.finished_at)}"
+        ended = "has no end" if row.finished_at is None else f"ended at {show(row.finished_at)}"
         held = "no node" if row.node_id is None else f"node {row.node_id}"
         message = (
             f"job {row.id} is {row.state}, {ended} and is held by {held}, or has values that"
@@ -138,13 +138,17 @@ def check_job(rows: Sequence[Any], audit: Audit) -> None:
     job, attempts = rows[0], attempts_of(rows)
     audit.checked["jobs"] += 1
     audit.checked["attempts"] += len(attempts)
-    for problem in (*_leases(job, attempts), *_count(job, attempts), *_last_attempt(job, attempts)):
+    for problem in (
+        *_check_leases(job, attempts),
+        *_check_count(job, attempts),
+        *_check_last_attempt(job, attempts),
+    ):
         audit.add(Invariant.ATTEMPTS, f"job {job.id} ({job.type}): {problem}", job=job.id)
-    for problem in (*_results(job, attempts), *_ends(job, attempts, audit.now)):
+    for problem in (*_check_results(job, attempts), *_check_ends(job, attempts, audit.now)):
         audit.add(Invariant.ENDED_JOBS, f"job {job.id} ({job.type}): {problem}", job=job.id)
 
 
-def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
+def _check_leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     if attempts and attempts[-1].its_lease > job.lease:
         yield f"its lease is {job.lease}, but an attempt has lease {attempts[-1].its_lease}"
     if max((each.its_number for each in attempts), default=0) > job.max_attempts:
@@ -157,13 +161,13 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     if attempts and attempts[0].its_start < job.created_at - IN_ONE_TRANSACTION:
         first = attempts[0].its_start
         yield (
-            f"its first attempt began at {shown(first)}, but it was created at"
-            f" {shown(job.created_at)}"
+            f"its first attempt began at {show(first)}, but it was created at"
+            f" {show(job.created_at)}"
         )
     for before, after in pairwise(attempts):
         if after.its_start < before.its_end:
             yield (
-                f"the attempt with lease {after.its_lease} began at {shown(after.its_start)},"
+                f"the attempt with lease {after.its_lease} began at {show(after.its_start)},"
                 f" before that with lease {before.its_lease} had ended: it was not fenced"
             )
         counts = before.its_outcome not in UNCOUNTED
@@ -172,7 +176,7 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
             yield f"attempt {after.its_number} follows attempt {before.its_number}{uncounted}"
 
 
-def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
+def _check_count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     """Yield what contradicts that all attempts are kept and that the job counts each of them."""
     if attempts and attempts[0].its_number != 1:
         yield f"the first attempt that is recorded has the number {attempts[0].its_number}"
@@ -199,7 +203,7 @@ def _count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         )
 
 
-def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
+def _check_last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     """Check that the last attempt led to the job's state, and that no earlier one should have ended
     it.
     """
@@ -223,16 +227,16 @@ def _last_attempt(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     ):
         yield f"it is {job.state}, but its last attempt was {last.its_outcome}"
     if job.started_at is None or abs(job.started_at - last.its_start) > IN_ONE_TRANSACTION:
-        began = "has not begun" if job.started_at is None else f"began at {shown(job.started_at)}"
-        yield f"it {began}, but its last attempt began at {shown(last.its_start)}"
+        began = "has not begun" if job.started_at is None else f"began at {show(job.started_at)}"
+        yield f"it {began}, but its last attempt began at {show(last.its_start)}"
     if job.state == JobState.PENDING and last.its_end > job.updated_at + IN_ONE_TRANSACTION:
         yield (
-            f"it was last changed at {shown(job.updated_at)}, before its last attempt ended at"
-            f" {shown(last.its_end)}"
+            f"it was last changed at {show(job.updated_at)}, before its last attempt ended at"
+            f" {show(last.its_end)}"
         )
 
 
-def _results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
+def _check_results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
     """Yield what contradicts that a job begins before it expires, and finishes once and for all.
 
     A job that is to run again has no expiry.
@@ -243,8 +247,8 @@ def _results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         and job.started_at > job.expires_at + SLACK
     ):
         yield (
-            f"it was claimed at {shown(job.started_at)}, although it had expired at"
-            f" {shown(job.expires_at)}"
+            f"it was claimed at {show(job.started_at)}, although it had expired at"
+            f" {show(job.expires_at)}"
         )
     finished = [each for each in attempts if each.its_outcome == AttemptOutcome.FINISHED]
     if len(finished) > 1:
@@ -257,20 +261,20 @@ def _results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         yield f"it is finished, but no attempt with its lease {job.lease} finished"
 
 
-def _ends(job: Any, attempts: Sequence[Any], now: datetime) -> Iterator[str]:
+def _check_ends(job: Any, attempts: Sequence[Any], now: datetime) -> Iterator[str]:
     """Yield what contradicts that a job has not changed since it ended."""
     if job.state not in ENDED or job.finished_at is None:
         return
     if abs(job.updated_at - job.finished_at) > SLACK:
         yield (
-            f"it ended at {shown(job.finished_at)}, but was last changed at {shown(job.updated_at)}"
+            f"it ended at {show(job.finished_at)}, but was last changed at {show(job.updated_at)}"
         )
     if job.finished_at > now + SLACK:
-        yield f"it ended at {shown(job.finished_at)}, which is in the future"
+        yield f"it ended at {show(job.finished_at)}, which is in the future"
     moments = [job.created_at, job.started_at or job.created_at, job.finished_at]
     if sorted(moments) != moments:
         yield (
-            f"it was created, started and ended at {', '.join(map(shown, moments))}, in the wrong"
+            f"it was created, started and ended at {', '.join(map(show, moments))}, in the wrong"
             " order"
         )
     last = attempts[-1] if attempts and attempts[-1].its_lease == job.lease else None
@@ -280,7 +284,7 @@ def _ends(job: Any, attempts: Sequence[Any], now: datetime) -> Iterator[str]:
     if apart < -IN_ONE_TRANSACTION or (
         last.its_outcome in _ENDING[job.state] and apart > IN_ONE_TRANSACTION
     ):
-        yield f"it ended at {shown(job.finished_at)}, but its last attempt at {shown(last.its_end)}"
+        yield f"it ended at {show(job.finished_at)}, but its last attempt at {show(last.its_end)}"
 
 
 def check_cancels(audit: Audit) -> None:

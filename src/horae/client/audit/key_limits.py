@@ -13,7 +13,7 @@ from datetime import datetime
 from heapq import heappop, heappush
 from typing import Any
 
-from horae.client.audit.finding import Audit, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, show
 from horae.domain.limits import LimitNumbers
 from horae.quoting import quoted
 from horae.storage.engine import EPOCH, MICROSECOND
@@ -100,7 +100,7 @@ def check(audit: Audit) -> None:
         seen.add(row)
     for (name, key), row in seen.found.items():
         if name not in seen.changed:
-            what = f"job {row.id} started at {shown(row.started_at)}"
+            what = f"job {row.id} started at {show(row.started_at)}"
             text = (
                 f"limit {quoted(name)} allows {seen.numbers[name].text}{_under(key)}, but {what}"
                 " was one too many"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from horae.client.audit.finding import SLACK, Audit, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, show
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE, KnownRules
 from horae.domain.schedules import (
@@ -61,7 +61,7 @@ class Ledger:
                 self.retries.add(tick.retried_as)
             if same is not None and same.nominal_time == tick.nominal_time:
                 self._add(
-                    f"{shown(tick.nominal_time)} has two decisions, {same.decision} and"
+                    f"{show(tick.nominal_time)} has two decisions, {same.decision} and"
                     f" {tick.decision}"
                 )
                 continue
@@ -96,8 +96,8 @@ class Ledger:
             return
         if tick.nominal_time <= latest.until:
             self._add(
-                f"{shown(tick.nominal_time)} was decided twice, also with"
-                f" {shown(latest.nominal_time)}"
+                f"{show(tick.nominal_time)} was decided twice, also with"
+                f" {show(latest.nominal_time)}"
             )
         elif not self.only_backfills:
             self._check_gap(latest.until, last)
@@ -114,7 +114,7 @@ class Ledger:
             self.complete = tick.nominal_time <= first + rules.jitter + SLACK
             return
         last = tick.nominal_time - MICROSECOND
-        self.complete = self.rules.for_life and self._missing(created, last) is None
+        self.complete = self.rules.for_life and self._find_missing(created, last) is None
         if nothing_deleted:
             self._check_gap(created + SLACK, last)
 
@@ -126,15 +126,15 @@ class Ledger:
         if mark is None or current is None or current.finish_trigger is not None:
             return
         if decided > mark + SLACK:
-            self._add(f"{shown(decided)} is decided, but the schedule stands at {shown(mark)}")
+            self._add(f"{show(decided)} is decided, but the schedule stands at {show(mark)}")
         else:
             self._check_gap(decided, mark)
 
     def _check_gap(self, after: datetime, until: datetime) -> None:
-        if (missing := self._missing(after, until)) is not None:
+        if (missing := self._find_missing(after, until)) is not None:
             self._add(missing)
 
-    def _missing(self, after: datetime, until: datetime) -> str | None:
+    def _find_missing(self, after: datetime, until: datetime) -> str | None:
         """Describe the times of a range that have no decision; None if no such time is known."""
         after = max(after, self.rules.since + ONE_CHANGE)
         rules = self.rules.rules
@@ -145,11 +145,11 @@ class Ledger:
         if first is None or first > until:
             return None
         if (number := timeline.count(after, until)) == 1:
-            return f"{shown(first)} has no decision"
-        return f"{number} times from {shown(first)} to {shown(until)} have no decision"
+            return f"{show(first)} has no decision"
+        return f"{number} times from {show(first)} to {show(until)} have no decision"
 
     def _check_row(self, tick: Any) -> None:
-        name = f"the decision about {shown(tick.nominal_time)}"
+        name = f"the decision about {show(tick.nominal_time)}"
         if (
             tick.decision not in list(Decision)
             or tick.reason not in REASONS[Decision(tick.decision)]
@@ -157,9 +157,9 @@ class Ledger:
             self._add(f"{name} is {tick.decision} because of {tick.reason}, which is impossible")
             return
         if tick.decided_at > self.audit.now + SLACK:
-            self._add(f"{name} was made at {shown(tick.decided_at)}, which is in the future")
+            self._add(f"{name} was made at {show(tick.decided_at)}, which is in the future")
         elif tick.decided_at < tick.until - SLACK:
-            self._add(f"{name} was made at {shown(tick.decided_at)}, before the time had come")
+            self._add(f"{name} was made at {show(tick.decided_at)}, before the time had come")
         if (tick.decision == Decision.FIRED) != (tick.job_id is not None):
             self._add(
                 f"{name} is {tick.decision}, but names"
@@ -169,7 +169,7 @@ class Ledger:
         if tick.reason in OF_THEIR_OWN:
             if (tick.until, tick.times) != (tick.nominal_time, 1):
                 self._add(f"{name} is about {tick.times} times, a {tick.reason} run has one")
-        elif rules is not None and (problem := _problem(tick, rules)) is not None:
+        elif rules is not None and (problem := _find_problem(tick, rules)) is not None:
             self._add(f"{name} {problem}")
 
     def _add(self, message: str) -> None:
@@ -180,7 +180,7 @@ class Ledger:
         )
 
 
-def _problem(tick: Any, rules: Rules) -> str | None:
+def _find_problem(tick: Any, rules: Rules) -> str | None:
     """Return why a decision does not follow from rules; None if it may."""
     reason = Reason(tick.reason)
     late = tick.decided_at - Timeline.of(rules).start_of(tick.nominal_time)
@@ -194,25 +194,25 @@ def _problem(tick: Any, rules: Rules) -> str | None:
             return None
         return f"is about {tick.times} times, but there is one after each finish"
     return (
-        _problem_of_times(tick, rules)
-        or _problem_of_exclusion(tick, reason, rules)
-        or _problem_of_policies(Decision(tick.decision), reason, rules)
+        _compare_with_times(tick, rules)
+        or _compare_with_exclusion(tick, reason, rules)
+        or _compare_with_policies(Decision(tick.decision), reason, rules)
     )
 
 
-def _problem_of_times(tick: Any, rules: Rules) -> str | None:
+def _compare_with_times(tick: Any, rules: Rules) -> str | None:
     """Return why a decision is not about nominal times of rules; None if it is."""
     timeline = Timeline.of(rules)
     if timeline.after(tick.nominal_time - MICROSECOND) != tick.nominal_time:
         return f"is about no time of {rules.trigger.text!r}"
     if tick.until < tick.nominal_time or timeline.after(tick.until - MICROSECOND) != tick.until:
-        return f"ends at {shown(tick.until)}, which is no time of {rules.trigger.text!r}"
+        return f"ends at {show(tick.until)}, which is no time of {rules.trigger.text!r}"
     if (count := timeline.count(tick.nominal_time - MICROSECOND, tick.until)) != tick.times:
-        return f"counts {tick.times} times up to {shown(tick.until)}, there are {count}"
+        return f"counts {tick.times} times up to {show(tick.until)}, there are {count}"
     return None
 
 
-def _problem_of_exclusion(tick: Any, reason: Reason, rules: Rules) -> str | None:
+def _compare_with_exclusion(tick: Any, reason: Reason, rules: Rules) -> str | None:
     """Return why a decision contradicts the exclusion calendar.
 
     None if it does not contradict it, or if days of calendar functions matter.
@@ -230,7 +230,7 @@ def _problem_of_exclusion(tick: Any, reason: Reason, rules: Rules) -> str | None
     return None
 
 
-def _problem_of_policies(decision: Decision, reason: Reason, rules: Rules) -> str | None:
+def _compare_with_policies(decision: Decision, reason: Reason, rules: Rules) -> str | None:
     """Return why the policies do not allow a decision for this reason; None if they may."""
     allowed = {
         (Decision.COALESCED, Reason.OVERLAP): rules.overlap in _ONE_BEFORE_OTHER,

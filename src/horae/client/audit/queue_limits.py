@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from itertools import chain, groupby
 from typing import Any, Final
 
-from horae.client.audit.finding import Audit, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, show
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE
 from horae.storage.engine import EARLIEST, LATEST
@@ -52,7 +52,7 @@ def check(audit: Audit) -> None:
             named = ", ".join(map(str, jobs[:10]))
             audit.add(
                 Invariant.LIMITS,
-                f"queue {queue} allowed {limit} jobs at a time, but at {shown(attempt.started_at)}"
+                f"queue {queue} allowed {limit} jobs at a time, but at {show(attempt.started_at)}"
                 f" jobs {named} ran",
                 queue=queue,
             )
@@ -69,7 +69,7 @@ def check_pauses(audit: Audit, alive: Sequence[NodeView]) -> None:
     for row in chain(attempts, audit.stream(invariants.STARTED_WHILE_PAUSED)):
         if row.node_id in workers and row.started_at > row.paused_at + IN_ONE_TRANSACTION:
             message = (
-                f"node {row.node_id} began job {row.id} at {shown(row.started_at)}, although queue"
-                f" {row.queue} has been paused since {shown(row.paused_at)}"
+                f"node {row.node_id} began job {row.id} at {show(row.started_at)}, although queue"
+                f" {row.queue} has been paused since {show(row.paused_at)}"
             )
             audit.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from horae.client.audit.finding import Audit, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, show
 from horae.client.audit.jobs import attempts_of
 from horae.client.audit.known_rules import KnownRules
 from horae.domain.jobs import AttemptOutcome, JobState
@@ -83,16 +83,16 @@ class RunCheck:
                     when = (
                         "has not ended"
                         if latest.finished_at is None
-                        else f"ended at {shown(latest.finished_at)}"
+                        else f"ended at {show(latest.finished_at)}"
                     )
                     self._add(
                         job,
-                        f"it was created at {shown(job.created_at)}, but job {latest.id} {when}",
+                        f"it was created at {show(job.created_at)}, but job {latest.id} {when}",
                     )
                 if latest_end and attempts and attempts[0].its_start < latest_end[0]:
                     self._add(
                         job,
-                        f"its body began at {shown(attempts[0].its_start)}, before job"
+                        f"its body began at {show(attempts[0].its_start)}, before job"
                         f" {latest_end[1]} had ended",
                     )
             latest = job if latest is None or _end(job) >= _end(latest) else latest
@@ -128,10 +128,10 @@ class RunCheck:
             runs.finished += 1
             runs.success_time += took
         elif job.state == JobState.FAILED and attempts[-1].its_outcome == AttemptOutcome.CRASHED:
-            by_it = _ended_by(attempts[-1], job, end)
+            by_it = _has_ended(attempts[-1], job, end)
             runs.crashed += by_it
             runs.perhaps += not by_it
-        elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _ended_by(
+        elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _has_ended(
             attempts[-1], job, end
         ):
             runs.last_uncounted_end = max(
@@ -150,7 +150,7 @@ class RunCheck:
         )
 
 
-def _ended_by(attempt: Any, job: Any, end: datetime) -> bool:
+def _has_ended(attempt: Any, job: Any, end: datetime) -> bool:
     """Return whether an attempt ended its job, which was not ended by something else later."""
     return bool(attempt.its_lease == job.lease and end - attempt.its_end <= CRASH_SLACK)
 

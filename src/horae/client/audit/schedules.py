@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from horae.client.audit import statistics
-from horae.client.audit.finding import Audit, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, show
 from horae.client.audit.known_rules import RuleChanges
 from horae.client.audit.ledger import Ledger
 from horae.client.audit.runs import RunCheck
@@ -38,7 +38,7 @@ def check(audit: Audit, keep: timedelta, unevenly_kept: Collection[str] = ()) ->
         ledger.check(ticks.of(row.id), nothing_deleted=young and counted and not runs.unreported)
         all_kept = ledger.complete and ledger.fired == runs.jobs and ledger.retries <= runs.retries
         statistics.check(row, runs, audit, all_kept=all_kept)
-        for problem in _problems_of_plan(row, rules.rules, audit.now):
+        for problem in _check_plan(row, rules.rules, audit.now):
             audit.add(Invariant.STUCK, f"schedule {name}: {problem}", schedule=row.id)
     if changed:
         more = "" if len(changed) == 1 else f" and of {len(changed) - 1} others"
@@ -61,19 +61,19 @@ def _check_pairs(audit: Audit, keep: timedelta, unevenly_kept: Collection[str]) 
     for row in audit.stream(invariants.WRONG_JOBS, since=audit.since):
         pair(
             row,
-            f"the decision about {shown(row.nominal_time)} names job {row.job_id}, which is"
+            f"the decision about {show(row.nominal_time)} names job {row.job_id}, which is"
             " another run",
         )
     for row in audit.stream(invariants.GONE_JOBS, since=audit.since):
         # The last decision stays when its job is deleted, so it may be the first one now.
         stayed = row.is_first and row.decided_at < audit.now - keep
         if str(row.job_id) not in deleted and not stayed and row.job_type not in unevenly_kept:
-            decision = f"the decision about {shown(row.nominal_time)}"
+            decision = f"the decision about {show(row.nominal_time)}"
             pair(row, f"job {row.job_id} of {decision} is gone, but what is older is kept")
     for row in audit.stream(invariants.UNDECIDED_JOBS, since=audit.since):
-        pair(row, f"job {row.id} runs for {shown(row.nominal_time)}, but no decision names it")
+        pair(row, f"job {row.id} runs for {show(row.nominal_time)}, but no decision names it")
     for row in audit.stream(invariants.DOUBLE_RUNS, since=audit.since):
-        pair(row, f"{row.number} jobs run for {shown(row.nominal_time)}")
+        pair(row, f"{row.number} jobs run for {show(row.nominal_time)}")
 
 
 class Grouped:
@@ -93,7 +93,7 @@ class Grouped:
                 yield row
 
 
-def _problems_of_plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
+def _check_plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
     """Yield what keeps a schedule from running, or makes it miss times."""
     if row.enabled and row.next_start is None and row.run_token is None:
         yield "it is enabled, but has no next start"
@@ -121,4 +121,4 @@ def _problems_of_plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[
     if (
         row.consecutive_crashes == 0 and expected is not None and start > max(expected, now)
     ):  # a crash may postpone the next start
-        yield f"its next start is {shown(start)}, which passes over {shown(expected)}"
+        yield f"its next start is {show(start)}, which passes over {show(expected)}"

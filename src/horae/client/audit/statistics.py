@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from horae.client.audit.finding import SLACK, Audit, Invariant, shown
+from horae.client.audit.finding import SLACK, Audit, Invariant, show
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.runs import Runs
 
@@ -19,10 +19,10 @@ def check(row: Any, runs: Runs, audit: Audit, *, all_kept: bool) -> None:
         ["it has none"]
         if row.counted is None
         else [
-            *_alone(row),
-            *_last_success(row, runs, all_kept=all_kept),
-            *_last_start(row, runs, all_kept=all_kept),
-            *_with_runs(row, runs, all_kept=all_kept),
+            *_check_alone(row),
+            *_check_last_success(row, runs, all_kept=all_kept),
+            *_check_last_start(row, runs, all_kept=all_kept),
+            *_check_with_runs(row, runs, all_kept=all_kept),
         ]
     )
     for problem in problems:
@@ -31,7 +31,7 @@ def check(row: Any, runs: Runs, audit: Audit, *, all_kept: bool) -> None:
         )
 
 
-def _alone(row: Any) -> Iterator[str]:
+def _check_alone(row: Any) -> Iterator[str]:
     """Yield contradictions within the statistics, whatever the runs were."""
     totals = (row.total_runs, row.total_successes, row.total_failures, row.total_crashes)
     if totals[0] != sum(totals[1:]):
@@ -58,10 +58,10 @@ def _alone(row: Any) -> Iterator[str]:
         if row.last_run_success:
             yield "the last run succeeded, but there is no last success"
     elif row.last_finish is None or success - row.last_finish > SLACK:
-        yield f"the last success was at {shown(success)}, after the last finish"
+        yield f"the last success was at {show(success)}, after the last finish"
 
 
-def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
+def _check_last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
     """Yield a last success that is not the last finish, unless an uncounted run has ended later."""
     success, finish = row.last_successful_finish, row.last_finish
     if not row.last_run_success or success is None or finish is None or finish - success <= SLACK:
@@ -72,7 +72,7 @@ def _last_success(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
         yield "the last run succeeded, but the last success is not the last finish"
 
 
-def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
+def _check_last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
     """Yield a last start that is not the latest run's; a stopped run may have been counted with a
     later start.
     """
@@ -81,28 +81,28 @@ def _last_start(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
     start: datetime | None = row.last_start
     if start is None:
         if runs.last_start is not None:
-            yield f"it has no last start, but a run began at {shown(runs.last_start)}"
+            yield f"it has no last start, but a run began at {show(runs.last_start)}"
         return
     if row.last_finish is None or start > row.last_finish + SLACK:
-        yield f"the last start was at {shown(start)}, after the last finish"
+        yield f"the last start was at {show(start)}, after the last finish"
     elif runs.last_start is not None and start < runs.last_start - IN_ONE_TRANSACTION:
-        yield f"the last start was at {shown(start)}, but a run began at {shown(runs.last_start)}"
+        yield f"the last start was at {show(start)}, but a run began at {show(runs.last_start)}"
     elif all_kept and not runs.stopped and start > (runs.last_start or start) + IN_ONE_TRANSACTION:
         yield (
-            f"the last start was at {shown(start)}, but the latest run began at"
-            f" {shown(runs.last_start or start)}"
+            f"the last start was at {show(start)}, but the latest run began at"
+            f" {show(runs.last_start or start)}"
         )
 
 
-def _with_runs(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
+def _check_with_runs(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
     """Yield contradictions to the runs; the counts may be larger if older runs were deleted."""
     if runs.unreported:
         return
     if runs.last_end is not None and (
         row.last_finish is None or row.last_finish < runs.last_end - SLACK
     ):
-        last = "none" if row.last_finish is None else shown(row.last_finish)
-        yield f"last_finish is {last}, but a run ended at {shown(runs.last_end)}"
+        last = "none" if row.last_finish is None else show(row.last_finish)
+        yield f"last_finish is {last}, but a run ended at {show(runs.last_end)}"
     counts = [
         ("runs", row.total_runs, runs.counted, runs.counted),
         ("successes", row.total_successes, runs.finished, runs.finished),

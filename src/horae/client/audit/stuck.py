@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from horae.client.audit.finding import Audit, Invariant, shown
+from horae.client.audit.finding import Audit, Invariant, show
 from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
@@ -41,7 +41,7 @@ def check_due(audit: Audit, workers: Sequence[NodeView]) -> None:
         if idle:
             message = (
                 f"{row.number} jobs of type {row.type} in queue {row.queue} are due, the oldest"
-                f" since {shown(row.oldest)}, although node {idle[0].id} has free slots"
+                f" since {show(row.oldest)}, although node {idle[0].id} has free slots"
             )
             audit.add(Invariant.STUCK, message, queue=row.queue)
 
@@ -111,8 +111,7 @@ def check_schedules(audit: Audit) -> None:
         )
         if late:
             message = (
-                f"schedule {row.id} ({row.name}) was to start at {shown(row.next_start)} and"
-                " has not"
+                f"schedule {row.id} ({row.name}) was to start at {show(row.next_start)} and has not"
             )
             audit.add(Invariant.STUCK, message, schedule=row.id)
 

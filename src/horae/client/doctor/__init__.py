@@ -13,7 +13,7 @@ from horae.client.doctor.basics import (
     refused_finding,
 )
 from horae.client.doctor.file import examine_file
-from horae.client.doctor.finding import USUAL, Finding, Level, counted, warning
+from horae.client.doctor.finding import USUAL, Finding, Level, count_of, warning
 from horae.client.doctor.journals import journal_findings
 from horae.client.doctor.redis import check_redis
 from horae.client.doctor.replica import check_replica
@@ -34,7 +34,7 @@ __all__ = [
     "check_redis",
     "check_replica",
     "check_rows",
-    "counted",
+    "count_of",
     "examine_file",
     "examine_server",
     "first_checks",

@@ -9,7 +9,7 @@ from horae.client.doctor.finding import (
     Finding,
     Level,
     Thresholds,
-    counted,
+    count_of,
     ok,
     problem,
     warning,
@@ -34,7 +34,7 @@ PAGE: Final = 250
 JOBS_AT_ONCE: Final = 25
 """Jobs per statement; each is read with all its columns, and may be some megabytes large."""
 MOST_SHOWN: Final = 10
-"""Maximum number of unreadable rows that are listed; further ones are only counted."""
+"""Maximum number of unreadable rows that are listed; further ones are only count_of."""
 
 
 def check_connection(database: Database) -> Finding:
@@ -246,6 +246,7 @@ def check_rows(database: Database) -> Finding:
     more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
     return warning(
         "rows",
-        f"{counted(len(found), 'row')} cannot be read, so lists and nodes skip them: {named}{more}",
+        f"{count_of(len(found), 'row')} cannot be read, so lists and nodes skip them:"
+        f" {named}{more}",
         "Repair or delete them with SQL. Other rows are not affected.",
     )

@@ -66,6 +66,6 @@ def problem(check: str, message: str, advice: str) -> Finding:
     return Finding(check, Level.PROBLEM, message, advice)
 
 
-def counted(count: int, what: str) -> str:
+def count_of(count: int, what: str) -> str:
     """Return a count with its noun, such as `1 job` or `3 jobs`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

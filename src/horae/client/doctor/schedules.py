@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.client.doctor.finding import Finding, count_of, ok, problem, warning
 from horae.storage.nodes import NodeView
 from horae.storage.schedules import (
     FailingSchedule,
@@ -13,7 +13,7 @@ from horae.storage.schedules import (
 
 CHECK: Final = "schedules"
 NAMED: Final = 5
-"""Maximum number of schedules of one kind that are named; further ones are only counted."""
+"""Maximum number of schedules of one kind that are named; further ones are only count_of."""
 
 
 def schedule_findings(
@@ -21,17 +21,17 @@ def schedule_findings(
 ) -> Iterator[Finding]:
     """Report problems of schedules. `known`: the job types that this application declares."""
     found = [
-        *_not_started(troubles, alive),
-        *_waiting(troubles.waiting),
-        *_failing(troubles.failing),
-        *_unknown(troubles, alive, known),
+        *_report_late(troubles, alive),
+        *_report_waiting(troubles.waiting),
+        *_report_failing(troubles.failing),
+        *_report_unknown(troubles, alive, known),
     ]
     yield from found
     if not found:
         yield ok(CHECK, f"{sum(troubles.job_types.values())} enabled, none is late or failing")
 
 
-def _not_started(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
+def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
     """Report schedules that are late, or that will be, because no live node fires them."""
     fires = any(view.is_scheduler for view in alive)
     enabled, overdue = sum(troubles.job_types.values()), troubles.overdue
@@ -39,7 +39,7 @@ def _not_started(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
         if enabled and alive and not fires:
             yield warning(
                 CHECK,
-                f"{counted(enabled, 'enabled schedule')}, and no live node has the role scheduler,"
+                f"{count_of(enabled, 'enabled schedule')}, and no live node has the role scheduler,"
                 " so none will start",
                 "Start one: `horae run module:attribute --roles scheduler`.",
             )
@@ -61,8 +61,10 @@ def _not_started(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
         )
 
 
-def _waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
-    """Report schedules that wait because the clock was set back, whether or not they have to."""
+def _report_waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
+    """Report schedules that wait because the clock was set back; those that need not wait come
+    apart.
+    """
     for is_interval, advice in (
         (
             False,
@@ -96,14 +98,14 @@ def _waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
         )
 
 
-def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
+def _report_failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     """Report schedules that keep failing; those that gave up, and are disabled, come first."""
     disabled = [each for each in failing if each.gave_up]
     for each in disabled[:NAMED]:
         yield problem(
             CHECK,
             f"{each.name!r} is disabled, because its retries are used up:"
-            f" {counted(each.streak, 'failure')} in a row",
+            f" {count_of(each.streak, 'failure')} in a row",
             f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules"
             f" resume {each.id}`.",
         )
@@ -115,7 +117,7 @@ def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     for each in others[:NAMED]:
         yield warning(
             CHECK,
-            f"{each.name!r} keeps failing: {counted(each.streak, 'failure')} in a row",
+            f"{each.name!r} keeps failing: {count_of(each.streak, 'failure')} in a row",
             f"See `horae schedules errors {each.id}`.",
         )
     if (more := len(others) - NAMED) > 0:
@@ -124,7 +126,7 @@ def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
         )
 
 
-def _unknown(
+def _report_unknown(
     troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]
 ) -> Iterator[Finding]:
     """Report types that no worker knows; another check reports that no worker runs at all."""
@@ -137,7 +139,7 @@ def _unknown(
             known_here = ", but this application does" if kind in known else ""
             yield problem(
                 CHECK,
-                f"{counted(count, 'schedule')} for jobs of type {kind!r}, which no live node"
+                f"{count_of(count, 'schedule')} for jobs of type {kind!r}, which no live node"
                 f" knows{known_here}",
                 "Run a node of the application that declares it, or delete the schedules if the"
                 " type is gone.",

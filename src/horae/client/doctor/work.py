@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.client.doctor.finding import Finding, count_of, ok, problem, warning
 from horae.domain.jobs import CELERY
 from horae.storage.jobs import LeftoverJobs
 from horae.storage.nodes import NodeView
@@ -27,17 +27,20 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
             " busy",
         )
     elif any(CELERY in view.roles for view in alive):
-        yield ok("nodes", f"{counted(len(alive), 'node')} alive, and Celery's workers run the jobs")
+        yield ok(
+            "nodes",
+            f"{count_of(len(alive), 'node')} alive, and Celery's workers run the jobs",
+        )
     elif alive:
         yield warning(
             "nodes",
-            f"{counted(len(alive), 'node')} alive, and none has the role worker, so no job runs",
+            f"{count_of(len(alive), 'node')} alive, and none has the role worker, so no job runs",
             "Start one: `horae run module:attribute --roles worker`.",
         )
     elif not dead:
         yield ok("nodes", "no node runs")
     for view, cause in dead:
-        yield _dead_node(view, cause, rescued=bool(workers))
+        yield _report_dead(view, cause, rescued=bool(workers))
 
 
 def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
@@ -47,7 +50,7 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
             since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (
                 f" ({queue.note})" if queue.note else ""
             )
-            waiting = f"{counted(queue.pending, 'job')} {_waits(queue.pending)}"
+            waiting = f"{count_of(queue.pending, 'job')} {_waits(queue.pending)}"
             yield warning(
                 "queues",
                 f"queue {queue.name!r} has been paused since {since}; {waiting}",
@@ -73,9 +76,9 @@ def work_findings(
         and not any(view.can_run(work.type, work.queue) for view in alive)
     ]
     for work in unserved:
-        yield _unserved(work, alive, known)
+        yield _report_unserved(work, alive, known)
     if not unserved:
-        due = counted(sum(work.count for work in waiting), "due job")
+        due = count_of(sum(work.count for work in waiting), "due job")
         calm = f"{due}, each in a paused queue or in one that a node serves"
         yield ok("work", calm if waiting else "no job is due")
 
@@ -86,7 +89,7 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
         if work.queue not in paused and work.oldest >= UNSENT_AFTER:
             yield problem(
                 "work",
-                f"{_amount(work)} {_waits(work.count)}: a backend runs them, and no node has"
+                f"{_describe(work)} {_waits(work.count)}: a backend runs them, and no node has"
                 " sent it a message",
                 "Run a node or a Celery worker of the application that names this backend, and"
                 " check its broker.",
@@ -120,8 +123,8 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
         )
 
 
-def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
-    what = f"{_amount(work)} {_waits(work.count)}"
+def _report_unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
+    what = f"{_describe(work)} {_waits(work.count)}"
     if work.awaited:
         what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
     if not alive:
@@ -149,8 +152,8 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
     )
 
 
-def _amount(work: DueWork) -> str:
-    number = counted(work.count, "due job")
+def _describe(work: DueWork) -> str:
+    number = count_of(work.count, "due job")
     return (
         f"{number} of type {work.type!r} in queue {work.queue!r} (the oldest for"
         f" {work.oldest:.0f} s)"
@@ -161,10 +164,10 @@ def _waits(count: int) -> str:
     return "waits" if count == 1 else "wait"
 
 
-def _dead_node(view: NodeView, cause: str, *, rescued: bool) -> Finding:
+def _report_dead(view: NodeView, cause: str, *, rescued: bool) -> Finding:
     what = (
         f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds"
-        f" {counted(view.running, 'job')}"
+        f" {count_of(view.running, 'job')}"
     )
     if rescued:
         return warning(

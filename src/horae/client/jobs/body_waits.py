@@ -40,7 +40,7 @@ class BodyWaits:
             )
         wait = Wait(attempt.claim.id, attempt.claim.lease, group_id, awaited)
         waits: Sequence[Wait] | None = None
-        with _tolerated(f"cannot record that job {wait.job_id} waits"):
+        with _tolerate(f"cannot record that job {wait.job_id} waits"):
             self.live.begin_wait(wait)
             waits = self.live.waits()
         if waits is None:
@@ -55,7 +55,7 @@ class BodyWaits:
         """Record that this wait is over."""
         if wait is not None:
             # The wait is over in any case; its record is removed with the job.
-            with _tolerated(f"cannot record that job {wait.job_id} waits no more"):
+            with _tolerate(f"cannot record that job {wait.job_id} waits no more"):
                 self.live.end_wait(wait)
 
     def _refuse_circle(self, wait: Wait, waits: Sequence[Wait]) -> None:
@@ -85,7 +85,7 @@ class BodyWaits:
                 seen.add(jobs)
                 yield f"{described(circle)}: a circle, in which no job will ever end"
             if (
-                why := self.database.autocommit(_taken_up, wait.awaited, waiting)
+                why := self.database.autocommit(_why_taken_up, wait.awaited, waiting)
             ) is not None and why not in seen:
                 seen.add(why)
                 yield why
@@ -93,14 +93,14 @@ class BodyWaits:
     def why_taken_up(self, awaited: WaitTarget) -> str | None:
         """Return why an awaited job cannot start, if bodies that wait use up its limits."""
         waiting: set[JobId] | None = None
-        with _tolerated("cannot read what bodies wait for"):
+        with _tolerate("cannot read what bodies wait for"):
             waiting = {each.job_id for each in self.live.waits()}
         if waiting is None:
             return None
-        return self.database.autocommit(_taken_up, awaited, waiting)
+        return self.database.autocommit(_why_taken_up, awaited, waiting)
 
 
-def _taken_up(
+def _why_taken_up(
     connection: Connection, awaited: WaitTarget, waiting: Collection[JobId]
 ) -> str | None:
     return (
@@ -111,7 +111,7 @@ def _taken_up(
 
 
 @contextmanager
-def _tolerated(failure: str) -> Generator[None]:
+def _tolerate(failure: str) -> Generator[None]:
     """Log an error of the live store and go on: the wait itself needs only the database."""
     try:
         yield
@@ -120,7 +120,7 @@ def _tolerated(failure: str) -> Generator[None]:
 
 
 @contextmanager
-def recorded(waits: BodyWaits, attempt: Attempt | None, awaited: WaitTarget) -> Generator[None]:
+def record_wait(waits: BodyWaits, attempt: Attempt | None, awaited: WaitTarget) -> Generator[None]:
     """Record a wait within the block."""
     wait = waits.begin(attempt, awaited)
     try:

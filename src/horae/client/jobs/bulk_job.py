@@ -108,7 +108,7 @@ class BulkOrder(BaseModel):
     run_at: AwareDatetime | None = None
     without_hooks: bool = False
 
-    def wanted(self, before: JobId | None) -> JobFilter:
+    def filter_before(self, before: JobId | None) -> JobFilter:
         """Return the filter for jobs that are older than `before`."""
         return JobFilter(
             states=self.states,
@@ -246,7 +246,9 @@ class _Execution:
             )
         total: int | None = None
         if not last_lease:  # else the jobs were counted when the first attempt began
-            total = self._count(self._order.wanted(self._job.id), self._search, self._changeable)
+            total = self._count(
+                self._order.filter_before(self._job.id), self._search, self._changeable
+            )
         run = self._database.transact(bulk.begin, self._job.id, self._job.claim.lease, total)
         with attributed_to(Caller(self._order.by or f"job {self._job.id} ({BULK_TYPE})", PYTHON)):
             while ids := self._find_next(run.reached):
@@ -268,7 +270,7 @@ class _Execution:
             if query is None:
                 return 0
             search = replace(search, query=query)
-        wanted = replace(order.wanted(self._job.id), states=None)
+        wanted = replace(order.filter_before(self._job.id), states=None)
         return self._count(wanted, search, bulk.began_since(self._ordered_at, order.run_at))
 
     def _count(self, wanted: JobFilter, search: Search | None, also: Conditions) -> int | None:
@@ -279,7 +281,7 @@ class _Execution:
 
     def _find_next(self, reached: JobId) -> list[JobId]:
         self._job.check()
-        wanted = self._order.wanted(reached)
+        wanted = self._order.filter_before(reached)
         return self._database.autocommit(
             searching.find, wanted, self._search, limit=BATCH, also=self._changeable
         ).ids

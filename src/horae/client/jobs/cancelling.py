@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 from sqlalchemy import Connection
 
-from horae.client.changes import LoggedChange, recorded
+from horae.client.changes import LoggedChange, with_entry
 from horae.client.jobs.creating import TryAgain
 from horae.client.jobs.live_reports import with_live_reports
 from horae.domain.jobs import Job, JobId, JobState
@@ -52,7 +52,7 @@ class JobCanceller:
         change = LoggedChange(
             "job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who
         )
-        statement = recorded(cancelling.cancel, change, changed=lambda job: job is not None)
+        statement = with_entry(cancelling.cancel, change, changed=lambda job: job is not None)
         shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
         followed = FollowUps()

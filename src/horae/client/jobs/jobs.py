@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 from typing_extensions import Unpack
 
-from horae.client.changes import LoggedChange, is_requested, recorded
+from horae.client.changes import LoggedChange, is_requested, with_entry
 from horae.client.jobs import filters
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.bulk_job import BulkFilter, BulkOrder, Deletion, Rescheduling, bulk_order
@@ -36,13 +36,13 @@ from horae.client.jobs.creating import (
     create_many,
     create_once,
     create_plain,
-    listed,
     new_job,
     once,
     refusal_by_position,
     refusal_of_session,
     repetition_of,
     run_retries,
+    take_batch,
     with_retries,
 )
 from horae.client.jobs.filters import owner_of
@@ -285,7 +285,7 @@ class Jobs:
             if new.is_plain and not is_requested():
                 job = self._database.autocommit(create_plain, new)
             else:
-                job, _ = self._database.transact(recorded(create, changed=_is_new), new)
+                job, _ = self._database.transact(with_entry(create, changed=_is_new), new)
             self._wakeup.send(WORK)
             return job
 
@@ -316,7 +316,7 @@ class Jobs:
                 )
             options = replace(options, owner=owner)
         kind = self._registry.resolve(job_type)
-        given = listed(values, self.limits.uncounted_jobs)
+        given = take_batch(values, self.limits.uncounted_jobs)
         check_batch(kind, options, len(given))
         if kind.uniqueness is not None or options.after:
             # Each is compared with those before it, or waits, so they are created one by one.
@@ -401,9 +401,9 @@ class Jobs:
 
         Raises `JobDoesNotExist`, also for another owner's job.
         """
-        return with_live_reports(self._live, [self._stored(job_id, owner)])[0]
+        return with_live_reports(self._live, [self._read(job_id, owner)])[0]
 
-    def _stored(self, job_id: int, whose: Whose) -> Job:
+    def _read(self, job_id: int, whose: Whose) -> Job:
         owner = owner_of(whose)
         of_kind("job id", job_id, int, "a whole number")
         job = (
@@ -472,15 +472,15 @@ class Jobs:
 
         Raises `JobDoesNotExist`.
         """
-        return self._database.autocommit(waiting_reason, self._stored(job_id, owner))
+        return self._database.autocommit(waiting_reason, self._read(job_id, owner))
 
     def weight(self, job_id: int, *, owner: Whose = EVERYBODY) -> int:
         """Return how much the job counts under the limits of its type. Raises `JobDoesNotExist`."""
-        return self._database.autocommit(weight_of, self._stored(job_id, owner).id)
+        return self._database.autocommit(weight_of, self._read(job_id, owner).id)
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
         """Return the attempts of the job with their outcomes, oldest first."""
-        return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
+        return self._database.autocommit(reading.attempts, self._read(job_id, owner).id)
 
     def logs(
         self,
@@ -504,7 +504,7 @@ class Jobs:
                 f"limit is {quoted(limit)}, expected a number from 1 to {MOST_AT_ONCE}"
             )
         place = place_of(after)
-        job = self._stored(job_id, owner)
+        job = self._read(job_id, owner)
         found = self._database.autocommit(logs.read, job.id, place, LEVELS[level], limit + 1)
         lines = found[:limit]
         dropped = self._database.autocommit(logs.dropped, job.id)
@@ -523,9 +523,9 @@ class Jobs:
         `WaitTimeout`, `JobFailed`, `JobWasCancelled`, `JobDoesNotExist`.
         """
         seconds = seconds_of("timeout", timeout)
-        self._stored(job_id, owner)
+        self._read(job_id, owner)
         until_ended(self.waits, self._wakeup, of_job(JobId(job_id)), seconds)
-        return self.result_of(self._stored(job_id, owner))
+        return self.result_of(self._read(job_id, owner))
 
     def result_of(self, job: Job) -> Any:
         """Return the result of an ended job in its annotated type.
@@ -533,7 +533,7 @@ class Jobs:
         Raises `JobFailed`, `JobWasCancelled`.
         """
         if job.result is LEFT_OUT:
-            job = self._stored(job.id, EVERYBODY)
+            job = self._read(job.id, EVERYBODY)
         match job.state:
             case JobState.FAILED:
                 raise JobFailed(job.id, job.error or "", job.human_readable_error or "")
@@ -555,7 +555,7 @@ class Jobs:
         """
         if by is not None:
             foreign_id("by", by)
-        job = self._stored(job_id, owner)
+        job = self._read(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
         return self._canceller.cancel(job, by or owner_of(owner))
@@ -569,7 +569,7 @@ class Jobs:
         by hand for the same nominal time: it raises `ScheduleIsRunning` if another run blocks it.
         Raises what `start` raises.
         """
-        job = self._hooks.with_parameters(self._stored(job_id, owner))
+        job = self._hooks.with_parameters(self._read(job_id, owner))
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
             raise JobNotRetryable(job.id, job.state)
         kind = self._registry.get(job.type)
@@ -594,7 +594,7 @@ class Jobs:
             actor=owner_of(owner),
         )
         repeat = partial(retrying.retry, of=job, create=partial(create_once, new=new))
-        create = recorded(repeat, change, changed=_is_new)
+        create = with_entry(repeat, change, changed=_is_new)
 
         def retry() -> Job:
             created, new_run = self._database.transact(create)
@@ -623,7 +623,7 @@ class Jobs:
         if run_at is None and delay is None:
             raise InvalidRequest("name the new time: run_at or delay")
         when = StartOptions(run_at=run_at, delay=delay)
-        job = self._stored(job_id, owner)
+        job = self._read(job_id, owner)
         change = LoggedChange(
             "job.reschedule",
             str(job.id),
@@ -631,10 +631,10 @@ class Jobs:
             lambda _, moved: {"run_at": moved[0].run_at},
             owner_of(owner),
         )
-        move = recorded(rescheduling.reschedule_one, change, changed=bool)
+        move = with_entry(rescheduling.reschedule_one, change, changed=bool)
         moved = self._database.transact(move, job.id, when.run_at, when.delay_seconds)
         if not moved:
-            raise JobNotReschedulable(job.id, self._stored(job_id, owner).state)
+            raise JobNotReschedulable(job.id, self._read(job_id, owner).state)
         self._wakeup.send(WORK)
         return moved[0]
 
@@ -645,7 +645,7 @@ class Jobs:
         hook and deletes it. `without_hooks` deletes it at once and calls no hook. Raises
         `JobNotDeletable`, `JobDoesNotExist`.
         """
-        job = self._stored(job_id, owner)
+        job = self._read(job_id, owner)
         if job.occupied:
             raise JobNotDeletable(job.id, job.state)
         seen = {"type": job.type, "state": job.state, "owner": job.owner}
@@ -654,15 +654,15 @@ class Jobs:
         )
         if not without_hooks and self._registry.find(job.type) is None:
             self._database.transact(
-                recorded(owed_hooks.request_deletion, change, changed=bool), job.id
+                with_entry(owed_hooks.request_deletion, change, changed=bool), job.id
             )
             return False
         if not without_hooks:
             self._hooks.delete(job)
         if not self._database.transact(
-            recorded(deletion.delete_jobs, change, changed=bool), [job.id]
+            with_entry(deletion.delete_jobs, change, changed=bool), [job.id]
         ):
-            self._stored(job_id, owner)
+            self._read(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
         return True
 
@@ -770,7 +770,7 @@ class Jobs:
         owner: Whose = EVERYBODY,
     ) -> Sequence[Batch]:
         """Parse and check members that are to be added to a group."""
-        group = self._stored_group(group_id, owner)
+        group = self._read_group(group_id, owner)
         return tuple(MemberParser(self._registry, group.owner, options).batches(members))
 
     def group_of(self, job_id: JobId) -> GroupId | None:
@@ -779,7 +779,7 @@ class Jobs:
 
     def get_group(self, group_id: int, *, owner: Whose = EVERYBODY) -> Group:
         """Return the group; its progress is its members' mean. Raises `GroupDoesNotExist`."""
-        group = self._stored_group(group_id, owner)
+        group = self._read_group(group_id, owner)
         running = self._database.autocommit(groups.running, group.id) if group.unfinished else ()
         reported = live_percentages(self._live, running)
         return replace(group, progress_percentage=progress_of(group, reported))
@@ -791,7 +791,7 @@ class Jobs:
 
         `finished`: yield only those that have finished.
         """
-        group = self._stored_group(group_id, owner)
+        group = self._read_group(group_id, owner)
 
         def read() -> Iterator[Job]:
             after = JobId(0)
@@ -818,7 +818,7 @@ class Jobs:
         Raises `WaitTimeout`, `GroupDoesNotExist`.
         """
         seconds = seconds_of("timeout", timeout)
-        group = self._stored_group(group_id, owner)
+        group = self._read_group(group_id, owner)
         until_ended(self.waits, self._wakeup, of_group(group.id), seconds)
         return self.get_group(group_id, owner=owner)
 
@@ -831,7 +831,7 @@ class Jobs:
         """
         if by is not None:
             foreign_id("by", by)
-        group = self._stored_group(group_id, owner)
+        group = self._read_group(group_id, owner)
         who = by or owner_of(owner)
         if group.state is not GroupState.ENDED:
             self._cancel_open(group, who)
@@ -847,7 +847,7 @@ class Jobs:
         change = LoggedChange(
             "group.cancel", str(group.id), lambda _: {"state": group.state}, actor=who
         )
-        cancel = recorded(
+        cancel = with_entry(
             follow_ups.cancel_group, change, changed=lambda result: result is not None
         )
         try:
@@ -866,7 +866,7 @@ class Jobs:
         with ExitStack() as on_error:
             on_error.callback(
                 lambda: self._cancel_open(
-                    self._stored_group(group_id, EVERYBODY), "the error that ended its creation"
+                    self._read_group(group_id, EVERYBODY), "the error that ended its creation"
                 )
             )
             while batch is not None:
@@ -877,7 +877,7 @@ class Jobs:
             on_error.pop_all()
         self._database.transact(follow_ups.end_inserting, group_id)
 
-    def _stored_group(self, group_id: int, whose: Whose) -> Group:
+    def _read_group(self, group_id: int, whose: Whose) -> Group:
         owner = owner_of(whose)
         of_kind("group id", group_id, int, "a whole number")
         known = abs(group_id) <= LARGEST_ID
@@ -952,7 +952,7 @@ class Jobs:
     def _change_many(self, order: BulkOrder, *, preview: bool) -> Job | BulkPreview:
         search, also = order.search(self._registry, None), bulk.CHANGEABLE[order.action]
         if preview:
-            wanted = order.wanted(None)
+            wanted = order.filter_before(None)
             count, complete = self._database.autocommit(
                 searching.count, wanted, search, seconds=PREVIEW_TIME, also=also
             )
@@ -976,7 +976,7 @@ class Jobs:
             after=lambda _, created: {"job": created[0].id, **shown},
             actor=order.by or order.owner,
         )
-        job, _ = self._database.transact(recorded(create, change, changed=_is_new), new)
+        job, _ = self._database.transact(with_entry(create, change, changed=_is_new), new)
         self._wakeup.send(WORK)
         return job
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.client.jobs.body_waits import BodyWaits, recorded
+from horae.client.jobs.body_waits import BodyWaits, record_wait
 from horae.domain.jobs import ENDED, GroupId, JobId, WaitTarget
 from horae.errors import GroupDoesNotExist, InvalidRequest, JobDoesNotExist, WaitTimeout
 from horae.guarded_log import guarded_log
@@ -130,7 +130,7 @@ def until_ended(
     try:
         if poll():
             return
-        with recorded(waits, attempt, awaited.target), _slot_lent(attempt):
+        with record_wait(waits, attempt, awaited.target), _lend_slot(attempt):
             for pause in _pauses(awaited, timeout):
                 _wait(hinted, pause, attempt)
                 hinted.clear()
@@ -141,7 +141,7 @@ def until_ended(
 
 
 @asynccontextmanager
-async def _recorded_async(
+async def _record_wait_async(
     waits: BodyWaits, attempt: Attempt | None, target: WaitTarget
 ) -> AsyncGenerator[None]:
     """Record the wait of a coroutine body on a database thread."""
@@ -157,7 +157,7 @@ async def _recorded_async(
 
 
 @contextmanager
-def _slot_lent(attempt: Attempt | None) -> Generator[None]:
+def _lend_slot(attempt: Attempt | None) -> Generator[None]:
     """Lend the slot of the body that waits, and wait for a slot at the end unless the body was
     ordered to stop.
     """
@@ -185,7 +185,7 @@ def _return_slot(slots: LendsSlots, loan: Loan, attempt: Attempt) -> None:
 
 
 @asynccontextmanager
-async def _slot_lent_async(attempt: Attempt | None) -> AsyncGenerator[None]:
+async def _lend_slot_async(attempt: Attempt | None) -> AsyncGenerator[None]:
     """Lend the slot of a coroutine body, which runs on the event loop of the slots."""
     slots = None if attempt is None else attempt.slots
     if attempt is None or slots is None:
@@ -242,7 +242,7 @@ async def until_ended_async(
         if await in_thread(poll):
             return
         attempt = current_attempt()
-        async with _recorded_async(waits, attempt, awaited.target), _slot_lent_async(attempt):
+        async with _record_wait_async(waits, attempt, awaited.target), _lend_slot_async(attempt):
             for pause in _pauses(awaited, timeout):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):

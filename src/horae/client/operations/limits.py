@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from horae.client.changes import LoggedChange, recorded
+from horae.client.changes import LoggedChange, with_entry
 from horae.client.on_threads import OnThreads, on_thread
 from horae.domain.limits import LimitNumbers, Window, limit_name, numbers_of
 from horae.errors import InvalidRequest, NotFound
@@ -24,7 +24,7 @@ class Limits:
         stored = {view.name: view for view in self._database.autocommit(limits.view)}
         unused = {
             name: LimitView(name=name, declared=numbers, changed=None)
-            for name, numbers in self._declared().items()
+            for name, numbers in self._declared_numbers().items()
         }
         return [view for _, view in sorted({**unused, **stored}.items())]
 
@@ -44,7 +44,7 @@ class Limits:
         `InvalidRequest`, `NotFound`.
         """
         numbers = numbers_of(rate=rate, burst=burst, window=window, concurrency=concurrency)
-        before = self._known(name).numbers
+        before = self._find(name).numbers
         if before is not None and before.is_rate != numbers.is_rate:
             kind, other = ("rate", "concurrency") if before.is_rate else ("concurrency", "rate")
             raise InvalidRequest(
@@ -57,17 +57,17 @@ class Limits:
 
         Raises `InvalidRequest`, `NotFound`.
         """
-        self._known(name)
+        self._find(name)
         return self._change("limit.reset", name, None)
 
     def _change(self, action: str, name: str, numbers: LimitNumbers | None) -> LimitView:
         change = LoggedChange.of(action, name, partial(limits.settings, name=name))
-        declared = self._declared().get(name)
-        self._database.transact(recorded(limits.change, change), name, numbers, declared)
+        declared = self._declared_numbers().get(name)
+        self._database.transact(with_entry(limits.change, change), name, numbers, declared)
         self._wakeup.send(Hint(HintKind.WORK))
-        return self._known(name)
+        return self._find(name)
 
-    def _known(self, name: str) -> LimitView:
+    def _find(self, name: str) -> LimitView:
         limit_name(name)
         views = self.list()
         for view in views:
@@ -76,7 +76,7 @@ class Limits:
         known = ", ".join(quoted(view.name) for view in views[:20]) or "none"
         raise NotFound(f"there is no limit {quoted(name)}; known: {known}")
 
-    def _declared(self) -> dict[str, LimitNumbers]:
+    def _declared_numbers(self) -> dict[str, LimitNumbers]:
         return {
             each.name: each.limit.numbers for kind in self._registry for each in kind.named_limits
         }

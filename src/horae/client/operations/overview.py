@@ -10,7 +10,7 @@ from horae.client.doctor import (
     Dead,
     Finding,
     Level,
-    counted,
+    count_of,
     system_findings,
     wait_findings,
     warning,
@@ -80,7 +80,7 @@ def take(
     findings = [
         *system_findings(database, alive, dead, waiting, known=known, routes=routes),
         *wait_findings(waits.hindrances()),
-        *failing(reads.autocommit(overview.by_type)),
+        *failure_findings(reads.autocommit(overview.by_type)),
     ]
     return Overview(
         at=database.autocommit(doctor.clock),
@@ -119,14 +119,14 @@ def percentile(ordered: Sequence[float], share: float) -> float | None:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
-def failing(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
+def failure_findings(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
     """Yield a finding for each job type that fails often."""
     for each in counts:
         ended = each.finished + each.failed
         if each.failed >= MANY_FAILURES and each.failed > LARGE_SHARE * ended:
             yield warning(
                 "jobs",
-                f"{each.failed} of {counted(ended, 'job')} of type {each.type!r} that ended in the"
+                f"{each.failed} of {count_of(ended, 'job')} of type {each.type!r} that ended in the"
                 " last hour failed",
                 "Look at the errors of the latest ones.",
             )

@@ -6,7 +6,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from horae.client.changes import LoggedChange, recorded
+from horae.client.changes import LoggedChange, with_entry
 from horae.client.on_threads import OnThreads, on_thread
 from horae.domain.jobs import check_queue_backend
 from horae.domain.limits import Limit
@@ -53,14 +53,14 @@ class Queues:
         """
         queue_name(name)
         check_note(note)
-        self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
+        self._database.transact(with_entry(queues.pause, _change("queue.pause", name)), name, note)
 
     def resume(self, name: str) -> bool:
         """Resume the queue and notify the nodes; return whether it was paused. Raises
         `InvalidRequest`.
         """
         queue_name(name)
-        resume = recorded(queues.resume, _change("queue.resume", name), changed=bool)
+        resume = with_entry(queues.resume, _change("queue.resume", name), changed=bool)
         if was_paused := self._database.transact(resume, name):
             self._wakeup.send(Hint(HintKind.WORK))
         return was_paused
@@ -75,7 +75,7 @@ class Queues:
         queue_name(name)
         check_concurrency("concurrency_limit", concurrency_limit)
         self._database.transact(
-            recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit
+            with_entry(queues.limit, _change("queue.limit", name)), name, concurrency_limit
         )
         self._wakeup.send(Hint(HintKind.WORK))
 
@@ -94,7 +94,9 @@ class Queues:
         if limit is not None:
             stored = limit.name_for(f"queue {name}"), stored_limit(limit)
             self._check_types(name, names_in(None, stored[1]["key"]))
-        change = recorded(self._checked(queues.limit_by_key), _change("queue.limit_by_key", name))
+        change = with_entry(
+            self._with_check(queues.limit_by_key), _change("queue.limit_by_key", name)
+        )
         self._database.transact(change, name, stored)
         self._wakeup.send(Hint(HintKind.WORK))
         return None if stored is None else stored[0]
@@ -107,7 +109,7 @@ class Queues:
         by key or turns, or with jobs or schedules whose types have limits.
         """
         queue_name(name)
-        change = recorded(queue_backends.set_backend, _change("queue.backend", name))
+        change = with_entry(queue_backends.set_backend, _change("queue.backend", name))
         self._database.transact(change, name, check_queue_backend(backend))
         self._wakeup.send(Hint(HintKind.WORK))
 
@@ -123,7 +125,7 @@ class Queues:
         check_fair_by("by", by)
         if by is not None:
             self._check_types(name, names_in(by))
-        change = recorded(self._checked(queues.fair), _change("queue.fair", name))
+        change = with_entry(self._with_check(queues.fair), _change("queue.fair", name))
         self._database.transact(change, name, by)
         self._wakeup.send(Hint(HintKind.WORK))
 
@@ -136,22 +138,24 @@ class Queues:
         """
         queue_name(name)
         if not self._database.transact(
-            recorded(self._checked(declared_queues.reset), _change("queue.reset", name)), name
+            with_entry(self._with_check(declared_queues.reset), _change("queue.reset", name)), name
         ):
             raise NotFound(f"no deployed module declares the queue {quoted(name)}")
         self._wakeup.send(Hint(HintKind.WORK))
 
-    def _checked(
+    def _with_check(
         self, change: Callable[Concatenate[Connection, str, P], T]
     ) -> Callable[Concatenate[Connection, str, P], T]:
         """Refuse a change of limits by key or turns that would hold back a backend's jobs."""
 
-        def checked(connection: Connection, name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def change_and_check(
+            connection: Connection, name: str, /, *args: P.args, **kwargs: P.kwargs
+        ) -> T:
             result = change(connection, name, *args, **kwargs)
             queue_backends.check_backend_types(connection, [name], self._registry.with_backend)
             return result
 
-        return checked
+        return change_and_check
 
     def _check_types(self, name: str, key_names: Collection[str]) -> None:
         """Check the types that have this queue as their own.

@@ -47,7 +47,7 @@ class Definition:
     max_attempts: int | None = None
 
     @classmethod
-    def declared(cls, module: str, schedule: Schedule) -> Self:
+    def from_module(cls, module: str, schedule: Schedule) -> Self:
         """Return the definition of a schedule that a module declares."""
         return cls(
             name=schedule.name,

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.changes import DONE, PYTHON, ChangeRequest, LoggedChange, recorded, write
+from horae.client.changes import DONE, PYTHON, ChangeRequest, LoggedChange, with_entry, write
 from horae.client.jobs.creating import check_startable
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
@@ -98,7 +98,7 @@ class Deployments:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
         definitions: list[Definition] = []
         for schedule in declared:
-            definition = Definition.declared(module, schedule)
+            definition = Definition.from_module(module, schedule)
             if definition.rules.exclude:
                 row = self._database.autocommit(reading.of_module, module, definition.name)
                 known = None if row is None else rules_of(row)
@@ -124,7 +124,7 @@ class Deployments:
             }
 
         change = LoggedChange.of("deployment.deploy", module, read)
-        statement = recorded(deploy, change, changed=attrgetter("changed"))
+        statement = with_entry(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
         self.refresh()
         if result.changed:
@@ -195,14 +195,14 @@ class Deployments:
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
         result = self._database.transact(
-            recorded(scale, _change("deployment.scale", key)), key, min_replicas
+            with_entry(scale, _change("deployment.scale", key)), key, min_replicas
         )
         self._notify()
         return result
 
     def end(self, key: str) -> Deployment:
         """End a deployment and its schedules."""
-        result = self._database.transact(recorded(end, _change("deployment.end", key)), key)
+        result = self._database.transact(with_entry(end, _change("deployment.end", key)), key)
         self._notify()
         return result
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from typing_extensions import Unpack
 
-from horae.client.changes import recorded
+from horae.client.changes import with_entry
 from horae.client.jobs import page_length
 from horae.client.jobs.creating import check_startable
 from horae.client.on_threads import OnThreads, on_thread
@@ -124,7 +124,7 @@ class Schedules:
         name = schedule_name(kind.type if name is None else name)
         params = self._params(kind, {} if config is None else config)
         wanted = self._with_days(self._definition(name, kind, params, options))
-        add = recorded(changes.add, change_of("schedule.add", name, self._registry))
+        add = with_entry(changes.add, change_of("schedule.add", name, self._registry))
         decided = self._database.transact(add, wanted, enabled=enabled)
         self._on_created([decided.schedule.id])
         return self._announce(decided)
@@ -139,7 +139,7 @@ class Schedules:
     ) -> ScheduleView:
         """Change only the named options; the next start stays unless the times change."""
         change = change_of("schedule.alter", reference, self._registry)
-        alter = recorded(changes.alter_from, change, changed=lambda decided: decided is not None)
+        alter = with_entry(changes.alter_from, change, changed=lambda decided: decided is not None)
         while True:  # repeated while other callers change it between reading and writing
             row = schedules_row(self._database, reference)
             decided = self._database.transact(alter, row, self._alter(row, config, options))
@@ -171,7 +171,7 @@ class Schedules:
         params = self._params(kind, {} if config is None else config)
         wanted = self._with_days(self._definition(name, kind, params, options))
         change = change_of("schedule.put", name, self._registry)
-        put = recorded(changes.put, change, changed=lambda result: result[1] != "unchanged")
+        put = with_entry(changes.put, change, changed=lambda result: result[1] != "unchanged")
         decided, outcome = self._database.transact(put, wanted, enabled=enabled)
         if outcome == "created":
             self._on_created([decided.schedule.id])
@@ -187,7 +187,7 @@ class Schedules:
         time.
         """
         change = change_of("schedule.reset", reference, self._registry)
-        reset = recorded(changes.reset, change, changed=lambda result: result[1])
+        reset = with_entry(changes.reset, change, changed=lambda result: result[1])
         decided, changed = self._database.transact(reset, reference, self._registry)
         if not changed:
             return read_view(self._database, decided.schedule)
@@ -204,14 +204,14 @@ class Schedules:
         Calling it again before that time changes nothing. Raises `InvalidRequest` for a disabled
         schedule, and while an interval that is counted from the finish executes.
         """
-        skip = recorded(changes.skip_next, change_of("schedule.skip", reference, self._registry))
+        skip = with_entry(changes.skip_next, change_of("schedule.skip", reference, self._registry))
         return self._announce(self._database.transact(skip, reference))
 
     def undo_skip(self, reference: Reference) -> ScheduleView:
         """Take back `skip_next`, or a moved next start; times that were skipped already stay
         skipped.
         """
-        undo = recorded(
+        undo = with_entry(
             changes.undo_skip, change_of("schedule.undo_skip", reference, self._registry)
         )
         return self._announce(self._database.transact(undo, reference))
@@ -252,7 +252,7 @@ class Schedules:
         if dry_run:
             return self._database.transact(backfill.preview, reference, wanted)
         change = change_of("schedule.backfill", reference, self._registry)
-        add = recorded(backfill.add_batch, change, changed=lambda result: result[1] is not None)
+        add = with_entry(backfill.add_batch, change, changed=lambda result: result[1] is not None)
         found, decided = self._database.transact(add, reference, wanted)
         added = batch = found.added
         while (
@@ -270,28 +270,28 @@ class Schedules:
         on.
         """
         change = change_of("schedule.undo_backfill", reference, self._registry)
-        withdraw = recorded(backfill.withdraw, change, changed=lambda result: result[1] > 0)
+        withdraw = with_entry(backfill.withdraw, change, changed=lambda result: result[1] > 0)
         decided, number = self._database.transact(withdraw, reference)
         self._announce(decided)
         return number
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ticks; a running job continues. Raises `ScheduleIsDeclared`."""
-        delete = recorded(changes.delete, change_of("schedule.delete", reference, self._registry))
+        delete = with_entry(changes.delete, change_of("schedule.delete", reference, self._registry))
         row = self._database.transact(delete, reference)
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(row.id),)))
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Pause the schedule: no further run starts; a running job continues."""
         check_note(note)
-        pause = recorded(changes.pause, change_of("schedule.pause", reference, self._registry))
+        pause = with_entry(changes.pause, change_of("schedule.pause", reference, self._registry))
         return self._announce(
             self._database.transact(pause, reference, note, DisabledReason.PAUSED)
         )
 
     def resume(self, reference: Reference) -> ScheduleView:
         """Resume the schedule: compute the next start and clear the streaks; catch up nothing."""
-        resume = recorded(changes.resume, change_of("schedule.resume", reference, self._registry))
+        resume = with_entry(changes.resume, change_of("schedule.resume", reference, self._registry))
         return self._announce(self._database.transact(resume, reference))
 
     def run_now(self, reference: Reference) -> JobId:
@@ -301,7 +301,7 @@ class Schedules:
         row = schedules_row(self._database, reference)
         if (kind := self._registry.find(row.job_type)) is not None:
             self._check_startable(kind, row)
-        decided = self._database.transact(recorded(changes.run_now, run_of(reference)), reference)
+        decided = self._database.transact(with_entry(changes.run_now, run_of(reference)), reference)
         self._announce(decided)
         self._wakeup.send(WORK)
         if decided.fired is None:

@@ -24,7 +24,7 @@ from horae.client.jobs.creating.members import (
     count_members,
     create_group,
 )
-from horae.client.jobs.creating.new_job import NewJob, NewJobs, listed, new_job, repetition_of
+from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job, repetition_of, take_batch
 from horae.client.jobs.creating.rules import check_startable
 from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
 
@@ -47,13 +47,13 @@ __all__ = [
     "create_many",
     "create_once",
     "create_plain",
-    "listed",
     "new_job",
     "once",
     "refusal_by_position",
     "refusal_of_session",
     "repetition_of",
     "run_retries",
+    "take_batch",
     "with_retries",
     "with_retries_async",
 ]

@@ -96,7 +96,7 @@ class NewJobs:
         Raises `InvalidParameters`, or what `prepare_values` raises.
         """
         checked = _prepare(self.job_type, self.options.owner, values)
-        self.stored.append(_stored(self.job_type, self.options, checked))
+        self.stored.append(_store(self.job_type, self.options, checked))
         self.values.append(values)
 
 
@@ -112,7 +112,7 @@ def new_job(
     Raises `InvalidParameters`, `InvalidRequest`, or what `prepare_values` raises.
     """
     checked = _prepare(job_type, options.owner, values)
-    stored = _stored(job_type, options, checked)
+    stored = _store(job_type, options, checked)
     rule = uniqueness_in(job_type, options)
     if isinstance(rule, Debounce) and options.after:
         raise InvalidRequest(
@@ -195,7 +195,7 @@ def max_count_of(
     return job_type.max_count
 
 
-def _stored(job_type: JobType[Any], options: StartOptions, checked: CheckedParameters) -> Stored:
+def _store(job_type: JobType[Any], options: StartOptions, checked: CheckedParameters) -> Stored:
     """Return checked parameters in their stored form, with the limits that they imply."""
     stored = storable_parameters(job_type, checked)
     if not job_type.named_limits:
@@ -232,7 +232,7 @@ def _prepare(
     return job_type.parameters.check(job_type.type, wanted)
 
 
-def listed(values: Iterable[Mapping[str, Any]], uncounted: int) -> list[Mapping[str, Any]]:
+def take_batch(values: Iterable[Mapping[str, Any]], uncounted: int) -> list[Mapping[str, Any]]:
     """Return the parameters of each job of a batch.
 
     `uncounted`: how many an iterator may give. Raises `InvalidRequest` if it gives more.
