@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.schedules import Definition, redeclare, with_calendar_days
+from horae.client.schedules import Definition, definition_of, redeclare, with_calendar_days
 from horae.domain.forecast import (
     Comparison,
     Forecast,
@@ -80,16 +80,8 @@ class ForecastOptions:
         check_moment("start", self.start)
 
 
-class _Defined(NamedTuple):
-    """A schedule on one side of a comparison, as deployed or as declared; `row` is its stored
-    state.
-    """
-
-    name: str
-    rules: Rules
-    queue: str
-    priority: int
-    row: StoredSchedule | None
+_Defined: TypeAlias = tuple[Definition, StoredSchedule | None]
+"""A schedule on one side of a comparison, as deployed or as declared, and its stored state."""
 
 
 class Forecasting:
@@ -135,8 +127,8 @@ class Forecasting:
                 f"{options.days} days from {options.start}: the period ends after the year 9999"
             ) from error
         schedules: list[ForecastSchedule] = []
-        for each in defined:
-            duration, row = options.durations.get(each.name), each.row
+        for each, row in defined:
+            duration = options.durations.get(each.name)
             if duration is None and row is not None and row.total_successes:
                 duration = timedelta(seconds=row.total_duration / row.total_successes)
             if duration is None:
@@ -148,7 +140,7 @@ class Forecasting:
     @property
     def _before(self) -> Sequence[_Defined]:
         rows = sorted(self._deployed.schedules.values(), key=lambda row: row.id)
-        return [_Defined(row.name, rules_of(row), row.queue, row.priority, row) for row in rows]
+        return [(definition_of(row), row) for row in rows]
 
     @property
     def _after(self) -> Sequence[_Defined]:
@@ -171,11 +163,7 @@ class Forecasting:
             definition = replace(definition, rules=rules)
             if row is not None:
                 definition = redeclare(row, definition, self._registry)
-            found.append(
-                _Defined(
-                    declared.name, definition.rules, definition.queue, definition.priority, row
-                )
-            )
+            found.append((definition, row))
         return found
 
 
@@ -213,7 +201,7 @@ def _differences(
     before: Sequence[_Defined], after: Sequence[_Defined]
 ) -> Mapping[str, Sequence[str]]:
     """Return how the definitions of the schedules differ, by name."""
-    old, new = {each.name: each for each in before}, {each.name: each for each in after}
+    old, new = {each.name: each for each, _ in before}, {each.name: each for each, _ in after}
     compared = [
         each.name for each in fields(Rules) if each.name not in {"key", "trigger", "calendar_days"}
     ]

@@ -9,7 +9,7 @@ from typing import Any, Literal, Never, TypeAlias, TypeVar, overload
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from typing_extensions import Unpack, override
 
-from horae.client.jobs.bulk_job import BulkFilter, Deletion, Rescheduling
+from horae.client.jobs.bulk_order import BulkFilter, Deletion, Rescheduling
 from horae.client.jobs.creating import Member, TryAgain, refusal_of_session, with_retries_async
 from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async

@@ -19,7 +19,7 @@ from typing_extensions import Unpack
 from horae.client.changes import LoggedChange, is_requested, with_entry
 from horae.client.jobs import filters
 from horae.client.jobs.body_waits import BodyWaits
-from horae.client.jobs.bulk_job import BulkFilter, BulkOrder, Deletion, Rescheduling, bulk_order
+from horae.client.jobs.bulk_order import BulkFilter, BulkOrder, Deletion, Rescheduling, bulk_order
 from horae.client.jobs.cancelling import JobCanceller
 from horae.client.jobs.creating import (
     INSERTED_AT_ONCE,

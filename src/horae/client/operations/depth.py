@@ -30,14 +30,14 @@ class Depth:
     """
 
     name: str
-    paused: bool
-    due: int
-    running: int
-    oldest_due: float
-    work_seconds: float
-    unmeasured: int
-    slots: int
-    seconds_ahead: float | None
+    paused: bool = False
+    due: int = 0
+    running: int = 0
+    oldest_due: float = 0.0
+    work_seconds: float = 0.0
+    unmeasured: int = 0
+    slots: int = 0
+    seconds_ahead: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,6 @@ def depths_of(
     work = sum(part.work_seconds for part in parts)
     total = Depth(
         name="total",
-        paused=False,
         due=sum(part.due for part in parts),
         running=sum(part.running for part in parts),
         oldest_due=max((part.oldest_due for part in parts), default=0.0),
@@ -98,18 +97,7 @@ def depths_of(
 
 def depth_named(found: Depths, name: str) -> Depth:
     """Return the work of a queue; an unknown queue has none."""
-    empty = Depth(
-        name=name,
-        paused=False,
-        due=0,
-        running=0,
-        oldest_due=0.0,
-        work_seconds=0.0,
-        unmeasured=0,
-        slots=0,
-        seconds_ahead=0.0,
-    )
-    return next((each for each in found.queues if each.name == name), empty)
+    return next((each for each in found.queues if each.name == name), Depth(name=name))
 
 
 def _depth(

@@ -6,7 +6,7 @@ two versions of a module never both start a run of one nominal time.
 
 from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.calendars import with_calendar_days
-from horae.client.schedules.definition import Definition, redeclare
+from horae.client.schedules.definition import Definition, definition_of, redeclare
 from horae.client.schedules.deployments import Deployed, Deployments
 from horae.client.schedules.ring import first_shares, ring_of
 from horae.client.schedules.schedules import AsyncSchedules, ScheduleKeywords, Schedules
@@ -23,6 +23,7 @@ __all__ = [
     "SchedulePage",
     "ScheduleView",
     "Schedules",
+    "definition_of",
     "first_shares",
     "page_of",
     "redeclare",

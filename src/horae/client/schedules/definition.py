@@ -21,6 +21,18 @@ from horae.types import Registry, Schedule, job_options_of
 Fields: TypeAlias = Mapping[str, Any]
 log = guarded_log("horae.schedules")
 _NOT_DECLARED: Final = object()
+_IN_EVERY_FORM: Final = (
+    "name",
+    "job_type",
+    "params",
+    "rules",
+    "queue",
+    "priority",
+    "limits",
+    "tags",
+    "max_attempts",
+)
+"""What a schedule has as declared, as defined and as stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,18 +61,8 @@ class Definition:
     @classmethod
     def from_module(cls, module: str, schedule: Schedule) -> Self:
         """Return the definition of a schedule that a module declares."""
-        return cls(
-            name=schedule.name,
-            job_type=schedule.job_type,
-            params=schedule.params,
-            rules=schedule.rules,
-            queue=schedule.queue,
-            priority=schedule.priority,
-            limits=schedule.limits,
-            tags=schedule.tags,
-            max_attempts=schedule.max_attempts,
-            module=module,
-        )
+        shared = {name: getattr(schedule, name) for name in _IN_EVERY_FORM}
+        return cls(**shared, module=module)
 
     @property
     def columns(self) -> Mapping[str, Any]:
@@ -202,18 +204,9 @@ def redeclare(row: StoredSchedule, declared: Definition, registry: Registry) -> 
 
 def definition_of(row: StoredSchedule) -> Definition:
     """Return the definition of a stored schedule."""
+    shared = {name: getattr(row, name) for name in _IN_EVERY_FORM if name != "rules"}
     return Definition(
-        name=row.name,
-        job_type=row.job_type,
-        params=row.params,
-        rules=rules_of(row),
-        queue=row.queue,
-        priority=row.priority,
-        module=row.module,
-        deployment_id=row.deployment_id,
-        limits=row.limits,
-        tags=row.tags,
-        max_attempts=row.max_attempts,
+        **shared, rules=rules_of(row), module=row.module, deployment_id=row.deployment_id
     )
 
 
